@@ -1,0 +1,29 @@
+# Every target sets up what it needs: a local .venv with the project in it, under the tested versions of constraints.txt.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+.PHONY: help test check bench clean
+help:
+	@echo "make test    install into .venv and run all checks and tests"
+	@echo "make check   format, lint and types only"
+	@echo "make bench   speeds on this machine, one core"
+
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,sb3]"
+	touch $@
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/python -m pytest
+
+bench: $(INSTALLED)
+	$(BIN)/fixfirst bench
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

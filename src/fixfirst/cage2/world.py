@@ -1,0 +1,284 @@
+"""N environments as arrays: what `vec_env.py` shows to Gymnasium and what a learner steps directly.
+
+H = 13 hosts. `World` owns the arrays below and overwrites them in every step; copy what you want to keep.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import get_args
+
+import numpy as np
+
+from fixfirst.actions import ACTIONS, NUM_ACTIONS
+from fixfirst.cage2 import kernel
+from fixfirst.cage2.chance import CHANCE_DTYPE, Decision
+from fixfirst.cage2.compiled import announce_compilation
+from fixfirst.cage2.red_agents import BLINE_LAST_STAGE
+from fixfirst.cage2.state import NO_TARGET, STATE_DTYPE, OTService, RedAgent, RedVerb, Success
+from fixfirst.errors import ActionError, ResetNeeded, WorldError
+from fixfirst.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
+
+RED_AGENT_NAMES = tuple(agent.name.lower() for agent in RedAgent)
+_RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all in lower case
+    "bline": "b_line",
+    "b_lineagent": "b_line",
+    "redmeanderagent": "meander",
+    "redmeander": "meander",
+    "sleepagent": "sleep",
+}
+AUTORESET_MODES = {"next_step": kernel.NEXT_STEP, "same_step": kernel.SAME_STEP, "disabled": kernel.DISABLED}
+
+
+class World:
+    """N environments of CAGE Challenge 2 in one batch.
+
+    red_agent: a name, a mixture `b_line:0.5,meander:0.5` drawn anew for every episode, or one of these per environment.
+    max_steps: the length of an episode; None = no end.
+    env_ids: the environments' numbers, which with the seed decide their chances (default 0, 1, 2, ...).
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        *,
+        red_agent: str | Sequence[str] = "b_line",
+        variant: VariantName = "current",
+        green: bool = False,
+        max_steps: int | None = 100,
+        autoreset: str = "next_step",
+        env_ids: Sequence[int] | np.ndarray | None = None,
+    ):
+        self.num_envs = n = _whole("num_envs", num_envs)
+        self.red_agent = red_agent
+        self.variant = variant
+        self.green = bool(green)
+        self.max_steps = None if max_steps is None else _whole("max_steps", max_steps)
+        self._red_odds = red_odds(red_agent, n)  # [N, 3]
+        self._variant = VARIANT_ID[check_variant(variant)]
+        if autoreset not in AUTORESET_MODES:
+            raise WorldError(f"autoreset {autoreset!r} is not one of {', '.join(AUTORESET_MODES)}")
+        self._autoreset = AUTORESET_MODES[autoreset]
+        self._env_ids = np.arange(n) if env_ids is None else np.array(env_ids, np.int64)
+        if self._env_ids.shape != (n,):
+            raise WorldError(f"env_ids must hold {n} numbers, one per environment, got shape {self._env_ids.shape}")
+
+        self.observations = np.zeros((n, kernel.OBSERVATION_BITS), np.int8)
+        self.words = np.zeros(n, np.uint64)  # [N] the same, packed: bit i = observations[:, i]
+        self.access = np.zeros((n, NUM_HOSTS), np.uint8)  # [N, H] true red access: 0 none, 1 user, 2 root
+        self.rewards10 = np.zeros(n, np.int32)  # [N] of the last step, in tenths
+        self.ended = np.zeros(n, np.bool_)  # [N] the last step reached max_steps
+        # Of the episodes that ended in the last step; other rows are stale. The first two only with same_step.
+        self.final_observations = np.zeros_like(self.observations)
+        self.final_access = np.zeros_like(self.access)
+        self.final_returns10 = np.zeros(n, np.int32)
+        self.final_lengths = np.zeros(n, np.int32)
+
+        self._states = np.zeros(n, STATE_DTYPE)
+        self._chances = np.zeros(n, CHANCE_DTYPE)
+        self._started = np.zeros(n, np.bool_)  # was this environment ever reset?
+        self._all_started = False
+        announce_compilation()
+
+    def reset(self, seed: int | Sequence[int] | None = None, mask: np.ndarray | None = None) -> None:
+        """Begin a new episode in all environments, or in those of `mask` [N] bool.
+
+        With a seed (one for all, or one each) they begin at episode 0 of that seed; without, at their next episode.
+        """
+        if mask is None:
+            mask = np.ones(self.num_envs, np.bool_)
+        elif np.shape(mask) != (self.num_envs,) or np.asarray(mask).dtype != np.bool_:
+            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {np.asarray(mask)!r}")
+        if seed is None and not self._started.any():
+            seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        if seed is not None:
+            seeds = check_seeds(seed, self.num_envs)
+            chances = self._chances.copy()
+            kernel.seed_batch(chances, seeds, self._env_ids)
+            self._chances[mask] = chances[mask]
+            self._states["episode"][mask] = 0
+        else:
+            self._states["episode"][mask & self._started] += 1
+        self._started |= mask
+        self._all_started = bool(self._started.all())
+        self.ended[mask] = False
+        self._show(mask)
+
+    def step(self, actions: np.ndarray) -> int:
+        """One turn of every environment; this object's arrays then hold the outcome. Returns how many episodes ended."""
+        if not self._all_started:
+            raise ResetNeeded("step() before reset(): call reset() first")
+        if self._autoreset == kernel.DISABLED and self.ended.any():
+            which = np.flatnonzero(self.ended)[:5].tolist()
+            raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
+        num_ended: int = kernel.step_batch(
+            self._states,
+            self._chances,
+            self._red_odds,
+            self._checked(actions),
+            self._variant,
+            self.green,
+            self.max_steps or 0,
+            self._autoreset,
+            self.observations,
+            self.words,
+            self.access,
+            self.rewards10,
+            self.ended,
+            self.final_observations,
+            self.final_access,
+            self.final_returns10,
+            self.final_lengths,
+        )
+        if num_ended < 0:
+            i = -1 - num_ended
+            raise ActionError(f"action {actions[i]} of environment {i} is not in 0..{NUM_ACTIONS - 1}; nothing was stepped")
+        return num_ended
+
+    def _checked(self, actions: np.ndarray) -> np.ndarray:
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,):
+            raise ActionError(f"actions must have shape ({self.num_envs},), one per environment, got {array.shape}")
+        if array.dtype.kind not in "iu":
+            raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
+        return np.ascontiguousarray(array, np.int64)
+
+    def get_state(self) -> np.ndarray:
+        """A copy of all states, [N] of STATE_DTYPE: values without randomness or references."""
+        self._require_reset("get_state")
+        return self._states.copy()
+
+    def set_state(self, states: np.ndarray) -> None:
+        """Put states [N] back, or one state into all environments.
+
+        What happens next is drawn from each environment's own chances at the state's episode and step: the same
+        environment repeats its future, and copies in different environments part ways.
+        """
+        self._require_reset("set_state")
+        array = np.asarray(states)
+        if array.dtype != STATE_DTYPE or array.shape not in ((), (1,), (self.num_envs,)):
+            raise WorldError(
+                f"states must be 1 or {self.num_envs} records as get_state() returns them, "
+                f"got shape {array.shape} of {'another dtype' if array.dtype != STATE_DTYPE else 'the right dtype'}"
+            )
+        check_states(array.reshape(-1))
+        self._states[:] = array
+        self.ended[:] = self._states["ended"]
+        self._show(np.zeros(self.num_envs, np.bool_))
+
+    def _require_reset(self, what: str) -> None:
+        if not self._all_started:
+            raise ResetNeeded(f"{what}() before reset(): call reset() first")
+
+    def _show(self, mask: np.ndarray) -> None:
+        kernel.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)
+
+
+# ---------------------------------------------------------------- what users may say
+
+
+def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
+    """Cumulative probabilities [N, 3] of the red agents, in the order of `RedAgent`."""
+    specs = [red_agent] if isinstance(red_agent, str) else list(red_agent)
+    if len(specs) not in (1, num_envs):
+        raise WorldError(f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment")
+    rows = np.array([_agent_weights(spec) for spec in specs])
+    odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
+    odds[:, -1] = 1.0  # rounding must not leave a gap
+    return np.ascontiguousarray(np.broadcast_to(odds, (num_envs, len(RedAgent))))
+
+
+def red_agent_name(text: str) -> str:
+    """One of b_line, meander, sleep, from any spelling we know."""
+    key = text.strip().lower() if isinstance(text, str) else str(text)
+    name = _RED_ALIASES.get(key, key)
+    if name not in RED_AGENT_NAMES:
+        raise WorldError(
+            f"unknown red agent {text!r}; use {', '.join(RED_AGENT_NAMES)} (or CybORG's B_lineAgent, RedMeanderAgent, "
+            "SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
+        )
+    return name
+
+
+def _agent_weights(spec: str) -> list[float]:
+    """Weights of the three agents in a name or a mixture `name:weight,name:weight`."""
+    if not isinstance(spec, str):
+        raise WorldError(f"a red agent is given by name, got {spec!r}")
+    weights = [0.0] * len(RedAgent)
+    for part in spec.split(","):
+        name, colon, weight = part.partition(":")
+        if not colon and "," in spec:
+            raise WorldError(f"red agent mixture {spec!r} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5")
+        try:
+            value = float(weight) if colon else 1.0
+        except ValueError:
+            raise WorldError(f"weight {weight!r} in red agent mixture {spec!r} is not a number") from None
+        if not (math.isfinite(value) and value >= 0):
+            raise WorldError(f"weight {weight} in red agent mixture {spec!r} must be a finite number, at least 0")
+        weights[RED_AGENT_NAMES.index(red_agent_name(name))] += value
+    if sum(weights) <= 0:
+        raise WorldError(f"the weights of red agent mixture {spec!r} sum to 0; at least one must be positive")
+    return weights
+
+
+def check_variant(variant: str) -> VariantName:
+    """The variant itself, if there is one of this name."""
+    for name in get_args(VariantName):
+        if variant == name:
+            return name  # type: ignore[no-any-return]
+    raise WorldError(f"unknown variant {variant!r}; use {', '.join(get_args(VariantName))}")
+
+
+def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
+    """Seeds [N] uint64 from one seed or one per environment."""
+    if isinstance(seed, int | np.integer):
+        seeds = [int(seed)] * num_envs
+    else:
+        if isinstance(seed, str) or not all(isinstance(s, int | np.integer) for s in seed):
+            raise WorldError(f"a seed must be a whole number, got {seed!r}")
+        seeds = [int(s) for s in seed]
+        if len(seeds) != num_envs:
+            raise WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
+    if min(seeds) < 0 or max(seeds) >= 2**64:
+        raise WorldError(f"a seed must be in 0..2**64-1, got {min(seeds) if min(seeds) < 0 else max(seeds)}")
+    return np.array(seeds, np.uint64)
+
+
+def _whole(what: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise WorldError(f"{what} must be a whole number, at least 1, got {value!r}")
+    return int(value)
+
+
+_HOST_SET, _PORT_SET, _SUBNET_SET = ((0, 2**count - 1) for count in (NUM_HOSTS, len(PORTS), len(SUBNETS)))
+_STATE_RANGES: dict[
+    str, tuple[int, int]
+] = {  # the kernel trusts these as indices and sets: what comes from outside is checked once
+    "ot": (0, len(OTService) - 1),
+    "red_agent": (0, len(RedAgent) - 1),
+    "red_verb": (0, len(RedVerb) - 1),
+    "red_target": (NO_TARGET, NUM_HOSTS - 1),
+    "red_success": (min(Success), max(Success)),
+    "red_exploit": (-1, len(EXPLOITS) - 1),
+    "bline_stage": (0, BLINE_LAST_STAGE),
+    "bline_user": (NO_TARGET, NUM_HOSTS - 1),
+    "known_subnets": _SUBNET_SET,
+    "explored_subnets": _SUBNET_SET,
+    "decoys": _PORT_SET,
+    "remembered": _PORT_SET,
+    "observation": (0, 2**kernel.OBSERVATION_BITS - 1),
+    "blue_action": (0, len(ACTIONS) - 1),
+    "blue_success": (min(Success), max(Success)),
+    "chances": (0, 2 ** (Decision.REFUSED + 1) - 1),
+}
+_HOST_SETS: tuple[str, ...] = ("privileged", "removable", "stubborn", "malware", "patched")
+_HOST_SETS += ("known_hosts", "scanned", "exploited", "escalated", "breached")
+_STATE_RANGES |= dict.fromkeys(_HOST_SETS, _HOST_SET)
+
+
+def check_states(states: np.ndarray) -> None:
+    """Refuse states [N] that no game can be in and that would lead the compiled code astray."""
+    for name, (low, high) in _STATE_RANGES.items():
+        values = states[name]
+        if (values < low).any() or (values > high).any():
+            bad = values[(values < low) | (values > high)].flat[0]
+            raise WorldError(f"state field {name} is {bad}, not in {low}..{high}")

@@ -1,0 +1,55 @@
+"""The command line: what to expect when it is used, and when it is misused."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from fixfirst import __version__, bench
+from fixfirst.cli import main
+
+
+def test_python_dash_m_is_the_command():
+    run = subprocess.run([sys.executable, "-m", "fixfirst", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == __version__
+
+
+@pytest.mark.parametrize("command", [[], ["conform"], ["bench"]])
+def test_help_is_there(command, capsys):
+    assert main([*command, "--help"]) == 0
+    assert "Usage: fixfirst" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["fly"], 'Unknown command "fly"'),
+        (["conform"], "FILES"),
+        (["conform", "--loud", "x"], "--loud"),
+        (["bench", "--cyborg"], "--cyborg"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_code_2(command, says, capsys):
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1
+
+
+def test_bench_measures_what_it_prints(monkeypatch, capsys):
+    """A short run: every speed is positive, and the table shows the numbers of the JSON document."""
+    monkeypatch.setattr(bench, "BATCHES", (1, 10))
+    monkeypatch.setattr(bench, "_rate", lambda work, amount, seconds, rate=bench._rate: rate(work, amount, 0.0))
+    assert main(["bench", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result["steps_per_s"]["b_line"]) == {"make_vec(1)", "make_vec(10)", "gym.make"}
+    assert all(speed > 0 for speeds in result["steps_per_s"].values() for speed in speeds.values())
+    assert 0 < result["first_use_s"]["full_cache"] < result["first_use_s"]["empty_cache"]
+    assert f"{result['steps_per_s']['meander']['gym.make']:,.0f}" in bench.table(result)
+
+
+def test_bench_of_a_folder_without_cyborg_says_so(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(bench, "start_time", lambda cache: 1.0)
+    monkeypatch.setattr(bench, "vector_speed", lambda n, red: 1.0)
+    assert main(["bench", "--cyborg", str(tmp_path)]) == 2
+    assert "holds no package CybORG" in capsys.readouterr().err

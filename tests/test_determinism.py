@@ -1,0 +1,103 @@
+"""Same seed, same bytes: an episode depends on (seed, environment, episode, step), and on nothing else."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+
+STEPS = 230  # two autoresets
+
+
+def trace(num_envs, *, seed=0, red_agent="b_line:0.5,meander:0.5", **options):
+    """Observations, rewards and true access of a run with fixed actions: [T, N, 52], [T, N], [T, N, 13]."""
+    envs = ff.make_vec(num_envs, red_agent=red_agent, green=True, **options)
+    envs.reset(seed=seed)
+    actions = np.random.default_rng(42).integers(0, 145, (STEPS, 64))[:, :num_envs]
+    rows = [envs.step(row) for row in actions]
+    return tuple(np.array(part) for part in zip(*((r[0], r[1], r[4]["access"]) for r in rows), strict=True))
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def test_the_same_seed_gives_the_same_run():
+    assert same(trace(16, seed=7), trace(16, seed=7))
+    assert not same(trace(16, seed=7), trace(16, seed=8))
+
+
+@pytest.mark.parametrize("batch", [1, 3, 64])
+def test_the_batch_size_does_not_matter(batch):
+    large = trace(64)
+    assert same(trace(batch), [part[:, :batch] for part in large])
+
+
+def test_other_environments_in_the_batch_do_not_matter():
+    """Environments 5 and 9 alone, beside others, and beside others with another red agent."""
+    together = [part[:, [5, 9]] for part in trace(16)]
+    mixture = "b_line:0.5,meander:0.5"
+    others = trace(16, red_agent=[mixture if i in (5, 9) else "sleep" for i in range(16)])
+    assert same(together, [part[:, [5, 9]] for part in others])
+    alone = ff.make_vec(2, red_agent=mixture, green=True, env_ids=[5, 9])
+    alone.reset(seed=0)
+    actions = np.random.default_rng(42).integers(0, 145, (STEPS, 64))[:, [5, 9]]
+    assert np.array_equal([alone.step(row)[0] for row in actions], together[0])
+
+
+def test_the_order_of_stepping_does_not_matter():
+    """Ten environments stepped one after the other, the last one first, give the bytes of the batch."""
+    batch = trace(10)
+    for i in reversed(range(10)):
+        env = ff.make_vec(1, red_agent="b_line:0.5,meander:0.5", green=True, env_ids=[i])
+        env.reset(seed=0)
+        actions = np.random.default_rng(42).integers(0, 145, (STEPS, 64))[:, [i]]
+        assert np.array_equal([env.step(row)[0][0] for row in actions], batch[0][:, i])
+
+
+def test_a_list_of_seeds_seeds_each_environment_on_its_own():
+    envs = ff.make_vec(2, red_agent="meander", env_ids=[0, 0])
+    envs.reset(seed=[4, 5])
+    runs = [ff.make_vec(1, red_agent="meander") for _ in range(2)]
+    for run, seed in zip(runs, (4, 5), strict=True):
+        run.reset(seed=seed)
+    for _ in range(50):
+        obs, *_ = envs.step(np.zeros(2, int))
+        assert np.array_equal(obs, [run.step(np.zeros(1, int))[0][0] for run in runs])
+
+
+def test_resets_without_a_seed_go_on_to_new_episodes():
+    envs = ff.make_vec(1, red_agent="meander")
+    runs = []
+    envs.reset(seed=0)
+    for _ in range(2):
+        runs.append([envs.step(np.zeros(1, int))[0] for _ in range(60)])
+        envs.reset()
+    assert not np.array_equal(*runs)
+
+
+SCRIPT = """
+import hashlib, numpy as np, fixfirst as ff
+envs = ff.make_vec(8, red_agent="meander", green=True)
+envs.reset(seed=11)
+digest = hashlib.sha256()
+for row in np.random.default_rng(1).integers(0, 145, (150, 8)):
+    envs.step(row)
+    digest.update(envs.get_state().tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_cold_and_warm_cache_give_the_same_bytes_and_the_cold_one_says_that_it_compiles(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert runs[0].stdout == runs[1].stdout and len(runs[0].stdout.strip()) == hashlib.sha256().digest_size * 2
+    assert "compiling the simulator" in runs[0].stderr
+    assert runs[1].stderr == ""
