@@ -13,7 +13,7 @@ SOURCE = ROOT / "src" / "fixfirst"
 
 # Groups from top to bottom: a module imports only from its own group and the groups above it.
 GROUPS = (
-    ("errors", "network", "actions"),
+    ("errors", "network", "actions", "workflow"),
     ("cage2",),
     ("__init__",),
     ("bench",),

@@ -3,7 +3,8 @@
 import gymnasium as _gym
 
 from fixfirst.cage2.vec_env import Cage2, VecCage2
-from fixfirst.errors import ActionError, ConformanceError, FixfirstError, ResetNeeded, WorldError
+from fixfirst.errors import ActionError, ConformanceError, FixfirstError, ResetNeeded, WorkflowError, WorldError
+from fixfirst.workflow import UnitScheme, Workflow
 
 __version__ = "0.1.0"
 __all__ = [
@@ -12,7 +13,10 @@ __all__ = [
     "ConformanceError",
     "FixfirstError",
     "ResetNeeded",
+    "UnitScheme",
     "VecCage2",
+    "Workflow",
+    "WorkflowError",
     "WorldError",
     "make_vec",
 ]

@@ -1,6 +1,7 @@
 """Everything fixfirst raises on purpose.
 
 FixfirstError
+├── WorkflowError       an order of unit types, or a grouping of hosts, that makes no sense
 ├── WorldError          a simulated network that cannot be built or stepped as asked
 │   ├── ActionError     actions of the wrong shape, type or range
 │   └── ResetNeeded     a step where a reset must come first
@@ -13,6 +14,10 @@ a traceback is a bug.
 
 class FixfirstError(Exception):
     """Base of all errors a user can cause."""
+
+
+class WorkflowError(FixfirstError, ValueError):
+    """An order of unit types, or a grouping of hosts, that makes no sense."""
 
 
 class WorldError(FixfirstError, ValueError):
