@@ -13,8 +13,12 @@ SOURCE = ROOT / "src" / "fixfirst"
 
 # Groups from top to bottom: a module imports only from its own group and the groups above it.
 GROUPS = (
-    ("errors", "network", "actions", "workflow"),
+    ("errors", "seeds", "network", "actions", "workflow"),
     ("cage2",),
+    ("compliance", "rollout", "baselines"),
+    ("files", "learner"),
+    ("evaluate",),
+    ("run_dir", "settings", "progress", "trial", "train_run", "protocol"),
     ("__init__",),
     ("bench",),
     ("cli",),

@@ -1,16 +1,27 @@
 """The command line. Bad input: one line on stderr, exit code 2. A traceback is a bug."""
 
 import json
+import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+# One thread per process: at these sizes spinning thread pools lose badly. Set before NumPy starts its pool.
+for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_pool, "1")
+
 from cyclopts import App, CycloptsError, Parameter
 
-from fixfirst import __version__, bench
+from fixfirst import __version__, bench, protocol, settings, train_run
 from fixfirst.cage2 import conformance
 from fixfirst.cage2.compiled import announce_compilation
-from fixfirst.errors import FixfirstError
+from fixfirst.compliance import Rule
+from fixfirst.errors import ConfigError, FixfirstError
+from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS
+from fixfirst.files import write_atomically
+from fixfirst.network import VariantName
+from fixfirst.run_dir import read_manifest
 
 app = App(
     name="fixfirst",
@@ -76,6 +87,196 @@ def bench_command(*, cyborg: Path | None = None, as_json: Json = False) -> int:
     """
     result = bench.measure(cyborg, say=lambda text: print(f"fixfirst: {text} ...", file=sys.stderr, flush=True))
     print(json.dumps(result, indent=2) if as_json else bench.table(result))
+    return 0
+
+
+@app.command(name="train")
+def train(
+    *,
+    workflow: str | None = None,
+    red_agent: str | None = None,
+    total_episodes: int | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
+    preset: str | None = None,
+    variant: str | None = None,
+    n_envs: int | None = None,
+    episodes_per_update: int | None = None,
+    epochs: int | None = None,
+    minibatches: int | None = None,
+    returns: str | None = None,
+    learning_rate: float | None = None,
+    lr_schedule: str | None = None,
+    gamma: float | None = None,
+    gae_lambda: float | None = None,
+    entropy: float | None = None,
+    engine: str | None = None,
+    alignment: str | None = None,
+    alignment_lambda: float | None = None,
+    rule: str | None = None,
+    count_foothold: bool | None = None,
+    compliance_threshold: float | None = None,
+    stop_when_compliant: bool | None = None,
+    max_steps: int | None = None,
+    green: bool | None = None,
+    checkpoint_every: int | None = None,
+    from_policy: Annotated[Path | None, Parameter(name="--from")] = None,
+    units: Path | None = None,
+    config: Path | None = None,
+    tensorboard: bool = True,
+    quiet: bool = False,
+    as_json: Json = False,
+) -> int:
+    """Train a defender that keeps to a workflow, and evaluate it on episodes it never saw.
+
+    Settings come from the command line, else FIXFIRST_<NAME>, else --config, else the preset. Ctrl-C stops after the current
+    update; `fixfirst resume` goes on.
+
+    Parameters
+    ----------
+    workflow
+        The order to keep to, e.g. "enterprise > op_server > op_host > user > defender" or a named one (critical_first);
+        "all": one drawn per episode, which gives a policy that follows any order (default); "none": no order.
+    red_agent
+        b_line (default), meander, sleep, or a mixture such as b_line:0.5,meander:0.5.
+    total_episodes
+        How many episodes to train on (20,000).
+    seed
+        Same seed, same policy, byte for byte (0).
+    out
+        Where to write (runs/train-<red agent>-<seed>).
+    preset
+        default, or a published one: sequential, hybrid, parallel-25, parallel-100, original.
+    variant
+        current (default), leaderboard or debugged.
+    n_envs
+        Environments side by side.
+    episodes_per_update
+        What one update learns from; a multiple of --n-envs.
+    epochs
+        Passes over an update's episodes.
+    minibatches
+        Parts an epoch is cut into; 1 = all at once.
+    returns
+        gae or monte_carlo.
+    lr_schedule
+        constant or linear (down to 0).
+    engine
+        auto (default), rows or plain: whether equal observations are computed once.
+    alignment
+        penalty (default), delta or none: the learner's reward for keeping to the order.
+    alignment_lambda
+        Its weight: of delta, or the multiplier that penalty starts with.
+    rule
+        no_higher (default), top or fixed_types: when a repair is in order (docs/method.md).
+    count_foothold
+        Count User0, where red can never be evicted, as needing repair.
+    stop_when_compliant
+        Stop as soon as the gate is passed.
+    from_policy
+        A policy or run to start from.
+    units
+        A TOML file that groups the hosts otherwise than the five types.
+    config
+        A TOML file with settings, as written to config.toml of every run.
+    """
+    flags = ("out", "from_policy", "units", "config", "tensorboard", "quiet", "as_json")
+    given = {name: value for name, value in locals().items() if name not in (*flags, "flags")}
+    resolved = settings.train_config(given, config, units)
+    folder = out or Path("runs") / f"train-{resolved.red_agent.replace(':', '').replace(',', '-')}-{resolved.seed}"
+    announce_compilation()
+    result = train_run.start(resolved, folder, from_policy=from_policy, tensorboard=tensorboard, quiet=quiet)
+    return _tell_training(result, as_json)
+
+
+def _tell_training(result: train_run.TrainResult, as_json: bool) -> int:
+    if result.evaluation is None:
+        return 130
+    if as_json:
+        print(
+            json.dumps(
+                {"run": str(result.folder), "accepted": result.accepted, "evaluation": asdict(result.evaluation)}, indent=2
+            )
+        )
+        return 0
+    print(protocol.table([result.evaluation]))
+    if result.evaluation.compliance is not None:
+        print("gate: " + ("passed" if result.accepted else "not passed"))
+    print(f"policy: {result.folder}\nnext:   fixfirst evaluate {result.folder}")
+    return 0
+
+
+@app.command(name="resume")
+def resume(run: Path, /, *, quiet: bool = False, as_json: Json = False) -> int:
+    """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
+
+    Parameters
+    ----------
+    run
+        A run directory.
+    """
+    read_manifest(run)
+    announce_compilation()
+    return _tell_training(train_run.resume(run, quiet=quiet), as_json)
+
+
+@app.command(name="evaluate")
+def evaluate(
+    policy: str,
+    /,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    red_agent: str | None = None,
+    steps: str | None = None,
+    episodes: int = 1_000,
+    variant: VariantName = "current",
+    green: bool = False,
+    rule: Rule = "no_higher",
+    count_foothold: bool = False,
+    seed: int = 0,
+    csv: Path | None = None,
+    as_json: Json = False,
+) -> int:
+    """A frozen policy on CAGE2's protocol: 30, 50 and 100 steps against b_line, meander and sleep, on held-out episodes.
+
+    Parameters
+    ----------
+    policy
+        A run, a policy folder, or a baseline: sleep, random, react-restore, react-remove, priority-restore (sees the truth
+        and restores by --workflow).
+    workflow
+        The order to follow and be judged by, if the policy does not carry one.
+    greedy
+        The most probable action instead of a drawn one.
+    red_agent
+        Only these, separated by commas.
+    steps
+        Only these lengths, separated by commas.
+    csv
+        Also write the table to this file.
+    """
+    try:
+        lengths = PROTOCOL_STEPS if steps is None else tuple(int(part) for part in steps.split(","))
+    except ValueError:
+        raise ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
+    announce_compilation()
+    rows = protocol.run_protocol(
+        policy,
+        workflow=workflow,
+        greedy=greedy,
+        red_agents=PROTOCOL_REDS if red_agent is None else red_agent.split(","),
+        steps=lengths,
+        episodes=episodes,
+        variant=variant,
+        green=green,
+        rule=rule,
+        count_foothold=count_foothold,
+        seed=seed,
+    )
+    if csv is not None:
+        write_atomically(csv, protocol.as_csv(rows).encode())
+    print(json.dumps([row.as_dict() for row in rows], indent=2) if as_json else protocol.table(rows))
     return 0
 
 

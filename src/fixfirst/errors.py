@@ -1,11 +1,14 @@
 """Everything fixfirst raises on purpose.
 
 FixfirstError
+├── ConfigError         settings that contradict each other or make no sense
 ├── WorkflowError       an order of unit types, or a grouping of hosts, that makes no sense
 ├── WorldError          a simulated network that cannot be built or stepped as asked
 │   ├── ActionError     actions of the wrong shape, type or range
 │   └── ResetNeeded     a step where a reset must come first
-└── ConformanceError    a recording that cannot be read
+├── ConformanceError    a recording that cannot be read
+├── RunDirError         a run directory that cannot be used, or is used by somebody else
+└── PolicyError         a policy or checkpoint file that is missing, damaged or of another kind
 
 A message says what came, what is wrong and what is right. The command line prints it as one line and exits with 2;
 a traceback is a bug.
@@ -14,6 +17,10 @@ a traceback is a bug.
 
 class FixfirstError(Exception):
     """Base of all errors a user can cause."""
+
+
+class ConfigError(FixfirstError, ValueError):
+    """Settings that contradict each other or make no sense."""
 
 
 class WorkflowError(FixfirstError, ValueError):
@@ -34,3 +41,11 @@ class ResetNeeded(WorldError):
 
 class ConformanceError(FixfirstError, ValueError):
     """A recording of CybORG episodes that cannot be read."""
+
+
+class RunDirError(FixfirstError):
+    """A run directory that cannot be used, or is used by somebody else."""
+
+
+class PolicyError(FixfirstError):
+    """A policy or checkpoint file that is missing, damaged or of another kind."""

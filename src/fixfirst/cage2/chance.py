@@ -99,6 +99,12 @@ def _unit(bits):
 
 
 @njit
+def counter_uniform(key, counter):
+    """A uniform float in [0, 1), a pure function of both."""
+    return _unit(_mix(uint64(key) + uint64(counter) * uint64(_GAMMA)))
+
+
+@njit
 def _nth_member(mask, n):
     """The n-th smallest member (from 0) of a set given as a bit mask."""
     member = 0

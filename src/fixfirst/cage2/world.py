@@ -79,10 +79,10 @@ class World:
         self._all_started = False
         announce_compilation()
 
-    def reset(self, seed: int | Sequence[int] | None = None, mask: np.ndarray | None = None) -> None:
+    def reset(self, seed: int | Sequence[int] | None = None, mask: np.ndarray | None = None, *, episode: int = 0) -> None:
         """Begin a new episode in all environments, or in those of `mask` [N] bool.
 
-        With a seed (one for all, or one each) they begin at episode 0 of that seed; without, at their next episode.
+        With a seed (one for all, or one each) they begin at the given episode of that seed; without, at their next one.
         """
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
@@ -95,7 +95,7 @@ class World:
             chances = self._chances.copy()
             kernel.seed_batch(chances, seeds, self._env_ids)
             self._chances[mask] = chances[mask]
-            self._states["episode"][mask] = 0
+            self._states["episode"][mask] = episode
         else:
             self._states["episode"][mask & self._started] += 1
         self._started |= mask
@@ -224,7 +224,7 @@ def check_variant(variant: str) -> VariantName:
     """The variant itself, if there is one of this name."""
     for name in get_args(VariantName):
         if variant == name:
-            return name  # type: ignore[no-any-return]
+            return name
     raise WorldError(f"unknown variant {variant!r}; use {', '.join(get_args(VariantName))}")
 
 

@@ -1,0 +1,138 @@
+"""Everything that decides how one policy is trained, checked once, frozen, saved with the result."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from fixfirst.cage2.world import check_variant, red_odds
+from fixfirst.compliance import Gate, Rule
+from fixfirst.errors import ConfigError, FixfirstError
+from fixfirst.learner.ppo import PRESETS, PPOConfig
+from fixfirst.network import VariantName
+from fixfirst.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
+
+ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
+
+
+class Alignment(BaseModel):
+    """The learner's reward for keeping to the order; reports never include it.
+
+    delta: `weight` times the change of compliance so far in the episode (the published form, weight 30).
+    penalty: minus a multiplier per violation. Adaptive: after every update the multiplier moves by
+    `rate` * (`target` - compliance), within 0..`limit`; else it stays at `weight`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["penalty", "delta", "none"] = "penalty"
+    weight: float = Field(5.0, ge=0)  # of delta, or the multiplier penalty starts with
+    adaptive: bool = True
+    rate: float = Field(5.0, gt=0)
+    target: float = Field(0.97, gt=0, le=1)
+    limit: float = Field(30.0, gt=0)
+
+    def adapted(self, multiplier: float, compliance: float | None) -> float:
+        """The multiplier of the next update, after one with this compliance."""
+        if self.kind != "penalty" or not self.adaptive or compliance is None:
+            return multiplier
+        return min(max(multiplier + self.rate * (self.target - compliance), 0.0), self.limit)
+
+
+class TrainConfig(BaseModel):
+    """One training: a world, a workflow, a learner, a budget."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    workflow: str = ALL
+    units: dict[str, list[str]] | None = None  # another grouping of hosts than the five types
+    red_agent: str = "b_line"
+    variant: VariantName = "current"
+    green: bool = False
+    max_steps: int = Field(100, ge=1)
+    total_episodes: int = Field(20_000, ge=1)
+    seed: int = Field(0, ge=0, lt=2**63)
+    preset: str = "default"
+    ppo: PPOConfig = PRESETS["default"]
+    alignment: Alignment = Alignment()
+    rule: Rule = "no_higher"
+    count_foothold: bool = False
+    compliance_threshold: float = Field(0.95, gt=0, le=1)
+    min_judged: int = Field(50, ge=1)
+    gate_episodes: int = Field(500, ge=2)
+    stop_when_compliant: bool = False
+    checkpoint_every: int = Field(50, ge=1)  # updates
+
+    @field_validator("red_agent")
+    @classmethod
+    def _known_red_agent(cls, value: str) -> str:
+        red_odds(value, 1)
+        return value
+
+    @field_validator("variant", mode="before")
+    @classmethod
+    def _known_variant(cls, value: str) -> str:
+        return check_variant(value)
+
+    @model_validator(mode="after")
+    def _workflow_fits(self) -> "TrainConfig":
+        _ = self.workflows
+        if self.total_episodes < self.ppo.episodes_per_update:
+            raise ValueError(
+                f"total_episodes ({self.total_episodes}) is less than one update of {self.ppo.episodes_per_update} "
+                "episodes; raise it, or use fewer environments"
+            )
+        return self
+
+    @property
+    def scheme(self) -> UnitScheme | None:
+        """How hosts are grouped; None = the policy knows no order."""
+        if self.workflow == NONE:
+            return None
+        return FIVE_TYPES if self.units is None else UnitScheme.from_dict(self.units)
+
+    @property
+    def workflows(self) -> tuple[Workflow, ...]:
+        """The orders played: none, one, or all."""
+        scheme = self.scheme
+        if scheme is None:
+            return ()
+        if self.workflow != ALL:
+            return (Workflow.parse(self.workflow, scheme),)
+        if scheme.size > 6:
+            raise ConfigError(f"workflow 'all' needs at most 6 unit types (720 orders), this scheme has {scheme.size}")
+        return tuple(all_workflows(scheme))
+
+    @property
+    def gate(self) -> Gate:
+        return Gate(self.compliance_threshold, self.min_judged)
+
+
+def make_config(preset: str = "default", ppo: dict[str, Any] | None = None, **settings: Any) -> TrainConfig:
+    """A training config from a preset; `ppo` overrides single values of it. Bad values raise ConfigError."""
+    if preset not in PRESETS:
+        raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
+    if preset == "original":
+        settings.setdefault("workflow", NONE)
+    with readable_errors():
+        values = PRESETS[preset].model_dump() | (ppo or {})
+        if ppo and "num_envs" in ppo and "episodes_per_update" not in ppo:
+            values["episodes_per_update"] = PRESETS[preset].passes * ppo["num_envs"]
+        return TrainConfig(preset=preset, ppo=PPOConfig(**values), **settings)
+
+
+class readable_errors:
+    """A `with` block in which pydantic's errors become one ConfigError that names the setting and what came."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            cause = first.get("ctx", {}).get("error")
+            if isinstance(cause, FixfirstError):
+                raise cause from None
+            name = ".".join(str(part) for part in first["loc"])
+            came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {first['input']!r}"
+            message = first["msg"].removeprefix("Value error, ")
+            raise ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}") from None

@@ -1,0 +1,100 @@
+"""`fixfirst evaluate`: a policy or a baseline on CAGE2's protocol, as a table, JSON or CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fixfirst.baselines import BASELINES, make_baseline
+from fixfirst.cage2.world import red_agent_name
+from fixfirst.compliance import Rule
+from fixfirst.errors import ConfigError
+from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, evaluate
+from fixfirst.learner.checkpoint import load_policy
+from fixfirst.network import VariantName
+from fixfirst.rollout import Player, PolicyTable
+from fixfirst.workflow import Workflow
+
+
+def make_player(what: str, workflow: str | None, greedy: bool) -> tuple[Player, tuple[Workflow, ...]]:
+    """A baseline by name, or the policy in a file or run, with the workflows it is judged against."""
+    if what in BASELINES:
+        orders: tuple[Workflow, ...] = () if workflow is None else (Workflow.parse(workflow),)
+        return make_baseline(what, orders), orders
+    if not Path(what).exists():
+        raise ConfigError(f"{what!r} is neither a file or run nor a baseline ({', '.join(BASELINES)})")
+    policy = load_policy(what)
+    orders = policy.orders(workflow)
+    return PolicyTable(policy.probabilities, orders, greedy=greedy), orders
+
+
+def run_protocol(
+    what: str,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    red_agents: Sequence[str] = PROTOCOL_REDS,
+    steps: Sequence[int] = PROTOCOL_STEPS,
+    episodes: int = 1_000,
+    variant: VariantName = "current",
+    green: bool = False,
+    rule: Rule = "no_higher",
+    count_foothold: bool = False,
+    seed: int = 0,
+) -> list[Evaluation]:
+    """Every red agent at every length, on held-out episodes."""
+    if episodes < 2:
+        raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
+    player, orders = make_player(what, workflow, greedy)
+    return [
+        evaluate(
+            player,
+            red_agent=red_agent_name(red),
+            steps=length,
+            episodes=episodes,
+            seed=seed,
+            purpose="protocol",
+            workflows=orders,
+            rule=rule,
+            count_foothold=count_foothold,
+            variant=variant,
+            green=green,
+        )
+        for red in red_agents
+        for length in steps
+    ]
+
+
+COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
+RATES = ("compliance", "contested", "effectiveness", "response")
+
+
+def table(rows: Sequence[Evaluation]) -> str:
+    """For people: a line per setting, then the sum that the challenge ranks by."""
+    lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
+    for row in rows:
+        interval = f"[{row.low:.2f}, {row.high:.2f}]"
+        kept = "" if row.compliance is None else f"  {row.compliance.compliance}, contested {row.compliance.contested}"
+        lines.append(f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{kept}")
+    total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
+    lines.append(
+        f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}   ({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
+    )
+    return "\n".join(lines)
+
+
+def as_csv(rows: Sequence[Evaluation]) -> str:
+    """One line per setting; empty where there is no order to keep to."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        [*COLUMNS, *(f"{rate}{part}" for rate in RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
+    )
+    for row in rows:
+        values: list[Any] = [getattr(row, column) for column in COLUMNS]
+        for rate in RATES:
+            shown = None if row.compliance is None else getattr(row.compliance, rate)
+            values += ["", "", ""] if shown is None else [shown.value, shown.low, shown.high]
+        writer.writerow([*values, "" if row.compliance is None else row.compliance.repairs_per_episode])
+    return text.getvalue()

@@ -1,0 +1,191 @@
+"""The run directory: every file name, column and key of it, and how they are written and read back.
+
+runs/<name>/
+  config.toml          the resolved configuration
+  manifest.json        what kind of run, versions, seed, machine, command
+  training_log.csv     one row per update
+  tb/                  TensorBoard events
+  result.json          `train`: the final evaluation
+  policy.safetensors, policy.json      `train`: the policy
+  checkpoint-*         while a training runs
+"""
+
+import csv
+import os
+import platform
+import sys
+import tomllib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import tomli_w
+
+from fixfirst.errors import RunDirError
+from fixfirst.files import write_atomically, write_json
+
+SCHEMA = 1
+CONFIG, MANIFEST, RESULT = "config.toml", "manifest.json", "result.json"
+TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "training_log.csv", "episodes.csv", "tb"
+
+# The first twelve are the reference system's, in its spelling and order.
+TRAINING_COLUMNS = (
+    "Workflow_ID",
+    "Workflow_Order",
+    "Update",
+    "Episodes",
+    "Total_Episodes_Sampled",
+    "Env_Reward",
+    "Alignment_Bonus",
+    "Total_Reward",
+    "Compliance",
+    "Avg_Fixes",
+    "Collection_Time",
+    "Update_Time",
+    "Contested_Share",
+    "Multiplier",
+    "Approx_KL",
+    "Entropy",
+    "Policy_Loss",
+    "Value_Loss",
+    "Clip_Fraction",
+    "Distinct_Rows",
+)
+EPISODE_COLUMNS = (
+    "Workflow_ID",
+    "Workflow_Order",
+    "Update",
+    "Episode",
+    "Env_Reward",
+    "Alignment_Bonus",
+    "Total_Reward",
+    "Compliance",
+    "Repairs",
+)
+
+
+class CsvLog:
+    """A CSV file that grows by rows; the header is written once. A half-written last line of a crash is cut off."""
+
+    def __init__(self, path: Path, columns: tuple[str, ...]):
+        self.path, self.columns = path, columns
+        if path.exists():
+            _cut_half_line(path)
+        is_new = not path.exists() or path.stat().st_size == 0
+        self._file: IO[str] = open(path, "a", newline="", encoding="utf-8")  # noqa: SIM115  closed by close()
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        if is_new:
+            self._writer.writerow(columns)
+        else:
+            _check_header(path, columns)
+
+    def write(self, values: Iterable[Any]) -> None:
+        self._writer.writerow(["" if value is None else value for value in values])
+
+    def sync(self) -> None:
+        """What was written so far survives a crash."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _cut_half_line(path: Path) -> None:
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        write_atomically(path, data[: data.rfind(b"\n") + 1])
+
+
+def _check_header(path: Path, columns: tuple[str, ...]) -> None:
+    with open(path, newline="", encoding="utf-8") as file:
+        header = next(csv.reader(file), [])
+    if tuple(header) != columns:
+        raise RunDirError(f"{path}: has other columns than this version writes; is it a run of another version?")
+
+
+def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """The rows of a log as text by column; a half-written last line is left out."""
+    if not path.exists():
+        return []
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    if not lines:
+        return []
+    _check_header(path, columns)
+    return list(csv.DictReader(lines))
+
+
+def keep_rows(path: Path, columns: tuple[str, ...], keep: Any) -> None:
+    """Rewrite a log with only the rows for which keep(row) holds: those after a checkpoint are played again."""
+    rows = read_csv(path, columns)
+    kept = [row for row in rows if keep(row)]
+    if len(kept) == len(rows):
+        return
+    lines = [",".join(columns)] + [_csv_line([row[c] for c in columns]) for row in kept]
+    write_atomically(path, ("\n".join(lines) + "\n").encode())
+
+
+def _csv_line(values: list[str]) -> str:
+    from io import StringIO
+
+    text = StringIO()
+    csv.writer(text, lineterminator="").writerow(values)
+    return text.getvalue()
+
+
+# ---------------------------------------------------------------- config and manifest
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    write_atomically(folder / CONFIG, tomli_w.dumps(without_none(config)).encode())
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file as a dict; RunDirError if it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as e:
+        raise RunDirError(f"{path}: no such file") from e
+    except (OSError, ValueError) as e:
+        raise RunDirError(f"{path}: cannot be read as TOML ({e})") from e
+
+
+def without_none(value: Any) -> Any:
+    """TOML has no null: a missing key says the same."""
+    if isinstance(value, dict):
+        return {key: without_none(v) for key, v in value.items() if v is not None}
+    return value
+
+
+def write_manifest(folder: Path, kind: str, seed: int, versions: dict[str, str]) -> None:
+    write_json(
+        folder / MANIFEST,
+        {
+            "schema": SCHEMA,
+            "kind": kind,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": "fixfirst " + " ".join(sys.argv[1:]),
+            "seed": seed,
+            "versions": versions,
+            "machine": {"system": platform.system(), "cpu": platform.machine(), "cores": os.cpu_count()},
+        },
+    )
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run of this version; anything else raises RunDirError."""
+    import json
+
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+    except FileNotFoundError as e:
+        raise RunDirError(f"{folder} is not a run directory ({MANIFEST} is missing)") from e
+    except (OSError, ValueError) as e:
+        raise RunDirError(f"{path}: cannot be read ({e})") from e
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        came = manifest.get("schema") if isinstance(manifest, dict) else None
+        raise RunDirError(f"{folder}: is a run of another version (schema {came!r}, this version reads {SCHEMA})")
+    return manifest

@@ -1,0 +1,66 @@
+"""From flags, environment variables and TOML files to one checked config: command line > environment > file > default."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fixfirst.errors import ConfigError
+from fixfirst.learner.config import TrainConfig, make_config
+from fixfirst.run_dir import read_toml
+from fixfirst.workflow import UnitScheme
+
+ENVIRONMENT_PREFIX = "FIXFIRST_"
+
+# Flags that stand for a value inside a table of the config file.
+PLACES = {
+    "n_envs": ("ppo", "num_envs"),
+    "episodes_per_update": ("ppo", "episodes_per_update"),
+    "epochs": ("ppo", "epochs"),
+    "minibatches": ("ppo", "minibatches"),
+    "returns": ("ppo", "returns"),
+    "gamma": ("ppo", "gamma"),
+    "gae_lambda": ("ppo", "gae_lambda"),
+    "clip": ("ppo", "clip"),
+    "entropy": ("ppo", "entropy"),
+    "learning_rate": ("ppo", "learning_rate"),
+    "lr_schedule": ("ppo", "lr_schedule"),
+    "engine": ("ppo", "engine"),
+    "alignment": ("alignment", "kind"),
+    "alignment_lambda": ("alignment", "weight"),
+}
+TOP_LEVEL = tuple(TrainConfig.model_fields)
+
+
+def gather(given: Mapping[str, Any], file: Path | None, known: tuple[str, ...] = TOP_LEVEL) -> dict[str, Any]:
+    """All settings that were said somewhere, nested as in a config file. `given`: flags, None = not given."""
+    settings: dict[str, Any] = {} if file is None else read_toml(file)
+    unknown = [key for key in settings if key not in known]
+    if unknown:
+        raise ConfigError(f"{file}: unknown setting {unknown[0]!r}; known are {', '.join(known)}")
+    flags = {name for name in (*known, *PLACES) if name not in ("ppo", "alignment", "units")}
+    for name in sorted(flags):
+        if (text := os.environ.get(ENVIRONMENT_PREFIX + name.upper())) is not None:
+            _put(settings, name, text)
+    for name, value in given.items():
+        if value is not None:
+            _put(settings, name, value)
+    return settings
+
+
+def _put(settings: dict[str, Any], name: str, value: Any) -> None:
+    if name in PLACES:
+        table, key = PLACES[name]
+        if not isinstance(settings.setdefault(table, {}), dict):
+            raise ConfigError(f"setting {table!r} must be a table, got {settings[table]!r}")
+        settings[table][key] = value
+    else:
+        settings[name] = value
+
+
+def train_config(given: Mapping[str, Any], file: Path | None = None, units: Path | None = None) -> TrainConfig:
+    """The config of one training."""
+    settings = gather(given, file)
+    if units is not None:
+        settings["units"] = UnitScheme.from_toml(units).as_dict()
+    return make_config(**settings)

@@ -1,0 +1,199 @@
+"""`fixfirst train`: one training with its run directory, logs and final evaluation, and going on after an interruption."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fixfirst.errors import RunDirError
+from fixfirst.evaluate import Evaluation
+from fixfirst.files import write_json
+from fixfirst.learner.checkpoint import POLICY_JSON, config_of, load_policy, versions
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.training import Training, UpdateRow
+from fixfirst.progress import Progress
+from fixfirst.run_dir import (
+    CONFIG,
+    MANIFEST,
+    RESULT,
+    TENSORBOARD,
+    TRAINING_COLUMNS,
+    TRAINING_LOG,
+    CsvLog,
+    keep_rows,
+    read_manifest,
+    read_toml,
+    write_config,
+    write_manifest,
+)
+from fixfirst.trial import Trained, evaluate_training, interrupts, run_training
+
+TEST_EPISODES = 1_000
+KIND = "train"
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What came of a run: its folder, and the evaluation unless it was interrupted."""
+
+    folder: Path
+    evaluation: Evaluation | None
+    accepted: bool
+
+
+def start(
+    config: TrainConfig, folder: Path, *, from_policy: Path | None = None, tensorboard: bool = True, quiet: bool = False
+) -> TrainResult:
+    """Train in a new run directory."""
+    if folder.exists() and any(folder.iterdir()):
+        hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
+        raise RunDirError(f"{folder} exists already; {hint}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_config(
+            folder, config.model_dump(mode="json") | {"tensorboard": tensorboard, "from_policy": _text(from_policy)}
+        )
+        write_manifest(folder, KIND, config.seed, versions())
+    except OSError as e:
+        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+    return _run(config, folder, from_policy, tensorboard, quiet)
+
+
+def resume(folder: Path, *, quiet: bool = False) -> TrainResult:
+    """Go on with an interrupted run; it ends with the same bytes as one that was not interrupted."""
+    if read_manifest(folder)["kind"] != KIND:
+        raise RunDirError(f"{folder} is not a run of `fixfirst train`")
+    settings = read_toml(folder / CONFIG)
+    tensorboard, from_policy = settings.pop("tensorboard", True), settings.pop("from_policy", None)
+    config = config_of(settings)
+    if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
+        raise RunDirError(f"{folder} is finished; see {folder / RESULT}")
+    return _run(config, folder, None if from_policy is None else Path(from_policy), tensorboard, quiet)
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _run(config: TrainConfig, folder: Path, from_policy: Path | None, tensorboard: bool, quiet: bool) -> TrainResult:
+    inherited = None if from_policy is None else load_policy(from_policy).weights
+    progress = Progress(config.total_episodes, quiet=quiet)
+    log: list[Log] = []
+
+    def on_restore(training: Training, complaints: list[str]) -> None:
+        for complaint in complaints:
+            progress.say(complaint)
+        if complaints:
+            progress.say(
+                f"going on from update {training.updates}, the newest good checkpoint"
+                if training.updates
+                else "starting over"
+            )
+        log.append(Log(folder, training, tensorboard))
+
+    def on_update(row: UpdateRow) -> None:
+        log[0].write(row)
+        if progress.due():
+            progress.show(row.episodes, describe(row))
+
+    try:
+        with interrupts() as interrupt:
+            trained = run_training(
+                config,
+                folder,
+                start=inherited,
+                on_restore=on_restore,
+                on_update=on_update,
+                before_checkpoint=lambda: log[0].sync(),
+                interrupt=interrupt,
+            )
+    except OSError as e:
+        raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
+    finally:
+        progress.close()
+        for open_log in log:
+            open_log.close()
+    return _finish(folder, trained, progress)
+
+
+def _finish(folder: Path, trained: Trained, progress: Progress) -> TrainResult:
+    if trained.interrupted:
+        progress.say(f"interrupted after {trained.training.episodes:,} episodes; go on with: fixfirst resume {folder}")
+        return TrainResult(folder, None, False)
+    evaluation = evaluate_training(trained.training, "test", TEST_EPISODES)
+    shown = evaluation.compliance
+    accepted = shown is not None and trained.training.config.gate.accepts(shown)
+    write_json(
+        folder / RESULT, {"evaluation": asdict(evaluation), "accepted": accepted, "episodes": trained.training.episodes}
+    )
+    return TrainResult(folder, evaluation, accepted)
+
+
+def describe(row: UpdateRow) -> str:
+    """An update in one line."""
+    parts = [f"return {row.env_reward:.1f}"]
+    if row.compliance is not None:
+        parts.append(f"compliance {100 * row.compliance:.1f} %")
+    if row.contested_share is not None:
+        parts.append(f"contested {100 * row.contested_share:.0f} %")
+    return ", ".join([*parts, f"KL {row.stats.approx_kl:.4f}"])
+
+
+class Log:
+    """training_log.csv and TensorBoard of one training, cut back to the update it goes on from."""
+
+    def __init__(self, folder: Path, training: Training, tensorboard: bool):
+        self._training = training
+        self._names = (0, str(training.workflows[0]) if len(training.workflows) == 1 else training.config.workflow)
+        keep_rows(folder / TRAINING_LOG, TRAINING_COLUMNS, lambda row: int(row["Update"]) <= training.updates)
+        self._csv = CsvLog(folder / TRAINING_LOG, TRAINING_COLUMNS)
+        self._add: Callable[[str, float, int], Any] | None = None
+        if tensorboard:
+            from torch.utils.tensorboard import SummaryWriter  # a slow import that not everybody needs
+
+            self._writer = SummaryWriter(str(folder / TENSORBOARD), purge_step=training.episodes + 1)
+            self._add = self._writer.add_scalar
+
+    def write(self, row: UpdateRow) -> None:
+        self._csv.write(training_values(row, *self._names, total_episodes=row.episodes))
+        if self._add is not None:
+            for name, value in scalars(row).items():
+                self._add(name, value, row.episodes)
+
+    def sync(self) -> None:
+        self._csv.sync()
+
+    def close(self) -> None:
+        self._csv.close()
+        if self._add is not None:
+            self._writer.close()
+
+
+def training_values(row: UpdateRow, workflow_id: int, workflow: str, total_episodes: int) -> list[Any]:
+    """The values of TRAINING_COLUMNS."""
+    stats = row.stats
+    numbers = (row.env_reward, row.alignment, row.total_reward, row.compliance, row.repairs, row.collect_s, row.update_s)
+    more = (row.contested_share, row.multiplier, stats.approx_kl, stats.entropy, stats.policy_loss, stats.value_loss)
+    rounded = [None if x is None or x != x else round(x, 6) for x in (*numbers, *more, stats.clip_fraction)]
+    return [workflow_id, workflow, row.update, row.episodes, total_episodes, *rounded, stats.rows]
+
+
+def scalars(row: UpdateRow) -> dict[str, float]:
+    """TensorBoard's names, as in Stable-Baselines3 where it has them."""
+    stats = row.stats
+    values = {
+        "rollout/ep_rew_mean": row.env_reward,
+        "rollout/alignment": row.alignment,
+        "rollout/compliance": row.compliance,
+        "rollout/contested_share": row.contested_share,
+        "rollout/repairs": row.repairs,
+        "time/episodes_per_s": len(row.episode_rows.env_reward) / (row.collect_s + row.update_s),
+        "train/approx_kl": stats.approx_kl,
+        "train/entropy": stats.entropy,
+        "train/policy_gradient_loss": stats.policy_loss,
+        "train/value_loss": stats.value_loss,
+        "train/clip_fraction": stats.clip_fraction,
+        "train/multiplier": row.multiplier,
+        "train/distinct_rows": stats.rows,
+    }
+    return {name: value for name, value in values.items() if value is not None and value == value}
