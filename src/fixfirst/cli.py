@@ -5,7 +5,7 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 # One thread per process: at these sizes spinning thread pools lose badly. Set before NumPy starts its pool.
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -13,15 +13,15 @@ for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from cyclopts import App, CycloptsError, Parameter
 
-from fixfirst import __version__, bench, protocol, settings, train_run
-from fixfirst.cage2 import conformance
+from fixfirst import __version__
 from fixfirst.cage2.compiled import announce_compilation
-from fixfirst.compliance import Rule
 from fixfirst.errors import ConfigError, FixfirstError
-from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS
-from fixfirst.files import write_atomically
 from fixfirst.network import VariantName
-from fixfirst.run_dir import read_manifest
+
+if TYPE_CHECKING:
+    from fixfirst.train_run import TrainResult
+
+# Each command imports what it needs: PyTorch takes seconds, and `--help` should not wait for it.
 
 app = App(
     name="fixfirst",
@@ -45,6 +45,8 @@ def conform(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json:
     as_json
         One JSON document on stdout instead of a table.
     """
+    from fixfirst.cage2 import conformance
+
     announce_compilation()
     total = conformance.Report()
     rows = []
@@ -85,6 +87,8 @@ def bench_command(*, cyborg: Path | None = None, as_json: Json = False) -> int:
     as_json
         One JSON document on stdout instead of a table.
     """
+    from fixfirst import bench
+
     result = bench.measure(cyborg, say=lambda text: print(f"fixfirst: {text} ...", file=sys.stderr, flush=True))
     print(json.dumps(result, indent=2) if as_json else bench.table(result))
     return 0
@@ -180,8 +184,10 @@ def train(
     config
         A TOML file with settings, as written to config.toml of every run.
     """
+    from fixfirst import settings, train_run
+
     flags = ("out", "from_policy", "units", "config", "tensorboard", "quiet", "as_json")
-    given = {name: value for name, value in locals().items() if name not in (*flags, "flags")}
+    given = {name: value for name, value in locals().items() if name not in (*flags, "flags", "settings", "train_run")}
     resolved = settings.train_config(given, config, units)
     folder = out or Path("runs") / f"train-{resolved.red_agent.replace(':', '').replace(',', '-')}-{resolved.seed}"
     announce_compilation()
@@ -189,7 +195,9 @@ def train(
     return _tell_training(result, as_json)
 
 
-def _tell_training(result: train_run.TrainResult, as_json: bool) -> int:
+def _tell_training(result: "TrainResult", as_json: bool) -> int:
+    from fixfirst import protocol
+
     if result.evaluation is None:
         return 130
     if as_json:
@@ -215,6 +223,9 @@ def resume(run: Path, /, *, quiet: bool = False, as_json: Json = False) -> int:
     run
         A run directory.
     """
+    from fixfirst import train_run
+    from fixfirst.run_dir import read_manifest
+
     read_manifest(run)
     announce_compilation()
     return _tell_training(train_run.resume(run, quiet=quiet), as_json)
@@ -232,7 +243,7 @@ def evaluate(
     episodes: int = 1_000,
     variant: VariantName = "current",
     green: bool = False,
-    rule: Rule = "no_higher",
+    rule: Literal["no_higher", "top", "fixed_types"] = "no_higher",
     count_foothold: bool = False,
     seed: int = 0,
     csv: Path | None = None,
@@ -256,6 +267,10 @@ def evaluate(
     csv
         Also write the table to this file.
     """
+    from fixfirst import protocol
+    from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS
+    from fixfirst.files import write_atomically
+
     try:
         lengths = PROTOCOL_STEPS if steps is None else tuple(int(part) for part in steps.split(","))
     except ValueError:
