@@ -19,6 +19,7 @@ from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.network import VariantName
 
 if TYPE_CHECKING:
+    from fixfirst.experiment import Search
     from fixfirst.train_run import TrainResult
 
 # Each command imports what it needs: PyTorch takes seconds, and `--help` should not wait for it.
@@ -91,6 +92,132 @@ def bench_command(*, cyborg: Path | None = None, as_json: Json = False) -> int:
 
     result = bench.measure(cyborg, say=lambda text: print(f"fixfirst: {text} ...", file=sys.stderr, flush=True))
     print(json.dumps(result, indent=2) if as_json else bench.table(result))
+    return 0
+
+
+@app.command(name="search")
+def search(
+    *,
+    n_envs: int | None = None,
+    total_episodes: int | None = None,
+    red_agent: str | None = None,
+    max_episodes: int | None = None,
+    compliance_threshold: float | None = None,
+    alignment: str | None = None,
+    alignment_lambda: float | None = None,
+    gp_beta: float | None = None,
+    inherit: str | None = None,
+    preset: str | None = None,
+    strategy: str | None = None,
+    round_size: int | None = None,
+    n_workflows: int | None = None,
+    workers: int = 0,
+    seed: int | None = None,
+    out: Path | None = None,
+    variant: str | None = None,
+    rule: str | None = None,
+    count_foothold: bool | None = None,
+    test_episodes: int | None = None,
+    from_policy: Annotated[str | None, Parameter(name="--from")] = None,
+    units: Path | None = None,
+    log_episodes: bool | None = None,
+    config: Path | None = None,
+    quiet: bool = False,
+    as_json: Json = False,
+) -> int:
+    """Find the best order: try workflows until the episode budget is used, rank them, and say how sure we are.
+
+    Settings come from the command line, else FIXFIRST_<NAME>, else --config, else the preset. Ctrl-C stops cleanly;
+    `fixfirst resume` goes on and ends with the same bytes.
+
+    Parameters
+    ----------
+    n_envs
+        Environments side by side in each training.
+    total_episodes
+        Training episodes of the whole search (100,000).
+    red_agent
+        b_line (default), meander, sleep, CybORG's names for them, or a mixture such as b_line:0.5,meander:0.5.
+    max_episodes
+        Training episodes of one workflow, at most.
+    compliance_threshold
+        A workflow counts once the policy's compliance is this high with 95 % confidence (0.95).
+    alignment
+        penalty (default), delta or none: the learner's reward for keeping to the order.
+    alignment_lambda
+        Its weight: of delta, or the multiplier that penalty starts with.
+    gp_beta
+        How much the search likes uncertainty: it tries the largest mean + beta * std (2).
+    inherit
+        Whose weights a trial starts from: last (accepted, default), nearest, best, none.
+    preset
+        default, or a published one: sequential, hybrid, parallel-25, parallel-100.
+    strategy
+        gp_ucb (default), random or exhaustive.
+    round_size
+        Trials that run side by side. Part of the result, unlike --workers.
+    n_workflows
+        Stop after so many trials.
+    workers
+        Processes; 0 = as many as cores, up to the round size; 1 = this process. The result does not depend on it.
+    seed
+        Same seed, same ledger and policies (0).
+    out
+        Where to write (runs/search-<red agent>-<seed>).
+    variant
+        current (default), leaderboard or debugged.
+    test_episodes
+        Held-out episodes each trained policy is judged on (1,000).
+    from_policy
+        A policy for the first trials to start from, e.g. one trained with --workflow all.
+    units
+        A TOML file that groups the hosts otherwise than the five types.
+    log_episodes
+        Write one row per training episode to episodes.csv.
+    config
+        A TOML file with settings, as written to config.toml of every run.
+    """
+    from fixfirst import settings
+    from fixfirst.experiment import begin_search
+
+    outside = ("workers", "out", "units", "config", "quiet", "as_json")
+    given = {
+        name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
+    }
+    resolved = settings.resolve_search(given, config, units)
+    folder = out or Path("runs") / f"search-{resolved.red_agent.replace(':', '').replace(',', '-')}-{resolved.seed}"
+    announce_compilation()
+    return _run_search(begin_search(resolved, folder), workers, quiet, as_json)
+
+
+def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
+    from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
+    from fixfirst.experiment import run_search
+    from fixfirst.search_view import SearchView, print_result
+    from fixfirst.trial import interrupts
+
+    if workers < 0:
+        raise ConfigError(f"--workers must be at least 0, got {workers}")
+    workers = workers or min(os.cpu_count() or 1, search.config.round_size)
+    with SearchView(quiet=quiet) as view, interrupts() as interrupt:
+        executor: Executor = InlineExecutor(interrupt) if workers == 1 else ProcessExecutor(workers)
+        try:
+            finished = run_search(search, executor, view, interrupt)
+        finally:
+            executor.close()
+    if not finished:
+        print(f"fixfirst: interrupted; go on with: fixfirst resume {search.folder}", file=sys.stderr)
+        return 130
+    if as_json:
+        ranking = search.ranking()
+        rows = [] if ranking is None else [asdict(row) | {"workflow": str(row.workflow)} for row in ranking.rows]
+        print(
+            json.dumps(
+                {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}, indent=2
+            )
+        )
+    else:
+        print_result(search)
     return 0
 
 
@@ -215,19 +342,24 @@ def _tell_training(result: "TrainResult", as_json: bool) -> int:
 
 
 @app.command(name="resume")
-def resume(run: Path, /, *, quiet: bool = False, as_json: Json = False) -> int:
+def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json = False) -> int:
     """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
 
     Parameters
     ----------
     run
         A run directory.
+    workers
+        As in `fixfirst search`.
     """
     from fixfirst import train_run
+    from fixfirst.experiment import KIND, open_search
     from fixfirst.run_dir import read_manifest
 
-    read_manifest(run)
+    kind = read_manifest(run)["kind"]
     announce_compilation()
+    if kind == KIND:
+        return _run_search(open_search(run), workers, quiet, as_json)
     return _tell_training(train_run.resume(run, quiet=quiet), as_json)
 
 

@@ -6,6 +6,7 @@ FixfirstError
 ├── WorldError          a simulated network that cannot be built or stepped as asked
 │   ├── ActionError     actions of the wrong shape, type or range
 │   └── ResetNeeded     a step where a reset must come first
+├── SearchError         a search that cannot be set up, or is told something impossible
 ├── ConformanceError    a recording that cannot be read
 ├── RunDirError         a run directory that cannot be used, or is used by somebody else
 └── PolicyError         a policy or checkpoint file that is missing, damaged or of another kind
@@ -37,6 +38,10 @@ class ActionError(WorldError):
 
 class ResetNeeded(WorldError):
     """A step where a reset must come first."""
+
+
+class SearchError(FixfirstError, ValueError):
+    """A search that cannot be set up, or is told something impossible."""
 
 
 class ConformanceError(FixfirstError, ValueError):

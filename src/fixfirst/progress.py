@@ -29,7 +29,7 @@ class Progress:
         now = time.perf_counter()
         first = self._first = done if self._first is None else self._first
         rate = (done - first) / (now - self._started) if done > first else 0.0
-        left = f", {_duration((self.total - done) / rate)} left" if rate else ""
+        left = f", {duration((self.total - done) / rate)} left" if rate else ""
         line = f"{done:,}/{self.total:,} episodes, {rate:,.0f}/s{left} | {facts}"
         self._said = now
         if self._live:
@@ -49,7 +49,8 @@ class Progress:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

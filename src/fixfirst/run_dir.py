@@ -4,19 +4,31 @@ runs/<name>/
   config.toml          the resolved configuration
   manifest.json        what kind of run, versions, seed, machine, command
   training_log.csv     one row per update
+  episodes.csv         one row per training episode, if asked for
   tb/                  TensorBoard events
-  result.json          `train`: the final evaluation
-  policy.safetensors, policy.json      `train`: the policy
-  checkpoint-*         while a training runs
+                       `train` only:
+  result.json          the final evaluation
+  policy.safetensors, policy.json, and checkpoint-* while it runs
+                       `search` only:
+  trials.csv           the ledger: one row per finished trial; the search resumes from it
+  gp_sampling_log.csv  one row per choice, with what the strategy believed
+  trials/<id>/         policy.safetensors, policy.json, result.json, and checkpoint-* while it runs
+  best/                the winner's policy
+  report.html
 """
 
 import csv
+import fcntl
+import json
 import os
 import platform
 import sys
+import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +40,7 @@ from fixfirst.files import write_atomically, write_json
 SCHEMA = 1
 CONFIG, MANIFEST, RESULT = "config.toml", "manifest.json", "result.json"
 TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "training_log.csv", "episodes.csv", "tb"
+LEDGER, CHOICES, TRIALS, BEST, LOCK = "trials.csv", "gp_sampling_log.csv", "trials", "best", ".lock"
 
 # The first twelve are the reference system's, in its spelling and order.
 TRAINING_COLUMNS = (
@@ -63,6 +76,54 @@ EPISODE_COLUMNS = (
     "Compliance",
     "Repairs",
 )
+# One row per finished trial. All but `seconds` are the same however often the search was interrupted.
+TRIAL_COLUMNS = (
+    "id",
+    "workflow",
+    "status",
+    "return_mean",
+    "return_se",
+    "return_low",
+    "return_high",
+    "compliance",
+    "compliance_low",
+    "compliance_high",
+    "compliance_bound",
+    "judged",
+    "contested_compliance",
+    "contested",
+    "effectiveness",
+    "response",
+    "repairs_per_episode",
+    "episodes",
+    "updates",
+    "parent",
+    "policy",
+    "policy_sha256",
+    "seconds",
+)
+_CANDIDATE = ("workflow", "ucb", "mean", "std")
+CHOICE_COLUMNS = ("iteration", "round", "how", "beta", *_CANDIDATE, *(f"top{i}_{c}" for i in (1, 2, 3) for c in _CANDIDATE))
+
+
+def trial_folder(run: Path, number: int) -> Path:
+    return run / TRIALS / f"{number:04d}"
+
+
+@contextmanager
+def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
+    """Only one process at a time may use a folder; the lock goes with the process, however it ends."""
+    with open(folder / LOCK, "w", encoding="utf-8") as file:
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise RunDirError(f"{folder} is in use by another process") from None
+                time.sleep(0.05)
+        yield
 
 
 class CsvLog:
@@ -117,7 +178,7 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     return list(csv.DictReader(lines))
 
 
-def keep_rows(path: Path, columns: tuple[str, ...], keep: Any) -> None:
+def keep_rows(path: Path, columns: tuple[str, ...], keep: Callable[[dict[str, str]], bool]) -> None:
     """Rewrite a log with only the rows for which keep(row) holds: those after a checkpoint are played again."""
     rows = read_csv(path, columns)
     kept = [row for row in rows if keep(row)]
@@ -128,8 +189,6 @@ def keep_rows(path: Path, columns: tuple[str, ...], keep: Any) -> None:
 
 
 def _csv_line(values: list[str]) -> str:
-    from io import StringIO
-
     text = StringIO()
     csv.writer(text, lineterminator="").writerow(values)
     return text.getvalue()
@@ -176,8 +235,6 @@ def write_manifest(folder: Path, kind: str, seed: int, versions: dict[str, str])
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run of this version; anything else raises RunDirError."""
-    import json
-
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import ConfigError
+from fixfirst.experiment import SearchConfig, search_config
 from fixfirst.learner.config import TrainConfig, make_config
 from fixfirst.run_dir import read_toml
 from fixfirst.workflow import UnitScheme
@@ -30,6 +31,7 @@ PLACES = {
     "alignment_lambda": ("alignment", "weight"),
 }
 TOP_LEVEL = tuple(TrainConfig.model_fields)
+SEARCH_LEVEL = tuple(SearchConfig.model_fields)
 
 
 def gather(given: Mapping[str, Any], file: Path | None, known: tuple[str, ...] = TOP_LEVEL) -> dict[str, Any]:
@@ -64,3 +66,11 @@ def train_config(given: Mapping[str, Any], file: Path | None = None, units: Path
     if units is not None:
         settings["units"] = UnitScheme.from_toml(units).as_dict()
     return make_config(**settings)
+
+
+def resolve_search(given: Mapping[str, Any], file: Path | None = None, units: Path | None = None) -> SearchConfig:
+    """The config of a search."""
+    settings = gather(given, file, SEARCH_LEVEL)
+    if units is not None:
+        settings["units"] = UnitScheme.from_toml(units).as_dict()
+    return search_config(**settings)

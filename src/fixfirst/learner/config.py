@@ -109,15 +109,26 @@ class TrainConfig(BaseModel):
 
 def make_config(preset: str = "default", ppo: dict[str, Any] | None = None, **settings: Any) -> TrainConfig:
     """A training config from a preset; `ppo` overrides single values of it. Bad values raise ConfigError."""
-    if preset not in PRESETS:
-        raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
     if preset == "original":
         settings.setdefault("workflow", NONE)
     with readable_errors():
-        values = PRESETS[preset].model_dump() | (ppo or {})
-        if ppo and "num_envs" in ppo and "episodes_per_update" not in ppo:
-            values["episodes_per_update"] = PRESETS[preset].passes * ppo["num_envs"]
-        return TrainConfig(preset=preset, ppo=PPOConfig(**values), **settings)
+        return TrainConfig(preset=preset, ppo=preset_ppo(preset, ppo), **settings)
+
+
+def preset_ppo(preset: str, changes: dict[str, Any] | None = None) -> PPOConfig:
+    """A preset with some values changed; other numbers of environments keep its episodes per environment."""
+    if preset not in PRESETS:
+        raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
+    values = PRESETS[preset].model_dump() | (changes or {})
+    if changes and "num_envs" in changes and "episodes_per_update" not in changes:
+        with readable_errors():
+            values["episodes_per_update"] = (
+                PRESETS[preset].passes
+                * PPOConfig.model_validate(
+                    {"num_envs": changes["num_envs"], "episodes_per_update": changes["num_envs"]}
+                ).num_envs
+            )
+    return PPOConfig(**values)
 
 
 class readable_errors:

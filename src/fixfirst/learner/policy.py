@@ -49,6 +49,15 @@ def weights_of(net: ActorCritic) -> dict[str, np.ndarray]:
     return {name: tensor.detach().numpy() for name, tensor in net.state_dict().items()}
 
 
+def widen(weights: Mapping[str, np.ndarray], inputs: int) -> dict[str, np.ndarray]:
+    """Weights of a policy that knows no order, for one that does: it begins by ignoring the workflow's bits."""
+    wide = dict(weights)
+    for name in ("actor.0.weight", "critic.0.weight"):
+        missing = inputs - wide[name].shape[1]
+        wide[name] = np.pad(wide[name], ((0, 0), (0, missing)))
+    return wide
+
+
 def probabilities(weights: Mapping[str, np.ndarray]) -> Probabilities:
     """The actor as a NumPy function: inputs [M, I] -> probabilities [M, A]. It follows the weights when they change."""
     layers = [(weights[f"actor.{i}.weight"].T, weights[f"actor.{i}.bias"]) for i in (0, 2, 4)]

@@ -35,7 +35,7 @@ class PPOConfig(BaseModel):
     bootstrap: bool = True  # gae: value of the state at the step limit; monte_carlo never has one
     gamma: float = Field(0.99, gt=0, le=1)
     clip: float = Field(0.2, gt=0)
-    entropy: float = Field(0.01, ge=0)
+    entropy: float = Field(0.001, ge=0)
     value: float = Field(0.5, ge=0)
     max_grad_norm: float = Field(0.5, gt=0)
     learning_rate: float = Field(0.002, gt=0)
@@ -66,6 +66,7 @@ def _seed_preset(num_envs: int, episodes_per_update: int, epochs: int = 4) -> PP
         epochs=epochs,
         returns="monte_carlo",
         bootstrap=False,
+        entropy=0.01,
         reward_scale=1.0,
     )
 

@@ -1,0 +1,222 @@
+"""Showing a search: a live picture on a terminal, plain lines elsewhere, and the final table. Progress goes to stderr."""
+
+import time
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fixfirst.experiment import ACCEPTED, Search
+from fixfirst.progress import duration
+from fixfirst.search.ranking import Ranking
+from fixfirst.search.strategy import Choice
+
+SPARKS = "▁▂▃▄▅▆▇█"
+SHOWN_ROWS = 8
+PLAIN_EVERY_S = 10.0
+
+
+class SearchView:
+    """What the user sees while a search runs."""
+
+    def __init__(self, *, quiet: bool = False):
+        self._console = Console(stderr=True)
+        self._quiet = quiet
+        self._live = Live(console=self._console, refresh_per_second=4, transient=True) if self._is_live() else None
+        self._running: dict[int, list[tuple[int, float, float | None]]] = {}
+        self._orders: dict[int, str] = {}
+        self._decision = ""
+        self._started = self._said = time.monotonic()
+        self._used_before = 0
+
+    def _is_live(self) -> bool:
+        return self._console.is_terminal and not self._quiet
+
+    def __enter__(self) -> "SearchView":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    # ---- what the search reports (see `experiment.View`)
+
+    def begin(self, search: Search) -> None:
+        self._started, self._used_before = time.monotonic(), search.used
+        if search.trials:
+            self.say(
+                f"going on after {len(search.trials)} trials, {search.used:,} of {search.config.total_episodes:,} episodes used"
+            )
+
+    def chosen(self, search: Search, number: int, choice: Choice) -> None:
+        self._running[number], self._orders[number] = [], str(choice.workflow)
+        self._decision = in_words(number, choice)
+        self._line(self._decision)
+
+    def progress(self, search: Search, number: int, message: Any) -> None:
+        kind, content = message
+        if kind == "complaint":
+            self.say(content)
+            return
+        self._running.setdefault(number, []).append(content)
+        if self._live is not None:
+            self._live.update(self._picture(search))
+        elif time.monotonic() - self._said > PLAIN_EVERY_S:
+            episodes, reward, compliance = content
+            kept = "" if compliance is None else f", compliance {100 * compliance:.1f} %"
+            self._line(f"trial {number}: {episodes:,} episodes, return {reward:.1f}{kept}; {self._time_left(search)}")
+
+    def recorded(self, search: Search, trial: dict[str, Any]) -> None:
+        self._running.pop(int(trial["id"]), None)
+        budget = f"{search.used:,}/{search.config.total_episodes:,} episodes used, {self._time_left(search)}"
+        self._line(f"{trial_in_words(trial)}; {budget}")
+        if self._live is not None:
+            self._live.update(self._picture(search))
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._console.print(f"fixfirst: {text}", highlight=False, markup=False, soft_wrap=True)
+
+    def _line(self, text: str) -> None:
+        if self._live is None and not self._quiet:
+            self._said = time.monotonic()
+            self.say(text)
+
+    # ---- the live picture
+
+    def _picture(self, search: Search) -> Group:
+        used = search.used + sum(curve[-1][0] for curve in self._running.values() if curve)
+        total = search.config.total_episodes
+        head = Table.grid(padding=(0, 1), expand=True)
+        head.add_column(no_wrap=True)
+        head.add_column(ratio=1)
+        head.add_column(no_wrap=True)
+        head.add_row(
+            "budget", ProgressBar(total=total, completed=used), f"{used:,}/{total:,}  {self._time_left(search, used)}"
+        )
+        lines: list[Any] = [head, Text(self._decision, style="dim", no_wrap=True, overflow="ellipsis")]
+        for number, curve in self._running.items():
+            lines.append(Text(curve_in_words(number, self._orders[number], curve), no_wrap=True, overflow="ellipsis"))
+        ranking = search.ranking()
+        if ranking is not None:
+            lines.append(ranking_table(search, ranking, SHOWN_ROWS))
+        return Group(*lines)
+
+    def _time_left(self, search: Search, used: int | None = None) -> str:
+        used = search.used if used is None else used
+        done = used - self._used_before
+        if not done:
+            return "time left unknown"
+        seconds = (time.monotonic() - self._started) * (search.config.total_episodes - used) / done
+        return f"{duration(seconds)} left"
+
+
+def in_words(number: int, choice: Choice) -> str:
+    """Why an order was chosen."""
+    if not choice.top:
+        return f"trial {number}: {choice.workflow} ({choice.how})"
+    best = choice.top[0]
+    return f"trial {number}: {choice.workflow} (expects {best.mean:.1f} ± {best.std:.1f}, so at best {best.ucb:.1f})"
+
+
+def trial_in_words(trial: dict[str, Any]) -> str:
+    """What became of a trial."""
+    if trial.get("return_mean") is None:
+        return f"trial {trial['id']}: {trial['status']}"
+    kept = "no judged repair" if trial["compliance"] is None else f"compliance {100 * trial['compliance']:.1f} %"
+    earned = f"return {trial['return_mean']:.2f} ± {trial['return_se']:.2f}"
+    return f"trial {trial['id']}: {trial['status']}, {earned}, {kept}, {trial['episodes']:,} episodes"
+
+
+def curve_in_words(number: int, order: str, curve: list[tuple[int, float, float | None]]) -> str:
+    """A running trial: its order, its returns as a sparkline, its latest numbers."""
+    if not curve:
+        return f"trial {number}  {order}  begins"
+    episodes, reward, compliance = curve[-1]
+    kept = "" if compliance is None else f", compliance {100 * compliance:.0f} %"
+    return f"trial {number}  {order}  {sparkline([r for _, r, _ in curve])} {reward:.1f}{kept}, {episodes:,} episodes"
+
+
+def sparkline(values: list[float], width: int = 16) -> str:
+    """The last values as blocks; the top of the scale is their maximum."""
+    step = max(1, len(values) // width)
+    shown = values[::-1][::step][:width][::-1]
+    low, high = min(shown), max(shown)
+    scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(SPARKS[round((value - low) * scale)] for value in shown)
+
+
+def ranking_table(search: Search, ranking: Ranking, limit: int | None = None) -> Table:
+    """Orders by return with simultaneous 95 % intervals, compliance, and which cannot be told from the best."""
+    by_order: dict[str, dict[str, Any]] = {}
+    for trial in search.accepted:
+        if trial["return_mean"] > by_order.get(trial["workflow"], {"return_mean": -float("inf")})["return_mean"]:
+            by_order[trial["workflow"]] = trial
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name, right in (
+        ("", False),
+        ("order", False),
+        ("return", True),
+        ("95 % interval", True),
+        ("compliance", True),
+        ("contested", True),
+    ):
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for place, row in enumerate(ranking.rows[:limit], start=1):
+        trial = by_order[str(row.workflow)]
+        interval = f"[{row.low:.2f}, {row.high:.2f}]"
+        table.add_row(
+            f"{place}{'*' if row.maybe_best else ' '}",
+            str(row.workflow),
+            f"{row.mean:.2f}",
+            interval,
+            percent(trial["compliance"]),
+            percent(trial["contested_compliance"]),
+        )
+    return table
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def print_result(search: Search) -> None:
+    """The final table on stdout, and what to do next."""
+    console = Console()
+    ranking, tried = search.ranking(), len({trial["workflow"] for trial in search.trials})
+    others = [trial for trial in search.trials if trial["status"] != ACCEPTED]
+    console.print(
+        f"{len(search.trials)} trials, {tried} orders tried, {search.used:,} training episodes, variant {search.config.variant}"
+    )
+    if ranking is None:
+        console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
+        return
+    console.print(ranking_table(search, ranking))
+    if others:
+        console.print(
+            f"{len(others)} trials did not pass the gate: " + ", ".join(sorted({t["workflow"] for t in others})),
+            soft_wrap=True,
+        )
+    console.print(verdict_in_words(ranking), soft_wrap=True)
+    console.print(
+        f"best policy: {search.folder / 'best'}\nnext:        fixfirst evaluate {search.folder / 'best'}", soft_wrap=True
+    )
+
+
+def verdict_in_words(ranking: Ranking) -> str:
+    """How sure we are of the winner."""
+    best, confidence = ranking.rows[0], f"{100 * ranking.confidence:.0f} %"
+    if len(ranking.rows) == 1:
+        return f"Only one order passed the gate: {best.workflow}, return {best.mean:.2f}."
+    if ranking.winner is not None:
+        return f"Best order ({confidence} confidence): {best.workflow}, return {best.mean:.2f} [{best.low:.2f}, {best.high:.2f}]."
+    alike = len(ranking.maybe_best)
+    return (
+        f"{alike} of {len(ranking.rows)} orders (marked *) cannot be told from the best at {confidence} confidence; "
+        f"highest: {best.workflow}, return {best.mean:.2f} [{best.low:.2f}, {best.high:.2f}]."
+    )
