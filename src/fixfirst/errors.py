@@ -5,6 +5,7 @@ FixfirstError
 ├── WorldError          a simulated network that cannot be built or stepped as asked
 │   ├── ActionError     actions of the wrong shape, type or range
 │   └── ResetNeeded     a step where a reset must come first
+├── SearchError         a search that cannot be set up, or is told something impossible
 └── ConformanceError    a recording that cannot be read
 
 A message says what came, what is wrong and what is right. The command line prints it as one line and exits with 2;
@@ -30,6 +31,10 @@ class ActionError(WorldError):
 
 class ResetNeeded(WorldError):
     """A step where a reset must come first."""
+
+
+class SearchError(FixfirstError, ValueError):
+    """A search that cannot be set up, or is told something impossible."""
 
 
 class ConformanceError(FixfirstError, ValueError):
