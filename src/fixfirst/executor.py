@@ -1,7 +1,7 @@
 """Where trainings run: in this process, or in worker processes. One contract: submit, wait, cancel.
 
-A job is a function of (argument, tell, interrupt): `tell(message)` reports progress, `interrupt` is true once the job should save
-itself and return. Jobs must be importable functions with picklable arguments; workers are spawned, never forked.
+A job is a function of (argument, tell, interrupt): `tell(message)` reports progress, `interrupt` is true once the job should
+save itself and return. Jobs must be importable functions with picklable arguments; workers are spawned, never forked.
 """
 
 import os
@@ -9,6 +9,7 @@ import signal
 import traceback
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -158,10 +159,8 @@ class _Worker:
         self.send("job", (job, argument))
 
     def send(self, kind: str, content: Any) -> None:
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it died; wait() will notice
             self.connection.send((kind, content))
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # it died; wait() will notice
 
     def stop(self) -> None:
         self.connection.close()
