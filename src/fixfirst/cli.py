@@ -111,6 +111,8 @@ def search(
     strategy: str | None = None,
     round_size: int | None = None,
     n_workflows: int | None = None,
+    warmup_episodes: int | None = None,
+    min_episodes: int | None = None,
     workers: int = 0,
     seed: int | None = None,
     out: Path | None = None,
@@ -158,6 +160,10 @@ def search(
         Trials that run side by side. Part of the result, unlike --workers.
     n_workflows
         Stop after so many trials.
+    warmup_episodes
+        Training without an order that the first trials inherit (20,000, at most a third of the budget, which includes it).
+    min_episodes
+        Training episodes of one workflow before the gate may end it (1,000).
     workers
         Processes; 0 = as many as cores, up to the round size; 1 = this process. The result does not depend on it.
     seed

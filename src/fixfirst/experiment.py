@@ -21,8 +21,7 @@ from fixfirst.evaluate import Evaluation
 from fixfirst.executor import Executor
 from fixfirst.files import sha256, write_json
 from fixfirst.learner.checkpoint import POLICY_JSON, POLICY_TENSORS, load_policy, versions
-from fixfirst.learner.config import ALL, NONE, TrainConfig, readable_errors
-from fixfirst.learner.ppo import PRESETS
+from fixfirst.learner.config import ALL, NONE, TrainConfig, preset_ppo, readable_errors
 from fixfirst.learner.training import Training, UpdateRow
 from fixfirst.run_dir import (
     BEST,
@@ -34,10 +33,10 @@ from fixfirst.run_dir import (
     LEDGER,
     MANIFEST,
     RESULT,
-    TENSORBOARD,
     TRAINING_COLUMNS,
     TRAINING_LOG,
     TRIAL_COLUMNS,
+    WARMUP,
     CsvLog,
     keep_rows,
     locked,
@@ -51,13 +50,14 @@ from fixfirst.run_dir import (
 from fixfirst.search.ranking import Ranking, rank
 from fixfirst.search.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
 from fixfirst.seeds import derive
-from fixfirst.train_run import scalars, training_values
+from fixfirst.train_run import training_values
 from fixfirst.trial import evaluate_training, run_training
 from fixfirst.workflow import Workflow
 
 KIND = "search"
 Inherit = Literal["last", "nearest", "best", "none"]
 ACCEPTED, NOT_COMPLIANT, DEAD = "accepted", "non_compliant", "failed"
+WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 MAX_ATTEMPTS = 2  # a trial whose worker dies is tried once more
 ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 
@@ -79,7 +79,9 @@ class SearchConfig(TrainConfig):
     round_size: int = Field(2, ge=1)
     n_workflows: int | None = Field(None, ge=1)  # stop after so many trials
     inherit: Inherit = "last"
-    from_policy: str | None = None  # where the first trials start
+    warmup_episodes: int = Field(20_000, ge=0)  # training without an order that the first trials inherit; part of the budget
+    from_policy: str | None = None  # where the first trials start instead
+    min_episodes: int = Field(1_000, ge=0)  # per trial, before the gate may end it
     test_episodes: int = Field(1_000, ge=2)
     log_episodes: bool = False
     stop_when_compliant: bool = True
@@ -99,6 +101,17 @@ class SearchConfig(TrainConfig):
         """None yet: the strategy finds them."""
         return ()
 
+    @property
+    def warmup_config(self) -> TrainConfig | None:
+        """How to defend at all, before keeping to an order; None if the first trials start elsewhere."""
+        update = self.ppo.episodes_per_update
+        budget = min(self.warmup_episodes, self.total_episodes // 3) // update * update
+        if self.from_policy is not None or budget == 0:
+            return None
+        fields = {name: getattr(self, name) for name in TrainConfig.model_fields}
+        own = {"workflow": NONE, "total_episodes": budget, "seed": derive(self.seed, "warmup")}
+        return TrainConfig(**fields | own | {"min_episodes": 0})
+
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """How trial `number` is trained, with streams of its own."""
         fields = {name: getattr(self, name) for name in TrainConfig.model_fields}
@@ -108,14 +121,10 @@ class SearchConfig(TrainConfig):
 
 def search_config(preset: str = "default", ppo: dict[str, Any] | None = None, **settings: Any) -> SearchConfig:
     """A search config from a preset, as `make_config`."""
-    from fixfirst.learner.config import preset_ppo
-
     if preset == "original":
         raise ConfigError("preset 'original' knows no workflow; it cannot search for one")
-    settings.setdefault(
-        "max_episodes",
-        max(MAX_EPISODES.get(preset, 10_000), PRESETS[preset].episodes_per_update) if preset in PRESETS else 1,
-    )
+    if preset != "default":  # the published searches began with the first order, and let it stop at once
+        settings = {"warmup_episodes": 0, "min_episodes": 0, "max_episodes": MAX_EPISODES.get(preset, 1)} | settings
     with readable_errors():
         return SearchConfig(preset=preset, ppo=preset_ppo(preset, ppo), **settings)
 
@@ -163,7 +172,7 @@ def finished_trial(job: TrialJob) -> dict[str, Any] | None:
 def _run_trial(job: TrialJob, tell: Callable[[Any], None], interrupt: Any) -> dict[str, Any] | None:
     started = time.perf_counter()
     start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
-    log, episodes, told = job.folder / TRAINING_LOG, job.folder / EPISODE_LOG, 0.0
+    log, episodes, report = job.folder / TRAINING_LOG, job.folder / EPISODE_LOG, _Reporter(tell)
     files: list[CsvLog] = []
 
     def on_restore(training: Training, complaints: list[str]) -> None:
@@ -175,14 +184,11 @@ def _run_trial(job: TrialJob, tell: Callable[[Any], None], interrupt: Any) -> di
                 files.append(CsvLog(path, columns))
 
     def on_update(row: UpdateRow) -> None:
-        nonlocal told
         files[0].write(training_values(row, job.number, job.config.workflow, row.episodes))
         if job.log_episodes:
             for values in episode_values(row, job.number, job.config.workflow):
                 files[1].write(values)
-        if (now := time.perf_counter()) - told > 0.1:
-            tell(("update", (row.episodes, row.env_reward, row.compliance)))
-            told = now
+        report(row)
 
     def sync() -> None:
         for file in files:
@@ -290,7 +296,8 @@ class Search:
     @property
     def used(self) -> int:
         """Training episodes so far."""
-        return sum(int(trial["episodes"]) for trial in self.trials)
+        warmup = self.config.warmup_config
+        return sum(int(trial["episodes"]) for trial in self.trials) + (0 if warmup is None else warmup.total_episodes)
 
     @property
     def accepted(self) -> list[dict[str, Any]]:
@@ -340,7 +347,9 @@ class Search:
 
     def job(self, number: int, workflow: Workflow, budget: int) -> TrialJob:
         config, parent = self.config, self.parent_of(workflow)
-        policy = Path(config.from_policy) if parent is None and config.from_policy else None
+        policy = Path(config.from_policy) if config.from_policy else None
+        if config.warmup_config is not None:
+            policy = self.folder / WARMUP
         if parent is not None:
             policy = trial_folder(self.folder, int(parent["id"]))
         return TrialJob(
@@ -370,7 +379,7 @@ def begin_search(config: SearchConfig, folder: Path) -> Search:
         raise RunDirError(f"{folder} exists already; {hint}")
     if config.from_policy is not None:
         policy = load_policy(config.from_policy)
-        if policy.scheme != config.scheme:
+        if policy.scheme not in (None, config.scheme):
             raise ConfigError(f"{config.from_policy}: its policy reads other unit types than this search")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -417,6 +426,8 @@ def run_search(search: Search, executor: Executor, view: View, interrupt: Any) -
         books = Books(search)
         try:
             view.begin(search)
+            if not _warm_up(search, executor, view):
+                return False
             while budgets := search.next_budgets():
                 if not _run_round(search, budgets, executor, view, books, interrupt):
                     return False
@@ -426,6 +437,41 @@ def run_search(search: Search, executor: Executor, view: View, interrupt: Any) -
             raise RunDirError(f"{search.folder}: {e.strerror or e}; then go on with: fixfirst resume {search.folder}") from e
         finally:
             books.close()
+
+
+def _warm_up(search: Search, executor: Executor, view: View) -> bool:
+    """Train the policy that the first trials inherit, unless it is there. False if interrupted."""
+    config, folder = search.config.warmup_config, search.folder / WARMUP
+    if config is None or (folder / POLICY_JSON).exists():
+        return True
+    died = ""
+    for _ in range(MAX_ATTEMPTS):
+        executor.submit(WARMUP_KEY, run_warmup, (config, folder))
+        ended = executor.wait(lambda number, message: view.progress(search, number, message))
+        if ended.died is None:
+            return bool(ended.result)
+        died = ended.died
+    raise RunDirError(f"{folder}: the worker of the warm-up died again and again ({died})")
+
+
+def run_warmup(job: tuple[TrainConfig, Path], tell: Callable[[Any], None], interrupt: Any) -> bool:
+    """Train without an order; False if interrupted."""
+    config, folder = job
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, wait_s=ORPHAN_WAIT_S):
+        return not run_training(config, folder, on_update=_Reporter(tell), interrupt=interrupt).interrupted
+
+
+class _Reporter:
+    """Passes on some of the updates: enough to watch."""
+
+    def __init__(self, tell: Callable[[Any], None]):
+        self._tell, self._told = tell, 0.0
+
+    def __call__(self, row: UpdateRow) -> None:
+        if (now := time.perf_counter()) - self._told > 0.1:
+            self._tell(("update", (row.episodes, row.env_reward, row.compliance)))
+            self._told = now
 
 
 def _run_round(
@@ -483,7 +529,7 @@ def _run_round(
 
 
 class Books:
-    """The files only the driver writes: choices, training log, ledger. On opening, what the ledger does not know is cut off."""
+    """The files only the driver writes: choices, logs, ledger. On opening, what the ledger does not know is cut off."""
 
     def __init__(self, search: Search):
         self._search, folder, known = search, search.folder, len(search.trials)
@@ -535,16 +581,3 @@ def finish_search(search: Search) -> None:
     target.mkdir(exist_ok=True)
     for name in (POLICY_TENSORS, POLICY_JSON):  # the JSON last: with it the copy is complete
         shutil.copyfile(trial_folder(search.folder, int(best["id"])) / name, target / name)
-
-
-__all__ = [
-    "NONE",
-    "TENSORBOARD",
-    "Search",
-    "SearchConfig",
-    "begin_search",
-    "open_search",
-    "run_search",
-    "scalars",
-    "search_config",
-]

@@ -13,6 +13,7 @@ runs/<name>/
   trials.csv           the ledger: one row per finished trial; the search resumes from it
   gp_sampling_log.csv  one row per choice, with what the strategy believed
   trials/<id>/         policy.safetensors, policy.json, result.json, and checkpoint-* while it runs
+  warmup/              the policy that the first trials inherit
   best/                the winner's policy
   report.html
 """
@@ -40,7 +41,7 @@ from fixfirst.files import write_atomically, write_json
 SCHEMA = 1
 CONFIG, MANIFEST, RESULT = "config.toml", "manifest.json", "result.json"
 TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "training_log.csv", "episodes.csv", "tb"
-LEDGER, CHOICES, TRIALS, BEST, LOCK = "trials.csv", "gp_sampling_log.csv", "trials", "best", ".lock"
+LEDGER, CHOICES, TRIALS, BEST, WARMUP, LOCK = "trials.csv", "gp_sampling_log.csv", "trials", "best", "warmup", ".lock"
 
 # The first twelve are the reference system's, in its spelling and order.
 TRAINING_COLUMNS = (

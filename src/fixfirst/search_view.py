@@ -9,7 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.experiment import ACCEPTED, Search
+from fixfirst.experiment import ACCEPTED, WARMUP_KEY, Search
 from fixfirst.progress import duration
 from fixfirst.search.ranking import Ranking
 from fixfirst.search.strategy import Choice
@@ -17,6 +17,7 @@ from fixfirst.search.strategy import Choice
 SPARKS = "▁▂▃▄▅▆▇█"
 SHOWN_ROWS = 8
 PLAIN_EVERY_S = 10.0
+PLAIN_WIDTH = 120  # of tables that go to a file
 
 
 class SearchView:
@@ -49,11 +50,11 @@ class SearchView:
     def begin(self, search: Search) -> None:
         self._started, self._used_before = time.monotonic(), search.used
         if search.trials:
-            self.say(
-                f"going on after {len(search.trials)} trials, {search.used:,} of {search.config.total_episodes:,} episodes used"
-            )
+            used = f"{search.used:,} of {search.config.total_episodes:,} episodes used"
+            self.say(f"going on after {len(search.trials)} trials, {used}")
 
     def chosen(self, search: Search, number: int, choice: Choice) -> None:
+        self._running.pop(WARMUP_KEY, None)
         self._running[number], self._orders[number] = [], str(choice.workflow)
         self._decision = in_words(number, choice)
         self._line(self._decision)
@@ -63,13 +64,14 @@ class SearchView:
         if kind == "complaint":
             self.say(content)
             return
+        self._orders.setdefault(number, "learning to defend, no order yet")
         self._running.setdefault(number, []).append(content)
         if self._live is not None:
             self._live.update(self._picture(search))
         elif time.monotonic() - self._said > PLAIN_EVERY_S:
             episodes, reward, compliance = content
             kept = "" if compliance is None else f", compliance {100 * compliance:.1f} %"
-            self._line(f"trial {number}: {episodes:,} episodes, return {reward:.1f}{kept}; {self._time_left(search)}")
+            self._line(f"{trial_name(number)}: {episodes:,} episodes, return {reward:.1f}{kept}; {self._time_left(search)}")
 
     def recorded(self, search: Search, trial: dict[str, Any]) -> None:
         self._running.pop(int(trial["id"]), None)
@@ -116,6 +118,10 @@ class SearchView:
         return f"{duration(seconds)} left"
 
 
+def trial_name(number: int) -> str:
+    return "warm-up" if number == WARMUP_KEY else f"trial {number}"
+
+
 def in_words(number: int, choice: Choice) -> str:
     """Why an order was chosen."""
     if not choice.top:
@@ -136,10 +142,10 @@ def trial_in_words(trial: dict[str, Any]) -> str:
 def curve_in_words(number: int, order: str, curve: list[tuple[int, float, float | None]]) -> str:
     """A running trial: its order, its returns as a sparkline, its latest numbers."""
     if not curve:
-        return f"trial {number}  {order}  begins"
+        return f"{trial_name(number)}  {order}  begins"
     episodes, reward, compliance = curve[-1]
     kept = "" if compliance is None else f", compliance {100 * compliance:.0f} %"
-    return f"trial {number}  {order}  {sparkline([r for _, r, _ in curve])} {reward:.1f}{kept}, {episodes:,} episodes"
+    return f"{trial_name(number)}  {order}  {sparkline([r for _, r, _ in curve])} {reward:.1f}{kept}, {episodes:,} episodes"
 
 
 def sparkline(values: list[float], width: int = 16) -> str:
@@ -158,15 +164,10 @@ def ranking_table(search: Search, ranking: Ranking, limit: int | None = None) ->
         if trial["return_mean"] > by_order.get(trial["workflow"], {"return_mean": -float("inf")})["return_mean"]:
             by_order[trial["workflow"]] = trial
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name, right in (
-        ("", False),
-        ("order", False),
-        ("return", True),
-        ("95 % interval", True),
-        ("compliance", True),
-        ("contested", True),
-    ):
-        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for name in ("", "order"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    for name in ("return", "95 % interval", "compliance", "contested"):
+        table.add_column(name, no_wrap=True, justify="right", min_width=len(name))
     for place, row in enumerate(ranking.rows[:limit], start=1):
         trial = by_order[str(row.workflow)]
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
@@ -188,20 +189,19 @@ def percent(share: float | None) -> str:
 def print_result(search: Search) -> None:
     """The final table on stdout, and what to do next."""
     console = Console()
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
     ranking, tried = search.ranking(), len({trial["workflow"] for trial in search.trials})
     others = [trial for trial in search.trials if trial["status"] != ACCEPTED]
-    console.print(
-        f"{len(search.trials)} trials, {tried} orders tried, {search.used:,} training episodes, variant {search.config.variant}"
-    )
+    facts = f"{search.used:,} training episodes, red agent {search.config.red_agent}, variant {search.config.variant}"
+    console.print(f"{len(search.trials)} trials, {tried} orders tried, {facts}", soft_wrap=True)
     if ranking is None:
         console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
         return
     console.print(ranking_table(search, ranking))
     if others:
-        console.print(
-            f"{len(others)} trials did not pass the gate: " + ", ".join(sorted({t["workflow"] for t in others})),
-            soft_wrap=True,
-        )
+        names = ", ".join(sorted({trial["workflow"] for trial in others}))
+        console.print(f"{len(others)} trials did not pass the gate: {names}", soft_wrap=True)
     console.print(verdict_in_words(ranking), soft_wrap=True)
     console.print(
         f"best policy: {search.folder / 'best'}\nnext:        fixfirst evaluate {search.folder / 'best'}", soft_wrap=True

@@ -13,7 +13,7 @@ from fixfirst.compliance import Compliance
 from fixfirst.evaluate import Evaluation, evaluate
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy import probabilities, weights_of
+from fixfirst.learner.policy import num_inputs, probabilities, weights_of, widen
 from fixfirst.learner.ppo import PRESETS
 from fixfirst.learner.training import Training, UpdateRow
 from fixfirst.rollout import PolicyTable
@@ -68,8 +68,12 @@ def run_training(
     before_checkpoint: Callable[[], None] = lambda: None,
     interrupt: Interrupt | None = None,
 ) -> Trained:
-    """Train from the folder's newest good checkpoint, or from `start`, until the budget is used or the gate is passed."""
-    training = Training(config, start)
+    """Train from the folder's newest good checkpoint, or from `start`, until the budget is used or the gate is passed.
+
+    `start` may be of a policy that knows no order.
+    """
+    inherited = None if start is None else widen(start, num_inputs(config.scheme))
+    training = Training(config, inherited)
     on_restore(training, restore_checkpoint(folder, training))
     accepted = config.stop_when_compliant and training.updates > 0 and gate_passed(training)
     while not training.done and not accepted and not interrupt:
@@ -90,7 +94,7 @@ def run_training(
 
 def gate_passed(training: Training) -> bool:
     """Does the policy keep to its order? A cheap look at the training episodes first, then frozen on episodes of its own."""
-    if len(training.workflows) != 1:
+    if len(training.workflows) != 1 or training.episodes < training.config.min_episodes:
         return False
     if training.config.preset in SEED_PRESETS:
         return training.passes_seed_gate()

@@ -25,9 +25,9 @@ class Alignment(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["penalty", "delta", "none"] = "penalty"
-    weight: float = Field(5.0, ge=0)  # of delta, or the multiplier penalty starts with
+    weight: float = Field(2.0, ge=0)  # of delta, or the multiplier penalty starts with
     adaptive: bool = True
-    rate: float = Field(5.0, gt=0)
+    rate: float = Field(2.0, gt=0)
     target: float = Field(0.97, gt=0, le=1)
     limit: float = Field(30.0, gt=0)
 
@@ -60,6 +60,7 @@ class TrainConfig(BaseModel):
     min_judged: int = Field(50, ge=1)
     gate_episodes: int = Field(500, ge=2)
     stop_when_compliant: bool = False
+    min_episodes: int = Field(0, ge=0)  # before the gate may stop it
     checkpoint_every: int = Field(50, ge=1)  # updates
 
     @field_validator("red_agent")

@@ -35,7 +35,7 @@ class PPOConfig(BaseModel):
     bootstrap: bool = True  # gae: value of the state at the step limit; monte_carlo never has one
     gamma: float = Field(0.99, gt=0, le=1)
     clip: float = Field(0.2, gt=0)
-    entropy: float = Field(0.001, ge=0)
+    entropy: float = Field(0.003, ge=0)
     value: float = Field(0.5, ge=0)
     max_grad_norm: float = Field(0.5, gt=0)
     learning_rate: float = Field(0.002, gt=0)
