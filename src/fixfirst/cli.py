@@ -19,7 +19,6 @@ from fixfirst.cage2.compiled import announce_compilation
 from fixfirst.compliance import Rule
 from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS
-from fixfirst.files import write_atomically
 from fixfirst.network import VariantName
 from fixfirst.run_dir import read_manifest
 
@@ -275,7 +274,7 @@ def evaluate(
         seed=seed,
     )
     if csv is not None:
-        write_atomically(csv, protocol.as_csv(rows).encode())
+        protocol.write_csv(csv, rows)
     print(json.dumps([row.as_dict() for row in rows], indent=2) if as_json else protocol.table(rows))
     return 0
 

@@ -31,6 +31,11 @@ class Alignment(BaseModel):
     target: float = Field(0.97, gt=0, le=1)
     limit: float = Field(30.0, gt=0)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _published_weight(cls, values: Any) -> Any:
+        return {"weight": 30.0} | values if isinstance(values, dict) and values.get("kind") == "delta" else values
+
     def adapted(self, multiplier: float, compliance: float | None) -> float:
         """The multiplier of the next update, after one with this compliance."""
         if self.kind != "penalty" or not self.adaptive or compliance is None:
@@ -81,6 +86,9 @@ class TrainConfig(BaseModel):
                 f"total_episodes ({self.total_episodes}) is less than one update of {self.ppo.episodes_per_update} "
                 "episodes; raise it, or use fewer environments"
             )
+        transitions = self.max_steps * self.ppo.episodes_per_update
+        if self.ppo.minibatches > transitions:
+            raise ValueError(f"minibatches ({self.ppo.minibatches}) is more than the {transitions} steps of one update")
         return self
 
     @property
@@ -109,14 +117,17 @@ class TrainConfig(BaseModel):
 
 def make_config(preset: str = "default", ppo: dict[str, Any] | None = None, **settings: Any) -> TrainConfig:
     """A training config from a preset; `ppo` overrides single values of it. Bad values raise ConfigError."""
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
     if preset == "original":
         settings.setdefault("workflow", NONE)
+    if not isinstance(ppo, dict | None):
+        raise ConfigError(f"setting 'ppo' must be a table, got {ppo!r}")
     with readable_errors():
         values = PRESETS[preset].model_dump() | (ppo or {})
-        if ppo and "num_envs" in ppo and "episodes_per_update" not in ppo:
-            values["episodes_per_update"] = PRESETS[preset].passes * ppo["num_envs"]
+        given = ppo or {}
+        if "episodes_per_update" not in given and str(given.get("num_envs")).isdigit():  # text, from the environment
+            values["episodes_per_update"] = PRESETS[preset].passes * int(given["num_envs"])
         return TrainConfig(preset=preset, ppo=PPOConfig(**values), **settings)
 
 
