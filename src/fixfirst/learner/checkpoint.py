@@ -17,6 +17,7 @@ from safetensors.numpy import load, save
 
 from fixfirst.actions import NUM_ACTIONS
 from fixfirst.cage2.kernel import OBSERVATION_BITS
+from fixfirst.compliance import Counts
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError
 from fixfirst.files import sha256, write_atomically, write_json
 from fixfirst.learner.config import TrainConfig, readable_errors
@@ -162,7 +163,8 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
 
 def _check_numbers(path: Path, numbers: Any) -> dict[str, Any]:
     kinds = {"updates": int, "episodes": int, "multiplier": int | float, "repeats": bool, "latest": list | None}
-    if not isinstance(numbers, dict) or not all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items()):
+    fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
+    if not fits or len(numbers["latest"] or Counts._fields) != len(Counts._fields):
         raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
     return dict(numbers)
 
@@ -174,7 +176,7 @@ def _write_pair(
     json_path: Path, tensor_path: Path, kind: str, document: dict[str, Any], tensors: Mapping[str, np.ndarray]
 ) -> None:
     """Arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed."""
-    data = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     document = {"schema": SCHEMA, "kind": kind, "sha256": sha256(data), **document}
     write_atomically(tensor_path, data)
     write_json(json_path, document | {"document_sha256": _document_hash(document)})
@@ -204,8 +206,8 @@ def _read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str,
         raise PolicyError(f"{json_path}: damaged (its document_sha256 is not that of its contents)")
     try:
         return document, load(data)
-    except (SafetensorError, ValueError, TypeError) as e:
-        raise PolicyError(f"{tensor_path}: is not a safetensors file ({e})") from e
+    except (SafetensorError, ValueError, TypeError, KeyError) as e:  # KeyError: a type of numbers that NumPy lacks
+        raise PolicyError(f"{tensor_path}: is not a safetensors file of NumPy arrays ({e})") from e
 
 
 Shapes = dict[str, tuple[int, ...]]
