@@ -407,7 +407,6 @@ def evaluate(
     """
     from fixfirst import protocol
     from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS
-    from fixfirst.files import write_atomically
 
     try:
         lengths = PROTOCOL_STEPS if steps is None else tuple(int(part) for part in steps.split(","))
@@ -428,7 +427,7 @@ def evaluate(
         seed=seed,
     )
     if csv is not None:
-        write_atomically(csv, protocol.as_csv(rows).encode())
+        protocol.write_csv(csv, rows)
     print(json.dumps([row.as_dict() for row in rows], indent=2) if as_json else protocol.table(rows))
     return 0
 

@@ -21,7 +21,7 @@ from fixfirst.evaluate import Evaluation
 from fixfirst.executor import Executor
 from fixfirst.files import sha256, write_json
 from fixfirst.learner.checkpoint import POLICY_JSON, POLICY_TENSORS, load_policy, versions
-from fixfirst.learner.config import ALL, NONE, TrainConfig, preset_ppo, readable_errors
+from fixfirst.learner.config import ALL, NONE, TrainConfig, preset_alignment, preset_ppo, readable_errors
 from fixfirst.learner.training import Training, UpdateRow
 from fixfirst.run_dir import (
     BEST,
@@ -126,7 +126,7 @@ def search_config(preset: str = "default", ppo: dict[str, Any] | None = None, **
     if preset != "default":  # the published searches began with the first order, and let it stop at once
         settings = {"warmup_episodes": 0, "min_episodes": 0, "max_episodes": MAX_EPISODES.get(preset, 1)} | settings
     with readable_errors():
-        return SearchConfig(preset=preset, ppo=preset_ppo(preset, ppo), **settings)
+        return SearchConfig(preset=preset, ppo=preset_ppo(preset, ppo), **preset_alignment(preset, settings))
 
 
 # ---------------------------------------------------------------- one trial, wherever it runs
@@ -330,7 +330,7 @@ class Search:
             if config.n_workflows is None
             else min(config.round_size, config.n_workflows - len(self.trials))
         )
-        size = min(room, left // update)
+        size = min(room, left // max(update, config.min_episodes))  # a shorter trial could not show anything
         if size < 1:
             return []
         each = min(config.max_episodes, left // size)

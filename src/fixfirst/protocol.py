@@ -11,6 +11,7 @@ from fixfirst.cage2.world import red_agent_name
 from fixfirst.compliance import Rule
 from fixfirst.errors import ConfigError
 from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, evaluate
+from fixfirst.files import write_atomically
 from fixfirst.learner.checkpoint import load_policy
 from fixfirst.network import VariantName
 from fixfirst.rollout import Player, PolicyTable
@@ -26,7 +27,10 @@ def make_player(what: str, workflow: str | None, greedy: bool) -> tuple[Player, 
         raise ConfigError(f"{what!r} is neither a file or run nor a baseline ({', '.join(BASELINES)})")
     policy = load_policy(what)
     orders = policy.orders(workflow)
-    return PolicyTable(policy.probabilities, orders, greedy=greedy), orders
+    player = PolicyTable(policy.probabilities, orders, greedy=greedy)
+    if policy.scheme is None and workflow is not None:  # it cannot follow an order, but can be judged by one
+        return player, (Workflow.parse(workflow),)
+    return player, orders
 
 
 def run_protocol(
@@ -82,6 +86,14 @@ def table(rows: Sequence[Evaluation]) -> str:
         f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}   ({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
     )
     return "\n".join(lines)
+
+
+def write_csv(path: Path, rows: Sequence[Evaluation]) -> None:
+    """The table as a CSV file."""
+    try:
+        write_atomically(path, as_csv(rows).encode())
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot be written ({e.strerror})") from e
 
 
 def as_csv(rows: Sequence[Evaluation]) -> str:

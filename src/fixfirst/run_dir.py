@@ -219,7 +219,10 @@ def without_none(value: Any) -> Any:
     return value
 
 
-def write_manifest(folder: Path, kind: str, seed: int, versions: dict[str, str]) -> None:
+def write_manifest(
+    folder: Path, kind: str, seed: int, versions: dict[str, str], options: dict[str, Any] | None = None
+) -> None:
+    """options: how the run was started, beside its configuration."""
     write_json(
         folder / MANIFEST,
         {
@@ -228,6 +231,7 @@ def write_manifest(folder: Path, kind: str, seed: int, versions: dict[str, str])
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "command": "fixfirst " + " ".join(sys.argv[1:]),
             "seed": seed,
+            "options": options or {},
             "versions": versions,
             "machine": {"system": platform.system(), "cpu": platform.machine(), "cores": os.cpu_count()},
         },

@@ -211,12 +211,13 @@ def print_result(search: Search) -> None:
 def verdict_in_words(ranking: Ranking) -> str:
     """How sure we are of the winner."""
     best, confidence = ranking.rows[0], f"{100 * ranking.confidence:.0f} %"
+    earned = f"return {best.mean:.2f} [{best.low:.2f}, {best.high:.2f}]"
     if len(ranking.rows) == 1:
         return f"Only one order passed the gate: {best.workflow}, return {best.mean:.2f}."
     if ranking.winner is not None:
-        return f"Best order ({confidence} confidence): {best.workflow}, return {best.mean:.2f} [{best.low:.2f}, {best.high:.2f}]."
+        return f"Best order ({confidence} confidence): {best.workflow}, {earned}."
     alike = len(ranking.maybe_best)
     return (
         f"{alike} of {len(ranking.rows)} orders (marked *) cannot be told from the best at {confidence} confidence; "
-        f"highest: {best.workflow}, return {best.mean:.2f} [{best.low:.2f}, {best.high:.2f}]."
+        f"highest: {best.workflow}, {earned}."
     )

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import RunDirError
+import numpy as np
+
+from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.evaluate import Evaluation
 from fixfirst.files import write_json
 from fixfirst.learner.checkpoint import POLICY_JSON, config_of, load_policy, versions
@@ -45,38 +47,51 @@ def start(
     config: TrainConfig, folder: Path, *, from_policy: Path | None = None, tensorboard: bool = True, quiet: bool = False
 ) -> TrainResult:
     """Train in a new run directory."""
-    if folder.exists() and any(folder.iterdir()):
-        hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
-        raise RunDirError(f"{folder} exists already; {hint}")
+    inherited = starting_weights(config, from_policy)
+    options = {"tensorboard": tensorboard, "from_policy": None if from_policy is None else str(from_policy.resolve())}
     try:
+        if folder.exists() and any(folder.iterdir()):
+            hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
+            raise RunDirError(f"{folder} exists already; {hint}")
         folder.mkdir(parents=True, exist_ok=True)
-        write_config(
-            folder, config.model_dump(mode="json") | {"tensorboard": tensorboard, "from_policy": _text(from_policy)}
-        )
-        write_manifest(folder, KIND, config.seed, versions())
+        write_config(folder, config.model_dump(mode="json"))
+        write_manifest(folder, KIND, config.seed, versions(), options)
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
-    return _run(config, folder, from_policy, tensorboard, quiet)
+    return _run(config, folder, inherited, tensorboard, quiet)
 
 
 def resume(folder: Path, *, quiet: bool = False) -> TrainResult:
     """Go on with an interrupted run; it ends with the same bytes as one that was not interrupted."""
-    if read_manifest(folder)["kind"] != KIND:
+    manifest = read_manifest(folder)
+    if manifest.get("kind") != KIND:
         raise RunDirError(f"{folder} is not a run of `fixfirst train`")
-    settings = read_toml(folder / CONFIG)
-    tensorboard, from_policy = settings.pop("tensorboard", True), settings.pop("from_policy", None)
-    config = config_of(settings)
+    config = config_of(read_toml(folder / CONFIG))
     if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
         raise RunDirError(f"{folder} is finished; see {folder / RESULT}")
-    return _run(config, folder, None if from_policy is None else Path(from_policy), tensorboard, quiet)
+    options = manifest.get("options") or {}
+    from_policy = options.get("from_policy")
+    inherited = starting_weights(config, None if from_policy is None else Path(from_policy))
+    return _run(config, folder, inherited, options.get("tensorboard", True), quiet)
 
 
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+def starting_weights(config: TrainConfig, from_policy: Path | None) -> dict[str, np.ndarray] | None:
+    """The weights a training inherits, if any; they must fit its network."""
+    if from_policy is None:
+        return None
+    policy = load_policy(from_policy)
+    if policy.scheme != config.scheme:
+        known, wanted = (
+            "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
+            for scheme in (policy.scheme, config.scheme)
+        )
+        raise ConfigError(f"{from_policy}: knows {known}, the training needs a policy that knows {wanted}")
+    return policy.weights
 
 
-def _run(config: TrainConfig, folder: Path, from_policy: Path | None, tensorboard: bool, quiet: bool) -> TrainResult:
-    inherited = None if from_policy is None else load_policy(from_policy).weights
+def _run(
+    config: TrainConfig, folder: Path, inherited: dict[str, np.ndarray] | None, tensorboard: bool, quiet: bool
+) -> TrainResult:
     progress = Progress(config.total_episodes, quiet=quiet)
     log: list[Log] = []
 
@@ -97,23 +112,24 @@ def _run(config: TrainConfig, folder: Path, from_policy: Path | None, tensorboar
             progress.show(row.episodes, describe(row))
 
     try:
-        with interrupts() as interrupt:
-            trained = run_training(
-                config,
-                folder,
-                start=inherited,
-                on_restore=on_restore,
-                on_update=on_update,
-                before_checkpoint=lambda: log[0].sync(),
-                interrupt=interrupt,
-            )
+        try:
+            with interrupts() as interrupt:
+                trained = run_training(
+                    config,
+                    folder,
+                    start=inherited,
+                    on_restore=on_restore,
+                    on_update=on_update,
+                    before_checkpoint=lambda: log[0].sync(),
+                    interrupt=interrupt,
+                )
+        finally:
+            progress.close()
+            for open_log in log:
+                open_log.close()
+        return _finish(folder, trained, progress)
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
-    finally:
-        progress.close()
-        for open_log in log:
-            open_log.close()
-    return _finish(folder, trained, progress)
 
 
 def _finish(folder: Path, trained: Trained, progress: Progress) -> TrainResult:

@@ -6,7 +6,7 @@ Every file is treated as untrusted: hash, names, shapes and types are checked be
 import importlib.metadata
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from safetensors.numpy import load, save
 
 from fixfirst.actions import NUM_ACTIONS
 from fixfirst.cage2.kernel import OBSERVATION_BITS
+from fixfirst.compliance import Counts
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError
 from fixfirst.files import sha256, write_atomically, write_json
 from fixfirst.learner.config import TrainConfig, readable_errors
@@ -72,33 +73,29 @@ class Policy:
         chosen = workflow if workflow is not None else self.workflow
         if chosen is None:
             raise ConfigError("this policy follows any order: say which one (workflow=..., --workflow)")
-        return (Workflow.parse(chosen, self.scheme) if isinstance(chosen, str) else chosen,)
+        order = Workflow.parse(chosen, self.scheme) if isinstance(chosen, str) else chosen
+        if order.scheme != self.scheme:
+            raise WorkflowError(f"this policy orders {', '.join(self.scheme.names)}, not {', '.join(order.scheme.names)}")
+        return (order,)
 
 
 def save_policy(folder: Path, training: Training, notes: dict[str, Any] | None = None) -> None:
     """Write policy.safetensors and policy.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = save({name: np.ascontiguousarray(array) for name, array in weights_of(training.net).items()})
     config = training.config
     workflows = training.workflows
-    write_atomically(folder / POLICY_TENSORS, data)
-    write_json(
-        folder / POLICY_JSON,
-        {
-            "schema": SCHEMA,
-            "kind": "policy",
-            "workflow": str(workflows[0]) if len(workflows) == 1 else None,
-            "units": None if config.scheme is None else config.scheme.as_dict(),
-            "inputs": num_inputs(config.scheme),
-            "actions": NUM_ACTIONS,
-            "episodes": training.episodes,
-            "updates": training.updates,
-            "sha256": sha256(data),
-            "versions": versions(),
-            "config": config.model_dump(mode="json"),
-            "notes": notes or {},
-        },
-    )
+    document = {
+        "workflow": str(workflows[0]) if len(workflows) == 1 else None,
+        "units": None if config.scheme is None else config.scheme.as_dict(),
+        "inputs": num_inputs(config.scheme),
+        "actions": NUM_ACTIONS,
+        "episodes": training.episodes,
+        "updates": training.updates,
+        "versions": versions(),
+        "config": config.model_dump(mode="json"),
+        "notes": notes or {},
+    }
+    _write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, weights_of(training.net))
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -125,17 +122,9 @@ def load_policy(path: str | Path) -> Policy:
 def save_checkpoint(folder: Path, training: Training) -> None:
     """Write a checkpoint, then forget all but the newest ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"checkpoint-{training.updates:08d}"
-    data = save({key: np.ascontiguousarray(array) for key, array in training.tensors().items()})
-    write_atomically(folder / f"{name}.safetensors", data)
-    document = {
-        "schema": SCHEMA,
-        "kind": "checkpoint",
-        "sha256": sha256(data),
-        "config": training.config.model_dump(mode="json"),
-        "numbers": training.numbers(),
-    }
-    write_json(folder / f"{name}.json", document)
+    path = folder / f"checkpoint-{training.updates:08d}.json"
+    document = {"config": training.config.model_dump(mode="json"), "numbers": training.numbers()}
+    _write_pair(path, path.with_suffix(".safetensors"), "checkpoint", document, training.tensors())
     for old in checkpoints(folder)[KEPT_CHECKPOINTS:]:
         _delete(old)
 
@@ -173,13 +162,29 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
 
 
 def _check_numbers(path: Path, numbers: Any) -> dict[str, Any]:
-    counts = isinstance(numbers, dict) and all(isinstance(numbers.get(key), int) for key in ("updates", "episodes"))
-    if not counts or not isinstance(numbers.get("multiplier"), int | float) or "latest" not in numbers:
+    kinds = {"updates": int, "episodes": int, "multiplier": int | float, "repeats": bool, "latest": list | None}
+    fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
+    if not fits or len(numbers["latest"] or Counts._fields) != len(Counts._fields):
         raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
     return dict(numbers)
 
 
-# ---------------------------------------------------------------- reading with care
+# ---------------------------------------------------------------- writing and reading with care
+
+
+def _write_pair(
+    json_path: Path, tensor_path: Path, kind: str, document: dict[str, Any], tensors: Mapping[str, np.ndarray]
+) -> None:
+    """Arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed."""
+    data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
+    document = {"schema": SCHEMA, "kind": kind, "sha256": sha256(data), **document}
+    write_atomically(tensor_path, data)
+    write_json(json_path, document | {"document_sha256": _document_hash(document)})
+
+
+def _document_hash(document: dict[str, Any]) -> str:
+    """Of all it says, however it is laid out."""
+    return sha256(json.dumps({k: v for k, v in document.items() if k != "document_sha256"}, sort_keys=True).encode())
 
 
 def _read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -197,10 +202,12 @@ def _read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str,
         raise PolicyError(f"{json_path}: has schema {document.get('schema')!r}, this version reads {SCHEMA}")
     if document.get("sha256") != sha256(data):
         raise PolicyError(f"{tensor_path}: damaged (its sha256 is not the one in {json_path.name})")
+    if document.get("document_sha256") != _document_hash(document):
+        raise PolicyError(f"{json_path}: damaged (its document_sha256 is not that of its contents)")
     try:
         return document, load(data)
-    except (SafetensorError, ValueError, TypeError) as e:
-        raise PolicyError(f"{tensor_path}: is not a safetensors file ({e})") from e
+    except (SafetensorError, ValueError, TypeError, KeyError) as e:  # KeyError: a type of numbers that NumPy lacks
+        raise PolicyError(f"{tensor_path}: is not a safetensors file of NumPy arrays ({e})") from e
 
 
 Shapes = dict[str, tuple[int, ...]]

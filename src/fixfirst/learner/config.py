@@ -31,6 +31,11 @@ class Alignment(BaseModel):
     target: float = Field(0.97, gt=0, le=1)
     limit: float = Field(30.0, gt=0)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _published_weight(cls, values: Any) -> Any:
+        return {"weight": 30.0} | values if isinstance(values, dict) and values.get("kind") == "delta" else values
+
     def adapted(self, multiplier: float, compliance: float | None) -> float:
         """The multiplier of the next update, after one with this compliance."""
         if self.kind != "penalty" or not self.adaptive or compliance is None:
@@ -82,6 +87,9 @@ class TrainConfig(BaseModel):
                 f"total_episodes ({self.total_episodes}) is less than one update of {self.ppo.episodes_per_update} "
                 "episodes; raise it, or use fewer environments"
             )
+        transitions = self.max_steps * self.ppo.episodes_per_update
+        if self.ppo.minibatches > transitions:
+            raise ValueError(f"minibatches ({self.ppo.minibatches}) is more than the {transitions} steps of one update")
         return self
 
     @property
@@ -113,22 +121,27 @@ def make_config(preset: str = "default", ppo: dict[str, Any] | None = None, **se
     if preset == "original":
         settings.setdefault("workflow", NONE)
     with readable_errors():
-        return TrainConfig(preset=preset, ppo=preset_ppo(preset, ppo), **settings)
+        return TrainConfig(preset=preset, ppo=preset_ppo(preset, ppo), **preset_alignment(preset, settings))
+
+
+def preset_alignment(preset: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The published presets learned from `delta`, unless told otherwise."""
+    given = settings.get("alignment", {})
+    if preset == "default" or not isinstance(given, dict):
+        return settings
+    return settings | {"alignment": {"kind": "delta"} | given}
 
 
 def preset_ppo(preset: str, changes: dict[str, Any] | None = None) -> PPOConfig:
-    """A preset with some values changed; other numbers of environments keep its episodes per environment."""
-    if preset not in PRESETS:
+    """A preset with some values changed; another number of environments keeps its episodes per environment."""
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
-    values = PRESETS[preset].model_dump() | (changes or {})
-    if changes and "num_envs" in changes and "episodes_per_update" not in changes:
-        with readable_errors():
-            values["episodes_per_update"] = (
-                PRESETS[preset].passes
-                * PPOConfig.model_validate(
-                    {"num_envs": changes["num_envs"], "episodes_per_update": changes["num_envs"]}
-                ).num_envs
-            )
+    if not isinstance(changes, dict | None):
+        raise ConfigError(f"setting 'ppo' must be a table, got {changes!r}")
+    given = changes or {}
+    values = PRESETS[preset].model_dump() | given
+    if "episodes_per_update" not in given and str(given.get("num_envs")).isdigit():  # text, from the environment
+        values["episodes_per_update"] = PRESETS[preset].passes * int(given["num_envs"])
     return PPOConfig(**values)
 
 

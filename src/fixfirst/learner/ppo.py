@@ -8,7 +8,7 @@ its gradient flows back there. This is the same mathematics as one row per trans
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from fixfirst.learner.policy import ActorCritic
 from fixfirst.rollout import Rollout, inputs_of, row_keys, workflow_bits
 
 Engine = Literal["auto", "rows", "plain"]
+Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class PPOConfig(BaseModel):
@@ -40,7 +41,7 @@ class PPOConfig(BaseModel):
     max_grad_norm: float = Field(0.5, gt=0)
     learning_rate: float = Field(0.002, gt=0)
     lr_schedule: Literal["constant", "linear"] = "constant"
-    adam_betas: tuple[float, float] = (0.9, 0.99)
+    adam_betas: tuple[Beta, Beta] = (0.9, 0.99)
     reward_scale: float = Field(0.1, gt=0)
     engine: Engine = "auto"
 

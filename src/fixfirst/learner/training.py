@@ -13,6 +13,7 @@ import torch
 
 from fixfirst.cage2.world import World
 from fixfirst.compliance import Counts, Judgement, SeedGate, delta_reward, judge, penalty_reward
+from fixfirst.errors import ConfigError
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.policy import ActorCritic, num_inputs, probabilities, weights_of
 from fixfirst.learner.ppo import UpdateStats, make_optimiser, set_learning_rate, update
@@ -88,6 +89,10 @@ class Training:
         set_learning_rate(self.optimiser, config.ppo, self.episodes / config.total_episodes)
         rewards = rollout.rewards10 / 10 + alignment
         stats = update(self.net, self.optimiser, config.ppo, rollout, rewards, derive(config.seed, "batch", self.updates))
+        if not all(np.isfinite(array).all() for array in weights_of(self.net).values()):
+            raise ConfigError(
+                f"training diverged in update {self.updates + 1}; try a learning rate below {config.ppo.learning_rate}"
+            )
         self._repeats = 2 * stats.rows <= stats.transitions
         self.updates += 1
         self.episodes += config.ppo.episodes_per_update
