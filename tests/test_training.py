@@ -18,6 +18,7 @@ from fixfirst.errors import FixfirstError
 from fixfirst.evaluate import evaluate
 from fixfirst.learner.checkpoint import load_policy
 from fixfirst.learner.config import make_config
+from fixfirst.learner.policy import weights_of
 from fixfirst.learner.training import Training
 from fixfirst.network import HOST_NAMES
 from fixfirst.rollout import PolicyTable
@@ -457,7 +458,7 @@ def test_alignment_is_kept_apart_from_the_worlds_reward():
     none, penalty, delta = (first_update(kind=kind) for kind in ("none", "penalty", "delta"))
     assert none.env_reward == penalty.env_reward == delta.env_reward == none.total_reward
     counts = penalty.episode_rows.counts
-    assert np.array_equal(penalty.episode_rows.alignment, -5.0 * (counts.judged - counts.compliant))
+    assert np.array_equal(penalty.episode_rows.alignment, -2.0 * (counts.judged - counts.compliant))
     share = counts.compliant / np.maximum(counts.judged, 1)
     assert np.allclose(delta.episode_rows.alignment, 30.0 * share)
     assert none.alignment == 0 > penalty.alignment and penalty.total_reward == penalty.env_reward + penalty.alignment
@@ -467,9 +468,32 @@ def test_the_multiplier_adapts_from_update_to_update_unless_it_is_fixed():
     config = make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40)
     training = Training(config)
     first, second = training.step(), training.step()
-    assert first.multiplier == 5.0 and second.multiplier == pytest.approx(5 + 5 * (0.97 - first.compliance))
+    assert first.multiplier == 2.0 and second.multiplier == pytest.approx(2 + 2 * (0.97 - first.compliance))
     fixed = Training(config.model_copy(update={"alignment": config.alignment.model_copy(update={"adaptive": False})}))
-    assert [fixed.step().multiplier, fixed.step().multiplier] == [5.0, 5.0]
+    assert [fixed.step().multiplier, fixed.step().multiplier] == [2.0, 2.0]
+
+
+def test_the_learner_explores_more_while_it_breaks_the_order():
+    """Entropy bonus 0.01 below the target compliance of 0.97, else the preset's 0.003."""
+    training = Training(make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40))
+    row = training.step()
+    assert row.compliance < 0.97 and training._entropy(row.episode_rows.counts) == 0.01
+    kept = row.episode_rows.counts._replace(compliant=row.episode_rows.counts.judged)
+    assert training._entropy(kept) == 0.003 and training._entropy(None) == 0.003
+
+
+def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept():
+    """A sleeping policy judges nothing, so it is softened: half the logits. Without an order nothing changes."""
+    config = make_config(workflow=ORDER, gate_episodes=10, max_steps=20)
+    weights = {name: array.copy() for name, array in weights_of(Training(config).net).items()}
+    weights["actor.4.weight"] *= 0
+    weights["actor.4.bias"] *= 0
+    weights["actor.4.bias"][0] = 50.0  # always Sleep
+    assert trial.inherit(config, weights)["actor.4.bias"][0] == 25.0
+    assert trial.inherit(config.model_copy(update={"softening": 1.0}), weights)["actor.4.bias"][0] == 50.0
+    narrow = weights_of(Training(make_config(workflow="none")).net)
+    wide = trial.inherit(config, narrow)
+    assert wide["actor.0.weight"].shape == (64, 77) and not wide["actor.0.weight"][:, 52:].any()
 
 
 def test_3000_episodes_teach_a_defender_what_random_play_never_shows():

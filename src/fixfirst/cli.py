@@ -163,7 +163,7 @@ def search(
     warmup_episodes
         Training without an order that the first trials inherit (20,000, at most a third of the budget, which includes it).
     min_episodes
-        Training episodes of one workflow before the gate may end it (1,000).
+        Training episodes of one workflow before the gate may end it (2,000).
     workers
         Processes; 0 = as many as cores, up to the round size; 1 = this process. The result does not depend on it.
     seed

@@ -81,7 +81,7 @@ class SearchConfig(TrainConfig):
     inherit: Inherit = "last"
     warmup_episodes: int = Field(20_000, ge=0)  # training without an order that the first trials inherit; part of the budget
     from_policy: str | None = None  # where the first trials start instead
-    min_episodes: int = Field(1_000, ge=0)  # per trial, before the gate may end it
+    min_episodes: int = Field(2_000, ge=0)  # per trial, before the gate may end it
     test_episodes: int = Field(1_000, ge=2)
     log_episodes: bool = False
     stop_when_compliant: bool = True

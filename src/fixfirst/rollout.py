@@ -175,7 +175,7 @@ class PolicyTable:
         probabilities = self._probabilities(inputs_of(self._row_keys[known : self._count], self._bits))
         if self._greedy:
             probabilities = probabilities == probabilities.max(axis=1, keepdims=True)
-        np.cumsum(probabilities, axis=1, out=self._cumulative[known : self._count])
+        self._cumulative[known : self._count] = np.cumsum(probabilities, axis=1)
 
     def _make_room(self, more: int) -> None:
         needed = self._count + more

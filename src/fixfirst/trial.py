@@ -13,7 +13,7 @@ from fixfirst.compliance import Compliance
 from fixfirst.evaluate import Evaluation, evaluate
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy import num_inputs, probabilities, weights_of, widen
+from fixfirst.learner.policy import num_inputs, probabilities, soften, weights_of, widen
 from fixfirst.learner.ppo import PRESETS
 from fixfirst.learner.training import Training, UpdateRow
 from fixfirst.rollout import PolicyTable
@@ -72,8 +72,7 @@ def run_training(
 
     `start` may be of a policy that knows no order.
     """
-    inherited = None if start is None else widen(start, num_inputs(config.scheme))
-    training = Training(config, inherited)
+    training = Training(config, None if start is None else inherit(config, start))
     on_restore(training, restore_checkpoint(folder, training))
     accepted = config.stop_when_compliant and training.updates > 0 and gate_passed(training)
     while not training.done and not accepted and not interrupt:
@@ -90,6 +89,19 @@ def run_training(
         save_policy(folder, training, {"accepted": accepted})
         delete_checkpoints(folder)
     return Trained(training, accepted, interrupted)
+
+
+def inherit(config: TrainConfig, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Another policy's weights as the start of a training.
+
+    A policy that is sure of itself and breaks the new order hardly ever tries what the order asks for, and PPO cannot learn
+    from what is never tried; so its preferences are softened first. One that keeps to the order already stays as it is.
+    """
+    wide = widen(weights, num_inputs(config.scheme))
+    if len(config.workflows) != 1 or config.preset in SEED_PRESETS or config.softening == 1:
+        return wide
+    shown = evaluate_training(Training(config, wide), "inherit", config.gate_episodes).compliance
+    return wide if shown is not None and config.gate.accepts(shown) else soften(wide, config.softening)
 
 
 def gate_passed(training: Training) -> bool:

@@ -20,6 +20,8 @@ class Alignment(BaseModel):
     delta: `weight` times the change of compliance so far in the episode (the published form, weight 30).
     penalty: minus a multiplier per violation. Adaptive: after every update the multiplier moves by
     `rate` * (`target` - compliance), within 0..`limit`; else it stays at `weight`.
+    While compliance is below the target, the learner's entropy bonus is at least `explore`: orders that forbid what the
+    defender is used to are learned only by trying something else.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,6 +32,7 @@ class Alignment(BaseModel):
     rate: float = Field(2.0, gt=0)
     target: float = Field(0.97, gt=0, le=1)
     limit: float = Field(30.0, gt=0)
+    explore: float = Field(0.01, ge=0)
 
     @model_validator(mode="before")
     @classmethod
@@ -66,6 +69,7 @@ class TrainConfig(BaseModel):
     gate_episodes: int = Field(500, ge=2)
     stop_when_compliant: bool = False
     min_episodes: int = Field(0, ge=0)  # before the gate may stop it
+    softening: float = Field(0.5, gt=0, le=1)  # of inherited preferences that break the order; 1 = none
     checkpoint_every: int = Field(50, ge=1)  # updates
 
     @field_validator("red_agent")

@@ -58,6 +58,14 @@ def widen(weights: Mapping[str, np.ndarray], inputs: int) -> dict[str, np.ndarra
     return wide
 
 
+def soften(weights: Mapping[str, np.ndarray], factor: float) -> dict[str, np.ndarray]:
+    """The same preferences, less sure: the actor's logits times `factor`, so that it explores again."""
+    soft = dict(weights)
+    for name in ("actor.4.weight", "actor.4.bias"):
+        soft[name] = soft[name] * np.float32(factor)
+    return soft
+
+
 def probabilities(weights: Mapping[str, np.ndarray]) -> Probabilities:
     """The actor as a NumPy function: inputs [M, I] -> probabilities [M, A]. It follows the weights when they change."""
     layers = [(weights[f"actor.{i}.weight"].T, weights[f"actor.{i}.bias"]) for i in (0, 2, 4)]

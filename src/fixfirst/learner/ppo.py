@@ -160,9 +160,21 @@ def make_batch(rollout: Rollout, engine: Engine) -> Batch:
 
 
 def update(
-    net: ActorCritic, optimiser: torch.optim.Optimizer, config: PPOConfig, rollout: Rollout, rewards: np.ndarray, seed: int
+    net: ActorCritic,
+    optimiser: torch.optim.Optimizer,
+    config: PPOConfig,
+    rollout: Rollout,
+    rewards: np.ndarray,
+    *,
+    seed: int,
+    entropy: float | None = None,
 ) -> UpdateStats:
-    """Improve the networks on a rollout. rewards [T, B]: what the learner sees, alignment included. seed: of minibatches."""
+    """Improve the networks on a rollout.
+
+    rewards [T, B]: what the learner sees, alignment included. seed: of minibatches. entropy: instead of the config's.
+    """
+    if entropy is not None:
+        config = config.model_copy(update={"entropy": entropy})
     batch = make_batch(rollout, config.engine)
     with torch.no_grad():
         old_log_probs = _chosen(torch.log_softmax(net.actor(batch.inputs), dim=1), batch.row, batch.action)

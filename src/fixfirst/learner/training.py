@@ -88,7 +88,15 @@ class Training:
 
         set_learning_rate(self.optimiser, config.ppo, self.episodes / config.total_episodes)
         rewards = rollout.rewards10 / 10 + alignment
-        stats = update(self.net, self.optimiser, config.ppo, rollout, rewards, derive(config.seed, "batch", self.updates))
+        stats = update(
+            self.net,
+            self.optimiser,
+            config.ppo,
+            rollout,
+            rewards,
+            entropy=self._entropy(counts),
+            seed=derive(config.seed, "batch", self.updates),
+        )
         if not all(np.isfinite(array).all() for array in weights_of(self.net).values()):
             raise ConfigError(
                 f"training diverged in update {self.updates + 1}; try a learning rate below {config.ppo.learning_rate}"
@@ -113,6 +121,13 @@ class Training:
             update_s=time.perf_counter() - collected,
             episode_rows=EpisodeRows(rollout.returns, alignment.sum(axis=0), counts, rollout.assigned),
         )
+
+    def _entropy(self, counts: Counts | None) -> float:
+        """The entropy bonus of this update: larger while the order is not kept."""
+        config, share = self.config, _pooled(counts)
+        if config.alignment.kind != "penalty" or share is None or share >= config.alignment.target:
+            return config.ppo.entropy
+        return max(config.ppo.entropy, config.alignment.explore)
 
     def _play(self) -> Rollout:
         ppo = self.config.ppo
