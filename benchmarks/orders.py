@@ -3,8 +3,8 @@
     python benchmarks/orders.py [--red-agent b_line] [--episodes 10000] [--common-episodes 20000] [--seeds 1]
 
 One common policy is trained without an order; from it, every distinguishable order is trained until it passes the gate or
-the episodes are used. Against B_line, which never touches the operational hosts, 6 of the 120 orders differ; against Meander 24.
-Prints a Markdown table; the defender, which red never holds, and op_host against B_line come last in each order.
+the episodes are used. Against B_line, which never touches the operational hosts, 6 of the 120 orders differ; against
+Meander 24. Prints a Markdown table; the defender, which red never holds, and op_host against B_line come last in each order.
 """
 
 import argparse

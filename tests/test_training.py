@@ -404,12 +404,13 @@ def test_a_policy_to_start_from_must_know_the_same_unit_types(tmp_path, capsys):
 
 
 def test_training_starts_from_the_given_policy(tmp_path, monkeypatch):
-    """With a vanishing learning rate the child is its parent, also when it is resumed from another folder."""
+    """With a vanishing learning rate the child is its parent with softened preferences, also when resumed elsewhere."""
     parent = train(tmp_path / "parent", *BASE, "--total-episodes", "12", "--workflow", "all")
     monkeypatch.chdir(tmp_path)
     child = train(tmp_path / "child", *TINY, "--from", "parent", "--learning-rate", "1e-9")
     for name, array in load_policy(parent).weights.items():
-        assert np.allclose(load_policy(child).weights[name], array, atol=1e-6), name
+        factor = 0.5 if name.startswith("actor.4") else 1.0
+        assert np.allclose(load_policy(child).weights[name], factor * array, atol=1e-6), name
     for path in ("policy.json", "result.json"):
         (child / path).unlink()
     bytes_before = weights(child)
