@@ -90,7 +90,7 @@ def may_be_best(mean: np.ndarray, error: np.ndarray, level: float) -> np.ndarray
 def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
     """Probability that some of k - 1 equally good orders leads an order by this many standard errors of the difference.
 
-    1 - E_z prod_j Phi((lead * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j), where z is the noise of the order itself, standard normal.
+    1 - E_z prod_j Phi((lead * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j); z, standard normal, is the noise of the order itself.
     """
     z = np.linspace(-6, 6, 121)  # even steps: the product is nearly a step where the errors differ much
     weight = np.exp(-(z**2) / 2)
