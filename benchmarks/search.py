@@ -225,7 +225,7 @@ def main():
             for f in FAMILIES
         ]
         rows.append([method, "**{:.2f} / {:.2f}**".format(*structured), *cells])
-    print(table(["method", "mean of the first six", *FAMILIES], rows))
+    print(table(["method", "mean of the first six", *FAMILIES], rows), flush=True)
 
     if verdicts:
         holds, declared, wrong = np.mean(verdicts, axis=0)

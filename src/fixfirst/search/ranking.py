@@ -74,23 +74,28 @@ def merge(orders: np.ndarray, values: np.ndarray, errors: np.ndarray) -> tuple[n
     return distinct, np.bincount(group, precision * values) / total, 1 / np.sqrt(total)
 
 
-def best_p_values(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """[k] how probable a lead like T_i is when i is as good as all others.
-
-    P(T_i <= x) = E_z prod_j Phi((x * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j), z standard normal: the noise of i itself.
-    """
-    k = len(mean)
-    spread = np.hypot(error[:, None], error)
-    lead = (mean - mean[:, None]) / spread
+def may_be_best(mean: np.ndarray, error: np.ndarray, level: float) -> np.ndarray:
+    """[k] bool: whether a lead like T_i has at least probability `level` when i is as good as all others."""
+    lead = (mean - mean[:, None]) / np.hypot(error[:, None], error)
     np.fill_diagonal(lead, -np.inf)
-    threshold = lead.max(axis=1)[:, None] * spread  # [k, k]
-    z = np.linspace(-6, 6, 201)  # even steps: the product is nearly a step where the errors differ much
-    below = np.ones((k, len(z)))
-    for j in range(k):
-        others = np.arange(k) != j
-        below[others] *= ndtr((threshold[others, j, None] + error[others, None] * z) / error[j])
+    largest = lead.max(axis=1)
+    # Bounds decide most cases: that probability is at least one comparison's and at most the sum of all k - 1.
+    single = ndtr(-largest)
+    may = single >= level
+    for i in np.flatnonzero(~may & ((len(mean) - 1) * single >= level)):
+        may[i] = lead_p_value(largest[i], error[i], np.delete(error, i)) >= level
+    return np.asarray(may)
+
+
+def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
+    """Probability that some of k - 1 equally good orders leads an order by this many standard errors of the difference.
+
+    1 - E_z prod_j Phi((lead * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j); z, standard normal, is the noise of the order itself.
+    """
+    z = np.linspace(-6, 6, 121)  # even steps: the product is nearly a step where the errors differ much
     weight = np.exp(-(z**2) / 2)
-    return np.asarray(1 - below @ (weight / weight.sum()))
+    below = ndtr((lead * np.hypot(error, errors)[:, None] + error * z) / errors[:, None]).prod(axis=0)
+    return float(1 - below @ weight / weight.sum())
 
 
 def t_over_normal(freedom: int, tail: float) -> float:
@@ -134,7 +139,7 @@ def rank(
     wide = np.maximum(error, 1e-9 * (np.ptp(mean) or 1.0))
     if episodes is not None:
         wide *= t_over_normal(min(episodes) - 1, half_alpha / k)
-    maybe_best = best_p_values(mean, wide) > half_alpha if k > 1 else np.ones(1, bool)
+    maybe_best = may_be_best(mean, wide, half_alpha)
     if (mean[0] - mean[1:] > -ndtri(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
         maybe_best[1:] = False
     half_width = ndtri((1 + confidence ** (1 / k)) / 2) * wide

@@ -136,7 +136,10 @@ class Strategy:
         return len(self.told) + len(self.pending)
 
     def ask(self, n: int = 1) -> list[Choice]:
-        """The next n orders, a round: they become pending, and each is chosen knowing that those before it are."""
+        """The next n orders, a round: they become pending, and each is chosen knowing that those before it are.
+
+        To resume within a round, tell what came before the round and ask for all of it again.
+        """
         if n < 1:
             raise SearchError(f"a round has at least 1 order, got {n}")
         choices = []
@@ -231,7 +234,7 @@ class Strategy:
         else:
             orders, mean, std = self._climb(gp, beta)
         ucb = mean + beta * std
-        ranking = np.argsort(-ucb, kind="stable")  # ties: lowest number first
+        ranking = np.argsort(-ucb, kind="stable")  # ties: the first in `orders`, by number if all are scored
         top = self._best_open(orders, ranking)
         candidates = tuple(self._candidate(orders[i], mean[i], std[i], beta) for i in top)
         return Choice(candidates[0].workflow, "ucb", beta, candidates)
