@@ -3,8 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/installed
 
-.PHONY: help test check bench clean
+.PHONY: help search test check bench clean
 help:
+	@echo "make search  the main job: find the best order against B_line within 100,000 episodes"
 	@echo "make test    install into .venv and run all checks and tests"
 	@echo "make check   format, lint and types only"
 	@echo "make bench   speeds on this machine, one core"
@@ -21,6 +22,9 @@ check: $(INSTALLED)
 
 test: check
 	$(BIN)/python -m pytest
+
+search: $(INSTALLED)
+	$(BIN)/fixfirst search --total-episodes 100000 --red-agent B_lineAgent --n-envs 50 $(ARGS)
 
 bench: $(INSTALLED)
 	$(BIN)/fixfirst bench

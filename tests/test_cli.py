@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fixfirst import __version__, bench
-from fixfirst.cli import main
+from fixfirst.cli import _unused_folder, main
 
 
 def test_python_dash_m_is_the_command():
@@ -53,3 +53,13 @@ def test_bench_of_a_folder_without_cyborg_says_so(tmp_path, capsys, monkeypatch)
     monkeypatch.setattr(bench, "vector_speed", lambda n, red: 1.0)
     assert main(["bench", "--cyborg", str(tmp_path)]) == 2
     assert "holds no package CybORG" in capsys.readouterr().err
+
+
+def test_a_run_without_a_name_gets_one_that_is_free(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for _ in range(3):
+        names.append(str(_unused_folder("train-b_line:0.5,meander:0.5-0")))
+        (tmp_path / names[-1]).mkdir(parents=True)
+    first = "runs/train-b_line0.5-meander0.5-0"
+    assert names == [first, f"{first}-2", f"{first}-3"]

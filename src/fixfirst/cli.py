@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -191,9 +192,16 @@ def search(
         name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
     }
     resolved = settings.resolve_search(given, config, units)
-    folder = out or Path("runs") / f"search-{resolved.red_agent.replace(':', '').replace(',', '-')}-{resolved.seed}"
+    folder = out or _unused_folder(f"search-{resolved.red_agent}-{resolved.seed}")
     announce_compilation()
     return _run_search(begin_search(resolved, folder), workers, quiet, as_json)
+
+
+def _unused_folder(name: str) -> Path:
+    """runs/<name>, or runs/<name>-2, -3, ... if there are such runs already."""
+    name = name.replace(":", "").replace(",", "-")
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return next(folder for folder in (Path("runs") / name for name in names) if not folder.exists())
 
 
 def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
@@ -322,7 +330,7 @@ def train(
     flags = ("out", "from_policy", "units", "config", "tensorboard", "quiet", "as_json")
     given = {name: value for name, value in locals().items() if name not in (*flags, "flags", "settings", "train_run")}
     resolved = settings.train_config(given, config, units)
-    folder = out or Path("runs") / f"train-{resolved.red_agent.replace(':', '').replace(',', '-')}-{resolved.seed}"
+    folder = out or _unused_folder(f"train-{resolved.red_agent}-{resolved.seed}")
     announce_compilation()
     result = train_run.start(resolved, folder, from_policy=from_policy, tensorboard=tensorboard, quiet=quiet)
     return _tell_training(result, as_json)

@@ -199,6 +199,13 @@ def red_agent_name(text: str) -> str:
     return name
 
 
+def red_agent_spec(spec: str) -> str:
+    """A name or mixture in our own spelling: B_lineAgent -> b_line."""
+    _agent_weights(spec)
+    parts = [part.partition(":") for part in spec.split(",")]
+    return ",".join(red_agent_name(name) + colon + weight.strip() for name, colon, weight in parts)
+
+
 def _agent_weights(spec: str) -> list[float]:
     """Weights of the three agents in a name or a mixture `name:weight,name:weight`."""
     if not isinstance(spec, str):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from fixfirst.cage2.world import check_variant, red_odds
+from fixfirst.cage2.world import check_variant, red_agent_spec
 from fixfirst.compliance import Gate, Rule
 from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.learner.ppo import PRESETS, PPOConfig
@@ -75,8 +75,7 @@ class TrainConfig(BaseModel):
     @field_validator("red_agent")
     @classmethod
     def _known_red_agent(cls, value: str) -> str:
-        red_odds(value, 1)
-        return value
+        return red_agent_spec(value)
 
     @field_validator("variant", mode="before")
     @classmethod
