@@ -114,23 +114,24 @@ class ProcessExecutor:
                 if kind == "progress":
                     on_progress(worker.key, content)
                     continue
+                key = worker.key  # before the worker gets its next job
                 self._busy.remove(worker)
                 self._idle.append(worker)
                 self._hand_out()
                 if kind == "raised":
                     error, text = content
                     raise error if isinstance(error, FixfirstError) else RuntimeError(f"a worker failed:\n{text}")
-                return Finished(worker.key, content)
+                return Finished(key, content)
 
     def _lost(self, worker: "_Worker") -> Finished:
         worker.process.join(timeout=5)
-        code = worker.process.exitcode
+        key, code = worker.key, worker.process.exitcode
         self._busy.remove(worker)
         worker.stop()
         self._room += 1
         self._hand_out()
         how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return Finished(worker.key, died=how)
+        return Finished(key, died=how)
 
     def cancel(self) -> None:
         self._jobs.clear()
