@@ -5,7 +5,9 @@ FixfirstError
 ├── WorldError          a simulated network that cannot be built or stepped as asked
 │   ├── ActionError     actions of the wrong shape, type or range
 │   └── ResetNeeded     a step where a reset must come first
-└── ConformanceError    a recording that cannot be read
+├── ConformanceError    a recording that cannot be read
+├── CyborgError         CybORG is not there, or not as we know it
+└── WorkerError         a worker process failed, died or hangs
 
 A message says what came, what is wrong and what is right. The command line prints it as one line and exits with 2;
 a traceback is a bug.
@@ -34,3 +36,11 @@ class ResetNeeded(WorldError):
 
 class ConformanceError(FixfirstError, ValueError):
     """A recording of CybORG episodes that cannot be read."""
+
+
+class CyborgError(FixfirstError, RuntimeError):
+    """CybORG cannot be found or loaded, or does not behave as any variant we know."""
+
+
+class WorkerError(FixfirstError, RuntimeError):
+    """A worker process raised an exception (its traceback is attached as a note), died, or does not answer."""

@@ -1,0 +1,76 @@
+"""Worlds by the name of their backend, and real CybORG as a Gymnasium vector environment.
+
+The backends differ in who plays; interface, spaces, seeding and arrays are those of our own `World` and `VecCage2`.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, Unpack, get_args
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from fixfirst.cage2.vec_env import VecWorld, autoreset_name
+from fixfirst.cage2.world import BaseWorld, World, WorldSettings
+from fixfirst.cyborg.checkout import find_cyborg
+from fixfirst.cyborg.cyborg_world import CyborgWorld
+from fixfirst.cyborg.workers import DEFAULT_TIMEOUT_S, WorkerWorld
+from fixfirst.errors import WorldError
+from fixfirst.network import VariantName
+
+Backend = Literal["simulator", "workers", "cyborg"]
+
+
+def make_world(
+    num_envs: int,
+    *,
+    backend: Backend = "simulator",
+    cyborg: str | Path | None = None,
+    num_workers: int | None = None,
+    timeout_s: float | None = DEFAULT_TIMEOUT_S,
+    **settings: Unpack[WorldSettings],
+) -> BaseWorld:
+    """A world of N environments.
+
+    backend: `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in worker
+    processes, from the checkout `cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
+    """
+    if backend == "simulator":
+        return World(num_envs, **settings)
+    if backend == "workers":
+        return WorkerWorld(World, num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
+    if backend == "cyborg":
+        make = partial(CyborgWorld, folder=find_cyborg(cyborg))
+        return WorkerWorld(make, num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
+    raise WorldError(f"unknown backend {backend!r}; use {', '.join(get_args(Backend))}")
+
+
+class CyborgVecEnv(VecWorld):
+    """N environments of real CybORG in worker processes, in all else like `VecCage2`. Call `close()` when done.
+
+    `variant` need not be given: `world.variant` says what the CybORG found is. Given, it must be that.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        cyborg: str | Path | None = None,
+        red_agent: str | Sequence[str] = "b_line",
+        variant: VariantName | None = None,
+        green: bool = False,
+        max_steps: int | None = 100,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        env_ids: Sequence[int] | np.ndarray | None = None,
+        num_workers: int | None = None,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+    ):
+        settings = WorldSettings(
+            red_agent=red_agent, green=green, max_steps=max_steps, autoreset=autoreset_name(autoreset_mode), env_ids=env_ids
+        )
+        if variant is not None:
+            settings["variant"] = variant
+        super().__init__(
+            make_world(num_envs, backend="cyborg", cyborg=cyborg, num_workers=num_workers, timeout_s=timeout_s, **settings)
+        )
