@@ -221,7 +221,8 @@ def _layout(num_envs: int) -> tuple[int, dict[str, tuple[int, tuple[int, ...], t
 
 
 def _views(segment: SharedMemory, num_envs: int) -> dict[str, np.ndarray]:
-    memory = np.frombuffer(segment.buf, np.uint8)  # unlike np.ndarray(buffer=...), this keeps the mapping open
+    assert segment.buf is not None
+    memory = np.frombuffer(segment.buf, np.uint8)  # unlike np.ndarray() this keeps the mapping open
     _, places = _layout(num_envs)
     return {n: np.ndarray(shape, dtype, memory, offset) for n, (offset, shape, dtype) in places.items()}
 
