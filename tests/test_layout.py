@@ -15,14 +15,18 @@ SOURCE = ROOT / "src" / "fixfirst"
 GROUPS = (
     ("errors", "network", "actions", "workflow"),
     ("cage2",),
+    ("cyborg",),
     ("__init__",),
-    ("bench",),
+    ("bench", "doctor"),
     ("cli",),
     ("__main__",),
 )
 RANK = {name: rank for rank, group in enumerate(GROUPS) for name in group}
 # Modules of one folder, in reading order; the same rule inside it.
-CAGE2 = ("state", "tables", "chance", "red_agents", "compiled", "kernel", "world", "vec_env", "conformance")
+ORDER = {
+    "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "world", "vec_env", "conformance"),
+    "cyborg": ("checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
+}
 
 
 def modules():
@@ -47,8 +51,8 @@ def test_every_import_points_upwards():
         for target in imports(path):
             name = target[0] if target else "__init__"
             assert RANK[name] <= RANK[parts[0]], f"{path.name} imports {'.'.join(target)}, which is further down"
-            if parts[0] == "cage2" == name and len(target) > 1:
-                assert CAGE2.index(target[1]) < CAGE2.index(parts[1]), f"{path.name} imports {target[1]}"
+            if parts[0] == name and name in ORDER and len(target) > 1:
+                assert ORDER[name].index(target[1]) < ORDER[name].index(parts[1]), f"{path.name} imports {target[1]}"
 
 
 def test_the_readme_lists_every_source_file():

@@ -5,7 +5,7 @@ Episodes end only by their step limit, so `terminated` is always False and `trun
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.actions import NUM_ACTIONS
 from fixfirst.cage2.kernel import OBSERVATION_BITS
-from fixfirst.cage2.world import AUTORESET_MODES, BaseWorld, World
+from fixfirst.cage2.world import AUTORESET_MODES, BaseWorld, GameSettings, World
 from fixfirst.errors import ActionError, WorldError
 from fixfirst.network import VariantName
 
@@ -94,30 +94,16 @@ class VecWorld(gym.vector.VectorEnv):
 
 
 class VecCage2(VecWorld):
-    """N environments stepped by one compiled call. The arguments are those of `BaseWorld`."""
+    """N environments stepped by one compiled call. `settings` are those of `BaseWorld`."""
 
     def __init__(
         self,
         num_envs: int = 1,
         *,
-        red_agent: str | Sequence[str] = "b_line",
-        variant: VariantName = "current",
-        green: bool = False,
-        max_steps: int | None = 100,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        env_ids: Sequence[int] | np.ndarray | None = None,
+        **settings: Unpack[GameSettings],
     ):
-        super().__init__(
-            World(
-                num_envs,
-                red_agent=red_agent,
-                variant=variant,
-                green=green,
-                max_steps=max_steps,
-                autoreset=autoreset_name(autoreset_mode),
-                env_ids=env_ids,
-            )
-        )
+        super().__init__(World(num_envs, autoreset=autoreset_name(autoreset_mode), **settings))
 
 
 class Cage2(gym.Env[np.ndarray, np.int64]):

@@ -31,15 +31,20 @@ _RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all
 AUTORESET_MODES = {"next_step": kernel.NEXT_STEP, "same_step": kernel.SAME_STEP, "disabled": kernel.DISABLED}
 
 
-class WorldSettings(TypedDict, total=False):
-    """The settings of a world, as keyword arguments; what they mean is said at `BaseWorld`."""
+class GameSettings(TypedDict, total=False):
+    """What is played, as keyword arguments; `BaseWorld` says what they mean and what they are if left out."""
 
     red_agent: str | Sequence[str]
     variant: VariantName
     green: bool
     max_steps: int | None
-    autoreset: str
     env_ids: Sequence[int] | np.ndarray | None
+
+
+class WorldSettings(GameSettings, total=False):
+    """All settings of a world."""
+
+    autoreset: str
     arrays: Mapping[str, np.ndarray] | None
 
 

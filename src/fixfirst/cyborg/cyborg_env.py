@@ -3,21 +3,18 @@
 The backends differ in who plays; interface, spaces, seeding and arrays are those of our own `World` and `VecCage2`.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, Unpack, get_args
 
-import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from fixfirst.cage2.vec_env import VecWorld, autoreset_name
-from fixfirst.cage2.world import BaseWorld, World, WorldSettings
+from fixfirst.cage2.world import BaseWorld, GameSettings, World, WorldSettings
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.cyborg.cyborg_world import CyborgWorld
 from fixfirst.cyborg.workers import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.errors import WorldError
-from fixfirst.network import VariantName
 
 Backend = Literal["simulator", "workers", "cyborg"]
 
@@ -46,6 +43,25 @@ def make_world(
     raise WorldError(f"unknown backend {backend!r}; use {', '.join(get_args(Backend))}")
 
 
+class BackendSettings(GameSettings, total=False):
+    """What is played and where, as keyword arguments; see `make_world`."""
+
+    cyborg: str | Path | None
+    num_workers: int | None
+    timeout_s: float | None
+
+
+def make_vec(
+    num_envs: int = 1,
+    *,
+    backend: Backend = "simulator",
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    **settings: Unpack[BackendSettings],
+) -> VecWorld:
+    """N environments as a Gymnasium vector environment. For the settings see `make_world` and `BaseWorld`."""
+    return VecWorld(make_world(num_envs, backend=backend, autoreset=autoreset_name(autoreset_mode), **settings))
+
+
 class CyborgVecEnv(VecWorld):
     """N environments of real CybORG in worker processes, in all else like `VecCage2`. Call `close()` when done.
 
@@ -56,21 +72,7 @@ class CyborgVecEnv(VecWorld):
         self,
         num_envs: int = 1,
         *,
-        cyborg: str | Path | None = None,
-        red_agent: str | Sequence[str] = "b_line",
-        variant: VariantName | None = None,
-        green: bool = False,
-        max_steps: int | None = 100,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        env_ids: Sequence[int] | np.ndarray | None = None,
-        num_workers: int | None = None,
-        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        **settings: Unpack[BackendSettings],
     ):
-        settings = WorldSettings(
-            red_agent=red_agent, green=green, max_steps=max_steps, autoreset=autoreset_name(autoreset_mode), env_ids=env_ids
-        )
-        if variant is not None:
-            settings["variant"] = variant
-        super().__init__(
-            make_world(num_envs, backend="cyborg", cyborg=cyborg, num_workers=num_workers, timeout_s=timeout_s, **settings)
-        )
+        super().__init__(make_world(num_envs, backend="cyborg", autoreset=autoreset_name(autoreset_mode), **settings))

@@ -141,7 +141,7 @@ class Recorder:
         self._chances: list[list[Any]] = []
         self._exploit: str | None = None
         self._step = 0  # of the episode, from 1; 0 = outside of any step
-        self._pid_reused_at: int | None = None
+        self._pid_reuses: list[int] = []  # steps
         self._listen(cyborg)
         self._game = Game(cyborg, green=recording.green)
 
@@ -153,7 +153,7 @@ class Recorder:
         policy = str(rng.choice(list(POLICIES))) if setting.policy == MIXTURE else setting.policy
         choose = POLICIES[policy](1, rng)
         self._game.reset(red, [*entropy, _GAME_STREAM])
-        self._pid_reused_at = None
+        self._pid_reuses.clear()
         observation = np.zeros(4 * NUM_HOSTS, np.int8)
         steps: list[list[Any]] = []
         for self._step in range(1, setting.steps + 1):
@@ -164,8 +164,8 @@ class Recorder:
         self._step = 0
         episode: dict[str, Any] = {"id": number, "red": RED_AGENTS[red], "green": "agent" if setting.green else "sleep"}
         episode |= {"variant": self._variant, "policy": policy, "return10": sum(step[4] for step in steps)}
-        if self._pid_reused_at is not None:
-            episode[PID_REUSED] = self._pid_reused_at
+        if self._pid_reuses:
+            episode[PID_REUSED] = self._pid_reuses[0]
         return episode | {"steps": steps}
 
     # ---- what is read from CybORG's objects after a step
@@ -245,9 +245,8 @@ class Recorder:
 
     def _hear_process(self, host: Any, process: Any) -> None:
         """A process that blue will take for an old acquaintance."""
-        known = self._step > 0 and process.pid in self._noted_pids().get(host.hostname, ())
-        if known and self._pid_reused_at is None:
-            self._pid_reused_at = self._step
+        if self._step > 0 and process.pid in self._noted_pids().get(host.hostname, ()):
+            self._pid_reuses.append(self._step)
 
     @staticmethod
     def _wrap(owner: Any, name: str, hear: Callable[[Any, Any], None]) -> None:

@@ -71,7 +71,7 @@ class WorkerWorld(BaseWorld):
             shared = _views(segment, n)
             super().__init__(n, **(settings | {"arrays": shared}))
             self._inputs = {name: shared[name] for name in _INPUTS}
-            self._timeout_s = timeout_s
+            self.timeout_s = timeout_s
             self._workers: list[_Worker] = []
             self._end = weakref.finalize(self, _end_workers, self._workers)
             for rows in _shares(n, num_workers):
@@ -119,10 +119,10 @@ class WorkerWorld(BaseWorld):
         pending: dict[Any, _Worker] = {worker.pipe: worker for worker in self._workers}
         try:
             while pending:
-                ready = wait(list(pending), self._timeout_s)
+                ready = wait(list(pending), self.timeout_s)
                 if not ready:
                     slow = ", ".join(map(str, pending.values()))
-                    raise WorkerError(f"{slow}: no answer to {task} within {self._timeout_s:g} s")
+                    raise WorkerError(f"{slow}: no answer to {task} within {self.timeout_s:g} s")
                 for pipe in ready:
                     worker = pending.pop(pipe)
                     answers[worker.rows.start] = worker.answer(task)
