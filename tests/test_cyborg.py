@@ -106,6 +106,21 @@ def test_a_difference_after_a_process_id_came_back_is_a_coincidence_and_one_befo
     assert document["mismatches"] == 1 and document["coincidences"] == 0
 
 
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ({"policy": "fly"}, "unknown policy 'fly'"),
+        ({"episodes": 0}, "episodes must be a whole number"),
+        ({"red_agent": "blue"}, "unknown red agent 'blue'"),
+        ({"seed": -1}, "a seed must be in"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_before_anything_starts(tmp_path, setting, says):
+    with pytest.raises(ff.FixfirstError, match=says):
+        record(tmp_path, tmp_path / "x.jsonl", Recording(**setting))
+    assert list(tmp_path.iterdir()) == []
+
+
 # ---------------------------------------------------------------- with CybORG
 
 
@@ -191,8 +206,6 @@ def test_a_recording_is_the_same_for_any_number_of_processes(tmp_path):
     for n, file in enumerate(files, start=1):
         record(find_cyborg(), file, Recording(episodes=3, steps=15), num_workers=n, say=lambda text: None)
     assert files[0].read_bytes() == files[1].read_bytes()
-    with pytest.raises(CyborgError, match="unknown policy 'fly'"):
-        record(find_cyborg(), files[0], Recording(policy="fly"))
 
 
 FORCE_PID = """

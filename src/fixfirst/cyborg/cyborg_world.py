@@ -36,7 +36,10 @@ class CyborgWorld(BaseWorld):
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
         self._returns10 = np.zeros(self.num_envs, np.int32)
-        gc.freeze()  # what was built so far stays: the collector need not look through it again and again
+        # CybORG copies large dictionaries all the time: looking for cycles as often as Python does would take a tenth of
+        # the time, and find next to nothing. This world has its process to itself.
+        gc.freeze()
+        gc.set_threshold(50_000, 10, 10)
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None) -> None:
         if seeds is None:

@@ -1,8 +1,8 @@
 """One environment of CybORG: reset, step, and the true state read from the simulator's own objects.
 
-CybORG draws from Python's and NumPy's process-wide generators. A `Game` brings its own state of both and puts it in
-place for each of its calls, so that what happens in one game does not depend on others in the same process. It does not
-put the process's own state back: games live in processes that do nothing else.
+CybORG draws from process-wide generators, Python's and possibly NumPy's. A `Game` puts its own in their place for each of
+its calls, so that what happens in one game does not depend on others in the same process. It does not put the process's
+own back: games live in processes that do nothing else.
 """
 
 import random
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.random.mtrand import set_bit_generator
 
 from fixfirst.cage2.state import RedAgent
 from fixfirst.cyborg.checkout import Cyborg
@@ -28,7 +29,8 @@ class Game:
         self.env = cyborg.wrapper(env=simulator, agent_name="Blue")
         self.controller = simulator.environment_controller
         self._red_agents = cyborg.red_agents
-        self._generators: tuple[Any, Any] = (random.getstate(), np.random.get_state())
+        self._python_generator: Any = random.getstate()
+        self._numpy_generator = np.random.MT19937()
 
     @property
     def state(self) -> Any:
@@ -37,19 +39,20 @@ class Game:
 
     def reset(self, red_agent: RedAgent, entropy: Sequence[int]) -> None:
         """A new episode against `red_agent`; all its chances follow from `entropy`. Blue's first view is all zeros."""
-        words = np.random.SeedSequence(list(entropy)).generate_state(8)
-        random.seed(words.tobytes())
-        np.random.seed(words)
+        for_python, for_numpy = np.random.SeedSequence(list(entropy)).spawn(2)
+        random.seed(for_python.generate_state(8).tobytes())
+        self._numpy_generator = np.random.MT19937(for_numpy)
+        set_bit_generator(self._numpy_generator)
         self.controller.agent_interfaces["Red"].agent = self._red_agents[red_agent]()
         self.env.reset()
-        self._generators = random.getstate(), np.random.get_state()
+        self._python_generator = random.getstate()
 
     def step(self, action: int) -> tuple[np.ndarray, int]:
         """One turn. Returns what blue sees [52] and the reward in tenths."""
-        random.setstate(self._generators[0])
-        np.random.set_state(self._generators[1])
+        random.setstate(self._python_generator)
+        set_bit_generator(self._numpy_generator)
         observation, reward, *_ = self.env.step(int(action))  # 4 values in gym's interface, 5 in gymnasium's
-        self._generators = random.getstate(), np.random.get_state()
+        self._python_generator = random.getstate()
         return observation, round(10 * reward)
 
     def read_access(self, access: np.ndarray) -> None:

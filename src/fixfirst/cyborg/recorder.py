@@ -13,6 +13,7 @@ import random
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,13 +24,13 @@ import numpy as np
 from fixfirst.cage2.chance import P_DETECTED, P_TOP_EXPLOIT
 from fixfirst.cage2.conformance import HOST_LETTERS, PID_REUSED, RED_AGENTS, SUBNET_LETTERS
 from fixfirst.cage2.state import RedAgent
-from fixfirst.cage2.world import red_odds, whole
+from fixfirst.cage2.world import check_seeds, red_odds, whole
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, Game
 from fixfirst.cyborg.policies import POLICIES
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.cyborg.workers import available_cores
-from fixfirst.errors import CyborgError
+from fixfirst.errors import CyborgError, WorkerError
 from fixfirst.network import EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, OT_SERVER, SUBNETS, VariantName
 
 MIXTURE = "mixture"  # another policy for every episode
@@ -93,7 +94,7 @@ def record(
     whole("episodes", recording.episodes), whole("steps", recording.steps)
     if recording.policy not in (MIXTURE, *POLICIES):
         raise CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(POLICIES)}")
-    red_odds(recording.red_agent, 1)
+    red_odds(recording.red_agent, 1), check_seeds(recording.seed, 1)
     cyborg = identify(folder)
     part = out.with_name(out.name + ".part")
     pid_reuses = 0
@@ -106,6 +107,8 @@ def record(
                 if done % 20 == 0:
                     say(f"{done} of {recording.episodes} episodes")
         part.replace(out)
+    except BrokenProcessPool as e:
+        raise WorkerError("a recording process died; nothing was written") from e
     except OSError as e:
         raise CyborgError(f"{out}: cannot be written ({e})") from e
     finally:

@@ -77,7 +77,7 @@ class WorkerWorld(BaseWorld):
             for rows in _shares(n, num_workers):
                 share = settings | {"env_ids": self.env_ids[rows], "red_agent": _red_agent_of(settings, rows)}
                 self._workers.append(_start_worker(rows, make, segment.name, n, share))
-            self._answers("opening the shared memory")
+            self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")
         finally:
             segment.unlink()
         self.num_workers = num_workers
