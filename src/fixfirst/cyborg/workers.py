@@ -108,16 +108,16 @@ class WorkerWorld(BaseWorld):
     def _tell(self, command: str) -> list[Any]:
         if not self._end.alive:
             raise WorkerError("these environments are closed")
-        for worker in self._workers:
-            with contextlib.suppress(OSError):  # a dead worker: told when its answer does not come
-                worker.pipe.send(command)
-        return self._answers(f"a {command}")
+        return self._answers(f"a {command}", command)
 
-    def _answers(self, task: str) -> list[Any]:
+    def _answers(self, task: str, command: str | None = None) -> list[Any]:
         """One answer per worker. Whatever goes wrong ends all workers: half a step is no state to go on from."""
         answers: dict[int, Any] = {}
         pending: dict[Any, _Worker] = {worker.pipe: worker for worker in self._workers}
         try:
+            for pipe in pending if command else ():
+                with contextlib.suppress(OSError):  # a dead worker: told when its answer does not come
+                    pipe.send(command)
             while pending:
                 ready = wait(list(pending), self.timeout_s)
                 if not ready:
