@@ -8,14 +8,15 @@ What can go wrong, and what happens then:
 - a worker dies: its pipe ends, noticed at once while waiting for it, else at the next call;
 - a worker hangs: WorkerError after `timeout_s`;
 - this process dies, however: the workers see it and end themselves.
-After any of these no process is left. The shared memory loses its name as soon as all workers have it open, so nothing can
-be left of it either.
+After any of these no process is left, and the memory goes with the last one that uses it: it has no name.
 """
 
 import contextlib
 import math
+import mmap
 import os
 import signal
+import tempfile
 import threading
 import traceback
 import weakref
@@ -25,8 +26,8 @@ from itertools import pairwise
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.shared_memory import SharedMemory
-from typing import Any, Unpack
+from multiprocessing.reduction import DupFd
+from typing import IO, Any, Unpack
 
 import numpy as np
 
@@ -66,9 +67,9 @@ class WorkerWorld(BaseWorld):
         num_workers = min(n, available_cores() if num_workers is None else whole("num_workers", num_workers))
         if timeout_s is not None and not timeout_s > 0:
             raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {timeout_s!r}")
-        segment = _Segment(create=True, size=_layout(n)[0])
+        memory = _new_memory(_layout(n)[0])
         try:
-            shared = _views(segment, n)
+            shared = _views(memory, n)
             super().__init__(n, **(settings | {"arrays": shared}))
             self._inputs = {name: shared[name] for name in _INPUTS}
             self.timeout_s = timeout_s
@@ -76,12 +77,11 @@ class WorkerWorld(BaseWorld):
             self._end = weakref.finalize(self, _end_workers, self._workers)
             for rows in _shares(n, num_workers):
                 share = settings | {"env_ids": self.env_ids[rows], "red_agent": _red_agent_of(settings, rows)}
-                self._workers.append(_start_worker(rows, make, segment.name, n, share))
-            self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")
+                self._workers.append(_start_worker(rows, make, memory, n, share))
         finally:
-            segment.unlink()
+            memory.close_file()
         self.num_workers = num_workers
-        self.variant = self._answers("building its environments")[0]
+        self.variant = self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")[0]
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None) -> None:
         self._inputs["mask"][:] = mask
@@ -200,14 +200,37 @@ def _red_agent_of(settings: WorldSettings, rows: slice) -> str | list[str]:
 # ---------------------------------------------------------------- shared memory
 
 
-class _Segment(SharedMemory):
-    """Shared memory that is unmapped with the last array over it, not before: a view must never outlive its memory."""
+class _Memory:
+    """Shared memory without a name: it lives as long as someone uses it, and nothing can be left behind.
 
-    def __del__(self) -> None:
-        try:
-            self.close()
-        except BufferError:  # arrays are in use and keep the mapping; the file descriptor is not needed for that
-            os.close(self._fd)  # type: ignore[attr-defined]
+    It reaches a new process as an open file, along with the arguments of its main function.
+    """
+
+    def __init__(self, file: IO[bytes], size: int):
+        self._file, self._size = file, size
+        self.map = mmap.mmap(file.fileno(), size)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received_memory, (self._size, DupFd(self._file.fileno()))
+
+    def close_file(self) -> None:
+        """Keep the memory, let go of the file."""
+        self._file.close()
+
+
+def _new_memory(size: int) -> _Memory:
+    if hasattr(os, "memfd_create"):
+        file: IO[bytes] = os.fdopen(os.memfd_create("fixfirst"), "r+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close_file`
+    file.truncate(size)
+    return _Memory(file, size)
+
+
+def _received_memory(size: int, descriptor: Any) -> _Memory:
+    memory = _Memory(os.fdopen(descriptor.detach(), "r+b"), size)
+    memory.close_file()
+    return memory
 
 
 def _layout(num_envs: int) -> tuple[int, dict[str, tuple[int, tuple[int, ...], type]]]:
@@ -220,25 +243,23 @@ def _layout(num_envs: int) -> tuple[int, dict[str, tuple[int, tuple[int, ...], t
     return size, places
 
 
-def _views(segment: SharedMemory, num_envs: int) -> dict[str, np.ndarray]:
-    assert segment.buf is not None
-    memory = np.frombuffer(segment.buf, np.uint8)  # unlike np.ndarray() this keeps the mapping open
+def _views(memory: _Memory, num_envs: int) -> dict[str, np.ndarray]:
+    """The arrays in the memory; each keeps it alive."""
     _, places = _layout(num_envs)
-    return {n: np.ndarray(shape, dtype, memory, offset) for n, (offset, shape, dtype) in places.items()}
+    return {n: np.ndarray(shape, dtype, memory.map, offset) for n, (offset, shape, dtype) in places.items()}
 
 
 # ---------------------------------------------------------------- in the worker
 
 
 def _serve(
-    pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, segment_name: str, num_envs: int, settings: WorldSettings
+    pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: _Memory, num_envs: int, settings: WorldSettings
 ) -> None:
-    """A worker's life: open the memory, build the world, answer commands until the pipe ends."""
+    """A worker's life: build the world, answer commands until the pipe ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        shared = {name: view[rows] for name, view in _views(_Segment(segment_name), num_envs).items()}
-        pipe.send((False, None))
+        shared = {name: view[rows] for name, view in _views(memory, num_envs).items()}
         arrays = {name: shared[name] for name in ARRAYS}
         world = make(rows.stop - rows.start, **(settings | {"arrays": arrays}))
         pipe.send((False, world.variant))
