@@ -150,6 +150,8 @@ def search(
     rule: str | None = None,
     count_foothold: bool | None = None,
     test_episodes: int | None = None,
+    backend: str | None = None,
+    cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for --backend cyborg.")] = None,
     from_policy: Annotated[str | None, Parameter(name="--from")] = None,
     units: Path | None = None,
     log_episodes: bool | None = None,
@@ -202,6 +204,8 @@ def search(
         Where to write (runs/search-<red agent>-<seed>).
     variant
         current (default), leaderboard or debugged.
+    backend
+        simulator (default), cyborg (the real thing, in worker processes), or workers (our simulator there).
     test_episodes
         Held-out episodes each trained policy is judged on (1,000).
     from_policy
@@ -234,6 +238,7 @@ def _unused_folder(name: str) -> Path:
 
 
 def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
+    from fixfirst.cage2.world import compile_kernel
     from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
     from fixfirst.experiment import run_search
     from fixfirst.search_view import SearchView, print_result
@@ -242,6 +247,9 @@ def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> i
     if workers < 0:
         raise ConfigError(f"--workers must be at least 0, got {workers}")
     workers = workers or min(os.cpu_count() or 1, search.config.round_size)
+    if search.config.backend != "simulator":
+        workers = 1  # the worlds have processes of their own
+    compile_kernel()
     with SearchView(quiet=quiet) as view, interrupts() as interrupt:
         executor: Executor = InlineExecutor(interrupt) if workers == 1 else ProcessExecutor(workers)
         try:
@@ -294,6 +302,8 @@ def train(
     max_steps: int | None = None,
     green: bool | None = None,
     checkpoint_every: int | None = None,
+    backend: str | None = None,
+    cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for --backend cyborg.")] = None,
     from_policy: Annotated[Path | None, Parameter(name="--from")] = None,
     units: Path | None = None,
     config: Path | None = None,
@@ -323,6 +333,8 @@ def train(
         default, or a published one: sequential, hybrid, parallel-25, parallel-100, original.
     variant
         current (default), leaderboard or debugged.
+    backend
+        simulator (default), cyborg (the real thing, in worker processes), or workers (our simulator there).
     n_envs
         Environments side by side.
     episodes_per_update
@@ -421,6 +433,9 @@ def evaluate(
     rule: Literal["no_higher", "top", "fixed_types"] = "no_higher",
     count_foothold: bool = False,
     seed: int = 0,
+    backend: Literal["simulator", "workers", "cyborg", "both"] = "simulator",
+    cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for CybORG.")] = None,
+    margin: float = 0.5,
     csv: Path | None = None,
     as_json: Json = False,
 ) -> int:
@@ -439,30 +454,53 @@ def evaluate(
         Only these, separated by commas.
     steps
         Only these lengths, separated by commas.
+    backend
+        simulator (default), cyborg, workers (our simulator in worker processes), or both: simulator and CybORG side by side,
+        with the difference and whether it is shown to be within --margin.
+    margin
+        With --backend both: how far apart mean returns may be and still count as equivalent.
     csv
         Also write the table to this file.
     """
     from fixfirst import protocol
-    from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS
+    from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, difference
 
     try:
         lengths = PROTOCOL_STEPS if steps is None else tuple(int(part) for part in steps.split(","))
     except ValueError:
         raise ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
     announce_compilation()
-    rows = protocol.run_protocol(
-        policy,
-        workflow=workflow,
-        greedy=greedy,
-        red_agents=PROTOCOL_REDS if red_agent is None else red_agent.split(","),
-        steps=lengths,
-        episodes=episodes,
-        variant=variant,
-        green=green,
-        rule=rule,
-        count_foothold=count_foothold,
-        seed=seed,
-    )
+
+    def run(where: Literal["simulator", "workers", "cyborg"]) -> list[Evaluation]:
+        return protocol.run_protocol(
+            policy,
+            workflow=workflow,
+            greedy=greedy,
+            red_agents=PROTOCOL_REDS if red_agent is None else red_agent.split(","),
+            steps=lengths,
+            episodes=episodes,
+            variant=variant,
+            green=green,
+            rule=rule,
+            count_foothold=count_foothold,
+            seed=seed,
+            backend=where,
+            cyborg=cyborg,
+            say=_log,
+        )
+
+    if backend == "both":
+        if margin <= 0:
+            raise ConfigError(f"--margin must be above 0, got {margin}")
+        ours, theirs = run("simulator"), run("cyborg")
+        gaps = [asdict(difference(a, b, margin)) for a, b in zip(ours, theirs, strict=True)]
+        both = [
+            {"simulator": a.as_dict(), "cyborg": b.as_dict(), "difference": gap}
+            for a, b, gap in zip(ours, theirs, gaps, strict=True)
+        ]
+        print(json.dumps(both, indent=2) if as_json else protocol.side_by_side(ours, theirs, margin))
+        return 0
+    rows = run(backend)
     if csv is not None:
         protocol.write_csv(csv, rows)
     print(json.dumps([row.as_dict() for row in rows], indent=2) if as_json else protocol.table(rows))

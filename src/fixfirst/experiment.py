@@ -210,6 +210,7 @@ def _run_trial(job: TrialJob, tell: Callable[[Any], None], interrupt: Any) -> di
     if trained.interrupted:
         return None
     evaluation = evaluate_training(trained.training, "test", job.test_episodes, seed=job.test_seed)
+    trained.training.close()
     trial = trial_row(job, trained.accepted, trained.training, evaluation, time.perf_counter() - started)
     write_json(job.folder / RESULT, {"job": job.digest, "trial": trial, "evaluation": asdict(evaluation)})
     return trial
@@ -459,7 +460,9 @@ def run_warmup(job: tuple[TrainConfig, Path], tell: Callable[[Any], None], inter
     config, folder = job
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, wait_s=ORPHAN_WAIT_S):
-        return not run_training(config, folder, on_update=_Reporter(tell), interrupt=interrupt).interrupted
+        trained = run_training(config, folder, on_update=_Reporter(tell), interrupt=interrupt)
+        trained.training.close()
+        return not trained.interrupted
 
 
 class _Reporter:

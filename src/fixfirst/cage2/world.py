@@ -252,6 +252,13 @@ class World(BaseWorld):
         kernel.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)
 
 
+def compile_kernel() -> None:
+    """Have the machine code on disk before several processes want it at the same time."""
+    world = World(1)
+    world.reset(0)
+    world.step(np.zeros(1, np.int64))
+
+
 # ---------------------------------------------------------------- what users may say
 
 
