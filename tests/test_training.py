@@ -538,3 +538,10 @@ def test_training_and_evaluation_never_share_an_episode():
 def test_misuse_from_python_is_a_fixfirst_error(tmp_path):
     with pytest.raises(FixfirstError):
         make_config(workflow="all", units={name: [name] for name in HOST_NAMES})  # 13! orders
+
+
+def test_training_in_worker_processes_gives_the_same_bytes(tmp_path):
+    """The published way of parallel environments, with our simulator in them: same weights as in this process."""
+    here = train(tmp_path / "here", *TINY)
+    there = train(tmp_path / "there", *TINY, "--backend", "workers")
+    assert weights(here) == weights(there)
