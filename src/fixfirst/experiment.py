@@ -47,7 +47,7 @@ from fixfirst.run_dir import (
     write_config,
     write_manifest,
 )
-from fixfirst.search.ranking import Ranking, rank
+from fixfirst.search.ranking import Ranking, rank, training_spread
 from fixfirst.search.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
 from fixfirst.seeds import derive
 from fixfirst.train_run import training_values
@@ -311,7 +311,14 @@ class Search:
             return None
         workflows = [self.workflow_of(row) for row in rows]
         means, errors = ([row[key] for row in rows] for key in ("return_mean", "return_se"))
-        return rank(workflows, means, errors, [self.config.test_episodes] * len(rows))
+        combined = np.hypot(errors, self.training_spread()).tolist()
+        return rank(workflows, means, combined, [self.config.test_episodes] * len(rows))
+
+    def training_spread(self) -> float:
+        """How much another training of the same order would change its return: a standard deviation, estimated."""
+        rows = self.accepted
+        means, errors = ([row[key] for row in rows] for key in ("return_mean", "return_se"))
+        return training_spread([self.workflow_of(row) for row in rows], means, errors)
 
     def best_trial(self) -> dict[str, Any] | None:
         """The accepted trial with the highest return (ties: the first)."""
