@@ -125,13 +125,14 @@ class ProcessExecutor:
                 if kind == "progress":
                     on_progress(worker.key, content)
                     continue
+                key = worker.key  # before it takes the next job
                 self._busy.remove(worker)
                 self._idle.append(worker)
                 self._hand_out()
                 if kind == "raised":
                     error, text = content
                     raise error if error is not None else RuntimeError(f"a worker failed:\n{text}")
-                return Finished(worker.key, content)
+                return Finished(key, content)
 
     def _lost(self, worker: "_Worker") -> Finished:
         worker.process.join(timeout=5)
