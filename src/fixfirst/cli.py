@@ -225,6 +225,7 @@ def search(
         name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
     }
     resolved = settings.resolve_search(given, config, units)
+    _check_workers(workers)
     folder = out or _unused_folder(f"search-{resolved.red_agent}-{resolved.seed}")
     announce_compilation()
     return _run_search(begin_search(resolved, folder), workers, quiet, as_json)
@@ -237,6 +238,11 @@ def _unused_folder(name: str) -> Path:
     return next(folder for folder in (Path("runs") / name for name in names) if not folder.exists())
 
 
+def _check_workers(workers: int) -> None:
+    if workers < 0:
+        raise ConfigError(f"--workers must be at least 0, got {workers}")
+
+
 def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
     from fixfirst.cage2.world import compile_kernel
     from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
@@ -244,14 +250,12 @@ def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> i
     from fixfirst.search_view import SearchView, print_result
     from fixfirst.trial import interrupts
 
-    if workers < 0:
-        raise ConfigError(f"--workers must be at least 0, got {workers}")
     workers = workers or min(os.cpu_count() or 1, search.config.round_size)
     if search.config.backend != "simulator":
         workers = 1  # the worlds have processes of their own
     compile_kernel()
     with SearchView(quiet=quiet) as view, interrupts() as interrupt:
-        executor: Executor = InlineExecutor(interrupt) if workers == 1 else ProcessExecutor(workers)
+        executor: Executor = InlineExecutor(interrupt) if workers == 1 else ProcessExecutor(workers, interrupt)
         try:
             finished = run_search(search, executor, view, interrupt)
         finally:
@@ -411,6 +415,7 @@ def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json
     from fixfirst.experiment import KIND, open_search
     from fixfirst.run_dir import read_manifest
 
+    _check_workers(workers)
     kind = read_manifest(run)["kind"]
     announce_compilation()
     if kind == KIND:

@@ -2,16 +2,17 @@
 
 A job is a function of (argument, tell, interrupt): `tell(message)` reports progress, `interrupt` is true once the job should
 save itself and return. Jobs must be importable functions with picklable arguments; workers are spawned, never forked.
+An executor is given the user's interrupt: wait() cancels by itself once it is true.
 """
 
 import os
 import signal
 import traceback
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol
@@ -19,6 +20,9 @@ from typing import Any, Protocol
 from fixfirst.errors import ConfigError, FixfirstError
 
 Job = Callable[[Any, Callable[[Any], None], Any], Any]
+
+POLL_S = 0.1  # how often an interrupt is looked for
+SAVE_S = 10.0  # for a cancelled job to save itself
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,11 @@ class Executor(Protocol):
         """Take on a job."""
 
     def wait(self, on_progress: Callable[[int, Any], None]) -> Finished:
-        """Block until a job has ended, passing on what jobs tell. An exception of a job is raised here."""
+        """Block until a job has ended, passing on what jobs tell. An exception of a job is raised here: a FixfirstError or
+        OSError as itself, anything else with its traceback."""
 
     def cancel(self) -> None:
-        """Ask running jobs to save themselves and return; forget those that have not begun."""
+        """Ask running jobs to save themselves and return; forget those that have not begun. No job may follow."""
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -64,6 +69,7 @@ class InlineExecutor:
         self._jobs.append((key, job, argument))
 
     def wait(self, on_progress: Callable[[int, Any], None]) -> Finished:
+        assert self._jobs, "no job to wait for"
         key, job, argument = self._jobs.popleft()
         return Finished(key, job(argument, lambda message: on_progress(key, message), self._interrupt))
 
@@ -80,13 +86,15 @@ class InlineExecutor:
 class ProcessExecutor:
     """Up to `workers` jobs at a time, each in a process that lives as long as the executor."""
 
-    def __init__(self, workers: int):
+    def __init__(self, workers: int, interrupt: Any = None):
         if workers < 1:
             raise ConfigError(f"workers must be at least 1, got {workers}")
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
         self._jobs: deque[tuple[int, Job, Any]] = deque()
         self._room = workers
+        self._interrupt = interrupt if interrupt is not None else Never()
+        self._cancelled = False
 
     def submit(self, key: int, job: Job, argument: Any) -> None:
         self._jobs.append((key, job, argument))
@@ -99,46 +107,53 @@ class ProcessExecutor:
             else:
                 self._room -= 1
                 worker = _Worker()
-            worker.begin(*self._jobs.popleft())
             self._busy.append(worker)
+            worker.begin(*self._jobs.popleft())
 
     def wait(self, on_progress: Callable[[int, Any], None]) -> Finished:
+        assert self._busy, "no job to wait for"
         while True:
+            if self._interrupt and not self._cancelled:
+                self.cancel()
             by_connection = {worker.connection: worker for worker in self._busy}
-            for ready in wait(list(by_connection)):
+            for ready in wait(list(by_connection), timeout=POLL_S):
                 worker = by_connection[ready]  # type: ignore[index]
                 try:
                     kind, content = worker.connection.recv()
-                except (EOFError, ConnectionResetError, OSError):
+                except (EOFError, OSError):
                     return self._lost(worker)
                 if kind == "progress":
                     on_progress(worker.key, content)
                     continue
-                key = worker.key  # before the worker gets its next job
+                key = worker.key  # before it takes the next job
                 self._busy.remove(worker)
                 self._idle.append(worker)
                 self._hand_out()
                 if kind == "raised":
                     error, text = content
-                    raise error if isinstance(error, FixfirstError) else RuntimeError(f"a worker failed:\n{text}")
+                    raise error if error is not None else RuntimeError(f"a worker failed:\n{text}")
                 return Finished(key, content)
 
     def _lost(self, worker: "_Worker") -> Finished:
         worker.process.join(timeout=5)
-        key, code = worker.key, worker.process.exitcode
+        code = worker.process.exitcode
         self._busy.remove(worker)
         worker.stop()
         self._room += 1
         self._hand_out()
         how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return Finished(key, died=how)
+        return Finished(worker.key, died=how)
 
     def cancel(self) -> None:
+        self._cancelled = True
         self._jobs.clear()
         for worker in self._busy:
             worker.send("cancel", None)
 
     def close(self) -> None:
+        if self._cancelled:
+            for worker in self._busy:
+                worker.process.join(SAVE_S)  # it ends by itself, once its job has
         for worker in self._idle + self._busy:
             worker.stop()
         self._idle, self._busy = [], []
@@ -151,7 +166,8 @@ class _Worker:
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
-        self.process.start()
+        with _ctrl_c_held_back():
+            self.process.start()
         theirs.close()
         self.key = -1
 
@@ -174,36 +190,58 @@ class _Worker:
         self.process.close()
 
 
-class _Cancelled:
-    """True once the parent has asked to stop, or is gone."""
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """A process started meanwhile is deaf to Ctrl-C from its first moment on; this one hears it when the block is left."""
+    resource_tracker.ensure_running()  # starting it later would lift the mask
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
-    def __init__(self, connection: Connection, parent: int):
-        self._connection, self._parent, self._stop = connection, parent, False
+
+class _Parent:
+    """A worker's end of the line. As the job's interrupt, it is true once the parent has asked to stop.
+
+    A parent that is gone ends the worker on the spot: nobody waits for its job, and a successor must find its folder free.
+    """
+
+    def __init__(self, connection: Connection, pid: int):
+        self._connection, self._pid, self.cancelled = connection, pid, False
 
     def __bool__(self) -> bool:
-        if os.getppid() != self._parent:
-            os._exit(1)  # nobody waits for this job any more; its successor must find the folder free
-        while not self._stop and self._connection.poll():
-            self._stop = self._connection.recv()[0] == "cancel"
-        return self._stop
+        if os.getppid() != self._pid:
+            os._exit(1)
+        while not self.cancelled and self._connection.poll():
+            self.cancelled = self.listen()[0] == "cancel"
+        return self.cancelled
 
-
-def _work(connection: Connection, parent: int) -> None:
-    """The worker's life: jobs until the parent hangs up. Ctrl-C in the terminal is the parent's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
+    def listen(self) -> tuple[str, Any]:
         try:
-            kind, content = connection.recv()
-        except EOFError:
-            return
+            message: tuple[str, Any] = self._connection.recv()
+        except (EOFError, OSError):
+            os._exit(1)
+        return message
+
+    def say(self, kind: str, content: Any) -> None:
+        try:
+            self._connection.send((kind, content))
+        except OSError:
+            os._exit(1)
+
+
+def _work(connection: Connection, parent_pid: int) -> None:
+    """The worker's life: jobs until the parent cancels or hangs up. Ctrl-C in the terminal is the parent's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = _Parent(connection, parent_pid)
+    while not parent.cancelled:
+        kind, content = parent.listen()
         if kind != "job":
-            continue
+            return
         job, argument = content
         try:
-            result = job(argument, lambda message: connection.send(("progress", message)), _Cancelled(connection, parent))
-            answer: tuple[str, Any] = ("done", result)
-        except BrokenPipeError:
-            return
+            parent.say("done", job(argument, lambda message: parent.say("progress", message), parent))
         except Exception as error:  # everything goes to the parent, which raises it
-            answer = ("raised", (error if isinstance(error, FixfirstError) else None, traceback.format_exc()))
-        connection.send(answer)
+            known = isinstance(error, FixfirstError | OSError)
+            parent.say("raised", (error if known else None, traceback.format_exc()))

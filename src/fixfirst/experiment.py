@@ -1,13 +1,15 @@
 """The search: ask for orders, train and judge each, tell what became of them, until the episode budget is used.
 
 The one place where learning and search meet. Trials go in rounds; a round's orders, budgets and parents are fixed before it
-begins and depend only on the ledger, so the outcome is the same for any number of workers, and after any interruption.
+begins and depend only on the ledger's rounds before it, so the outcome is the same for any number of workers, and after any
+interruption: a round that was cut short is begun again, and reads what is finished of it from the trials' folders.
 """
 
 import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -94,7 +96,25 @@ class SearchConfig(TrainConfig):
             raise ConfigError(
                 f"max_episodes ({self.max_episodes}) is less than one update of {self.ppo.episodes_per_update} episodes"
             )
+        if self.max_episodes < self.shortest_trial:
+            raise ConfigError(
+                f"no trial could pass the gate: it opens after {self.shortest_trial} episodes (min_episodes "
+                f"{self.min_episodes}), and a trial has at most {self.max_episodes} (max_episodes)"
+            )
+        warmup = self.warmup_config
+        left = self.total_episodes - (0 if warmup is None else warmup.total_episodes)
+        if left < self.shortest_trial:
+            raise ConfigError(
+                f"total_episodes ({self.total_episodes}) leaves {left} after the warm-up, less than one trial of "
+                f"{self.shortest_trial} episodes; raise it, or lower min_episodes"
+            )
         return self
+
+    @property
+    def shortest_trial(self) -> int:
+        """Episodes after which the gate may first be passed, in whole updates; a shorter trial could not show anything."""
+        update = self.ppo.episodes_per_update
+        return max(1, -(-self.min_episodes // update)) * update
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:
@@ -246,6 +266,11 @@ def trial_row(job: TrialJob, accepted: bool, training: Training, shown: Evaluati
     return {key: round(value, 6) if isinstance(value, float) else value for key, value in values.items()}
 
 
+def failed_row(job: TrialJob) -> dict[str, Any]:
+    """A trial whose worker died again and again. How far it got is unknown, so all of its budget counts as used."""
+    return {"id": job.number, "workflow": job.config.workflow, "status": DEAD, "episodes": job.config.total_episodes}
+
+
 def episode_values(row: UpdateRow, number: int, workflow: str) -> list[list[Any]]:
     """The values of EPISODE_COLUMNS for every episode of an update."""
     rows, counts = row.episode_rows, row.episode_rows.counts
@@ -321,8 +346,15 @@ class Search:
         return training_spread([self.workflow_of(row) for row in rows], means, errors)
 
     def best_trial(self) -> dict[str, Any] | None:
-        """The accepted trial with the highest return (ties: the first)."""
-        return max(self.accepted, key=lambda trial: trial["return_mean"], default=None)
+        """The trial whose policy is the search's result: the highest return (ties: the first) of the ranking's first order.
+
+        Not of all trials: an order that was lucky once and tried again is judged by all its trials.
+        """
+        ranking = self.ranking()
+        if ranking is None:
+            return None
+        first = str(ranking.rows[0].workflow)
+        return max((t for t in self.accepted if t["workflow"] == first), key=lambda trial: trial["return_mean"])
 
     def workflow_of(self, trial: dict[str, Any]) -> Workflow:
         scheme = self.config.scheme
@@ -338,7 +370,7 @@ class Search:
             if config.n_workflows is None
             else min(config.round_size, config.n_workflows - len(self.trials))
         )
-        size = min(room, left // max(update, config.min_episodes))  # a shorter trial could not show anything
+        size = min(room, left // config.shortest_trial)
         if size < 1:
             return []
         each = min(config.max_episodes, left // size)
@@ -382,14 +414,15 @@ class Search:
 
 def begin_search(config: SearchConfig, folder: Path) -> Search:
     """A new run directory."""
-    if folder.exists() and any(folder.iterdir()):
-        hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
-        raise RunDirError(f"{folder} exists already; {hint}")
     if config.from_policy is not None:
         policy = load_policy(config.from_policy)
         if policy.scheme not in (None, config.scheme):
             raise ConfigError(f"{config.from_policy}: its policy reads other unit types than this search")
+        config = config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
     try:
+        if folder.exists() and any(folder.iterdir()):
+            hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
+            raise RunDirError(f"{folder} exists already; {hint}")
         folder.mkdir(parents=True, exist_ok=True)
         write_config(folder, config.model_dump(mode="json"))
         write_manifest(folder, KIND, config.seed, versions())
@@ -399,7 +432,7 @@ def begin_search(config: SearchConfig, folder: Path) -> Search:
 
 
 def open_search(folder: Path) -> Search:
-    """A search as its run directory has it."""
+    """A search as its run directory has it, up to the last round that is complete."""
     if read_manifest(folder)["kind"] != KIND:
         raise RunDirError(f"{folder} is not a run of `fixfirst search`")
     with readable_errors():
@@ -410,11 +443,18 @@ def open_search(folder: Path) -> Search:
         name=config.strategy, seed=derive(config.seed, "search"), beta=config.gp_beta, initial_orders=config.initial_orders
     )
     search = Search(config, folder, [], Strategy(strategy_config, scheme))
-    for number, row in enumerate(read_csv(folder / LEDGER, TRIAL_COLUMNS)):
-        trial = {key: _number(value) for key, value in row.items()}
-        if trial["id"] != number:
-            raise RunDirError(f"{folder / LEDGER}: row {number + 1} is of trial {row['id']}, expected {number}")
-        search.tell(trial)
+    try:
+        ledger = [{key: _number(value) for key, value in row.items()} for row in read_csv(folder / LEDGER, TRIAL_COLUMNS)]
+    except OSError as e:
+        raise RunDirError(f"{folder / LEDGER}: cannot be read ({e.strerror})") from e
+    for number, trial in enumerate(ledger):
+        if trial["id"] != number or not isinstance(trial["episodes"], int):
+            raise RunDirError(f"{folder / LEDGER}: line {number + 2} is not of trial {number}, or damaged")
+    while (size := len(search.next_budgets())) and len(search.trials) + size <= len(ledger):
+        for trial in ledger[len(search.trials) :][:size]:
+            search.tell(trial)
+    if not size and len(search.trials) < len(ledger):
+        raise RunDirError(f"{folder}: {LEDGER} has more trials than {CONFIG} allows; was it changed?")
     return search
 
 
@@ -430,9 +470,8 @@ def _number(text: str) -> Any:
 
 def run_search(search: Search, executor: Executor, view: View, interrupt: Any) -> bool:
     """Rounds until the budget is used. Returns False if interrupted; `resume` then goes on from the same place."""
-    with locked(search.folder):
-        books = Books(search)
-        try:
+    try:
+        with locked(search.folder), closing(Books(search)) as books:
             view.begin(search)
             if not _warm_up(search, executor, view):
                 return False
@@ -441,10 +480,10 @@ def run_search(search: Search, executor: Executor, view: View, interrupt: Any) -
                     return False
             finish_search(search)
             return True
-        except OSError as e:
-            raise RunDirError(f"{search.folder}: {e.strerror or e}; then go on with: fixfirst resume {search.folder}") from e
-        finally:
-            books.close()
+    except OSError as e:
+        raise RunDirError(
+            f"{search.folder}: cannot be written ({e.strerror or e}); free the way, then: fixfirst resume {search.folder}"
+        ) from e
 
 
 def _warm_up(search: Search, executor: Executor, view: View) -> bool:
@@ -501,12 +540,10 @@ def _run_round(
 
     finished: dict[int, dict[str, Any]] = {}
     attempts = dict.fromkeys(jobs, 1)
-    cancelled = False
     waiting = set(jobs)
     while waiting:
-        if interrupt and not cancelled:
+        if interrupt:
             executor.cancel()
-            cancelled = True
             return False
         ended = executor.wait(lambda number, message: view.progress(search, number, message))
         if ended.died is not None and attempts[ended.key] < MAX_ATTEMPTS:
@@ -518,20 +555,17 @@ def _run_round(
             continue
         waiting.discard(ended.key)
         if ended.died is not None:
-            finished[ended.key] = {
-                "id": ended.key,
-                "workflow": jobs[ended.key].config.workflow,
-                "status": DEAD,
-                "episodes": 0,
-            }
+            finished[ended.key] = failed_row(jobs[ended.key])
         elif ended.result is None:
             return False
         else:
             finished[ended.key] = ended.result
         while (number := len(search.trials)) in finished:  # the ledger is written in the order of the numbers
             parent = parents[number]
-            trial = finished.pop(number) | {"parent": None if parent is None else parent["id"]}
-            trial["policy"] = None if trial["status"] == DEAD else str(jobs[number].folder.relative_to(search.folder))
+            known = finished.pop(number) | {"parent": None if parent is None else parent["id"]}
+            if known["status"] != DEAD:
+                known["policy"] = str(jobs[number].folder.relative_to(search.folder))
+            trial = {column: known.get(column) for column in TRIAL_COLUMNS}
             books.record(trial)
             search.tell(trial)
             view.recorded(search, trial)
@@ -543,13 +577,20 @@ class Books:
 
     def __init__(self, search: Search):
         self._search, folder, known = search, search.folder, len(search.trials)
+        keep_rows(folder / LEDGER, TRIAL_COLUMNS, lambda row: int(row["id"]) < known)
         keep_rows(folder / CHOICES, CHOICE_COLUMNS, lambda row: int(row["iteration"]) < known)
         keep_rows(folder / TRAINING_LOG, TRAINING_COLUMNS, lambda row: int(row["Workflow_ID"]) < known)
         keep_rows(folder / EPISODE_LOG, EPISODE_COLUMNS, lambda row: int(row["Workflow_ID"]) < known)
-        self._choices = CsvLog(folder / CHOICES, CHOICE_COLUMNS)
-        self._training = CsvLog(folder / TRAINING_LOG, TRAINING_COLUMNS)
-        self._episodes = CsvLog(folder / EPISODE_LOG, EPISODE_COLUMNS) if search.config.log_episodes else None
-        self._ledger = CsvLog(folder / LEDGER, TRIAL_COLUMNS)
+        self._files = ExitStack()  # closes all of them, also when one cannot be flushed
+        self._choices = self._open(folder / CHOICES, CHOICE_COLUMNS)
+        self._training = self._open(folder / TRAINING_LOG, TRAINING_COLUMNS)
+        self._episodes = self._open(folder / EPISODE_LOG, EPISODE_COLUMNS) if search.config.log_episodes else None
+        self._ledger = self._open(folder / LEDGER, TRIAL_COLUMNS)
+
+    def _open(self, path: Path, columns: tuple[str, ...]) -> CsvLog:
+        log = CsvLog(path, columns)
+        self._files.callback(log.close)
+        return log
 
     def choice(self, number: int, first: int, choice: Choice) -> None:
         """A row that lets a reader redo the choice from the ledger's rows before `first`."""
@@ -573,13 +614,11 @@ class Books:
             for row in read_csv(own / EPISODE_LOG, EPISODE_COLUMNS):
                 self._episodes.write(row.values())
             self._episodes.sync()
-        self._ledger.write(trial.get(column) for column in TRIAL_COLUMNS)
+        self._ledger.write(trial.values())
         self._ledger.sync()
 
     def close(self) -> None:
-        for log in (self._choices, self._training, self._episodes, self._ledger):
-            if log is not None:
-                log.close()
+        self._files.close()
 
 
 def finish_search(search: Search) -> None:

@@ -176,7 +176,11 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     if not lines:
         return []
     _check_header(path, columns)
-    return list(csv.DictReader(lines))
+    rows = list(csv.DictReader(lines))
+    for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():  # cells without a column, columns without a cell
+            raise RunDirError(f"{path}: line {number} is damaged; it does not have {len(columns)} cells")
+    return rows
 
 
 def keep_rows(path: Path, columns: tuple[str, ...], keep: Callable[[dict[str, str]], bool]) -> None:
@@ -250,4 +254,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         came = manifest.get("schema") if isinstance(manifest, dict) else None
         raise RunDirError(f"{folder}: is a run of another version (schema {came!r}, this version reads {SCHEMA})")
+    if not isinstance(manifest.get("kind"), str):
+        raise RunDirError(f"{path}: damaged, it does not say what kind of run this is")
     return manifest

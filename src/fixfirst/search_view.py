@@ -92,7 +92,8 @@ class SearchView:
     # ---- the live picture
 
     def _picture(self, search: Search) -> Group:
-        used = search.used + sum(curve[-1][0] for curve in self._running.values() if curve)
+        trials = (curve for number, curve in self._running.items() if number != WARMUP_KEY)  # used includes the warm-up
+        used = search.used + sum(curve[-1][0] for curve in trials if curve)
         total = search.config.total_episodes
         head = Table.grid(padding=(0, 1), expand=True)
         head.add_column(no_wrap=True)

@@ -100,6 +100,8 @@ def _run_training(
         if training.updates % config.checkpoint_every == 0:
             before_checkpoint()
             save_checkpoint(folder, training)
+    if training.done and not config.stop_when_compliant:
+        accepted = gate_passed(training)
     interrupted = bool(interrupt) and not training.done and not accepted
     before_checkpoint()
     if interrupted:
