@@ -25,7 +25,7 @@ RANK = {name: rank for rank, group in enumerate(GROUPS) for name in group}
 # Modules of one folder, in reading order; the same rule inside it.
 ORDER = {
     "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "world", "vec_env", "conformance"),
-    "cyborg": ("checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
+    "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
 }
 
 
