@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+from processes import children, eventually, gone
 
 import fixfirst as ff
 from fixfirst.cage2.conformance import Report, read_episodes, replay_file
@@ -198,6 +199,16 @@ def test_fresh_recordings_replay_without_a_mismatch(tmp_path, capsys, green):
     summary = json.loads(capsys.readouterr().out)
     assert summary["steps"] == 540 and summary["cyborg"]["variant"] == next(read_episodes(path)).variant
     assert main(["conform", str(path)]) == 0
+
+
+@needs_cyborg
+def test_recording_processes_end_with_a_recorder_that_is_killed(tmp_path):
+    command = [sys.executable, "-m", "fixfirst", "record", "--out", str(tmp_path / "x.jsonl"), "--episodes", "1000"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as recorder:
+        assert eventually(lambda: len(children(recorder.pid)) >= 2, within_s=30)
+        processes = children(recorder.pid)
+        recorder.kill()
+        assert eventually(lambda: all(map(gone, processes)))
 
 
 @needs_cyborg

@@ -32,7 +32,7 @@ FOLDERS = {
     "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "world", "vec_env", "conformance"),
     "learner": ("policy", "ppo", "config", "training", "checkpoint"),
     "search": ("ranking", "gp", "strategy"),
-    "cyborg": ("checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
+    "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
 }
 
 

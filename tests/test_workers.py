@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from faulty import FAULT_STEP, FaultyWorld
+from processes import eventually, gone
 
 import fixfirst as ff
 from fixfirst.cage2.vec_env import VecWorld
@@ -40,23 +41,6 @@ def everything(world):
 def mapped():
     """How many pieces of our shared memory this process has mapped."""
     return Path("/proc/self/maps").read_text().count("memfd:fixfirst")
-
-
-def gone(pid):
-    """No such process, or only its name is left until someone asks for its exit code."""
-    try:
-        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def eventually(condition, within_s=10.0):
-    deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 @pytest.mark.parametrize(("workers", "autoreset"), [(1, "next_step"), (2, "same_step"), (3, "next_step")])

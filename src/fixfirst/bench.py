@@ -28,7 +28,7 @@ from fixfirst.cage2.world import BaseWorld
 from fixfirst.cyborg.checkout import load_cyborg
 from fixfirst.cyborg.cyborg_env import make_world
 from fixfirst.cyborg.game import Game
-from fixfirst.cyborg.workers import available_cores
+from fixfirst.cyborg.processes import available_cores, follow_parent
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
 RED_AGENTS = ("b_line", "meander")
@@ -157,6 +157,7 @@ _game: Game  # of the process that plays CybORG alone
 
 def _open_game(folder: Path) -> None:
     global _game
+    follow_parent()
     _game = Game(load_cyborg(folder))
 
 

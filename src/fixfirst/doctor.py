@@ -9,8 +9,8 @@ from typing import Any
 from fixfirst import __version__
 from fixfirst.cage2.compiled import cache_folder, is_compiled
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
+from fixfirst.cyborg.processes import available_cores
 from fixfirst.cyborg.variant import identify
-from fixfirst.cyborg.workers import available_cores
 from fixfirst.errors import CyborgError
 
 PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scipy", "stable-baselines3", "gym")

@@ -10,7 +10,6 @@ suspicious, and Remove then hits it too. The recorder marks an episode in which 
 import gzip
 import json
 import random
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -28,8 +27,8 @@ from fixfirst.cage2.world import check_seeds, red_odds, whole
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, Game
 from fixfirst.cyborg.policies import POLICIES
+from fixfirst.cyborg.processes import available_cores, follow_parent
 from fixfirst.cyborg.variant import Identity, identify
-from fixfirst.cyborg.workers import available_cores
 from fixfirst.errors import CyborgError, WorkerError
 from fixfirst.network import EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, OT_SERVER, SUBNETS, VariantName
 
@@ -128,7 +127,7 @@ _recorder: "Recorder"  # of a recording process
 
 def _open_recorder(folder: Path, recording: Recording, variant: VariantName) -> None:
     global _recorder
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    follow_parent()
     _recorder = Recorder(load_cyborg(folder), recording, variant)
 
 

@@ -14,6 +14,7 @@ from fixfirst.actions import SLEEP, action_id
 from fixfirst.cage2.state import RedAgent
 from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
 from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.processes import follow_parent
 from fixfirst.errors import CyborgError
 from fixfirst.network import HOST_ID, VARIANTS, Variant, VariantName
 
@@ -98,7 +99,7 @@ class Identity:
 
 def identify(folder: Path) -> Identity:
     """Who is there? Asked in a process of its own, so that this one stays free of CybORG."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), follow_parent) as pool:
         variant = pool.submit(_load_and_ask, folder).result()
     return Identity(str(folder), version_of(folder), commit_of(folder), variant)
 

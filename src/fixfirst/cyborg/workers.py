@@ -17,13 +17,12 @@ import mmap
 import os
 import signal
 import tempfile
-import threading
 import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import DupFd
@@ -33,6 +32,7 @@ import numpy as np
 
 from fixfirst.actions import NUM_ACTIONS
 from fixfirst.cage2.world import ARRAYS, BaseWorld, WorldSettings, whole
+from fixfirst.cyborg.processes import available_cores, follow_parent
 from fixfirst.errors import WorkerError, WorldError
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -132,11 +132,6 @@ class WorkerWorld(BaseWorld):
             self.close()
             raise
         return [answers[worker.rows.start] for worker in self._workers]
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -258,8 +253,7 @@ def _serve(
     pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: _Memory, num_envs: int, settings: WorldSettings
 ) -> None:
     """A worker's life: build the world, answer commands until the pipe ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    follow_parent()
     try:
         shared = {name: view[rows] for name, view in _views(memory, num_envs).items()}
         arrays = {name: shared[name] for name in ARRAYS}
@@ -282,11 +276,3 @@ def _next(pipe: "Connection[Any, Any]") -> str | None:
         return str(pipe.recv())
     except (EOFError, OSError):
         return None
-
-
-def _end_with_parent() -> None:
-    """End this process with its parent, even in the middle of something that does not end."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
