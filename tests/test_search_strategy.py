@@ -80,8 +80,10 @@ def test_a_choice_can_be_redone_from_what_was_told_before_it():
     )
     mean, std = gp.predict(np.array([w.order for w in WORKFLOWS]))
     barred = {w for w, o in strategy.told if o is NON_COMPLIANT}
-    allowed = [w for w in WORKFLOWS if w not in barred]
-    ranking = sorted(allowed, key=lambda w: -(mean + 1.5 * std)[w.number])
+    tried = {w for w, _ in strategy.told}
+    ranking = sorted(WORKFLOWS, key=lambda w: -(mean + 1.5 * std)[w.number])
+    untried = next(w for w in ranking if w not in tried)
+    ranking = [w for w in ranking if w not in tried or (w not in barred and std[w.number] >= std[untried.number])]
     assert [candidate.workflow for candidate in choice.top] == ranking[:3] and choice.workflow == ranking[0]
     first = choice.top[0]
     assert first.ucb == first.mean + 1.5 * first.std and first.mean == mean[ranking[0].number] and choice.beta == 1.5
@@ -129,6 +131,15 @@ def test_a_noisy_leader_is_tried_again_and_its_returns_are_averaged():
     random.told = strategy.told
     assert random.best().workflow == BEST and random.best().mean == pytest.approx(-15)
     assert random.best().std == pytest.approx(5 / math.sqrt(2))
+
+
+def test_a_well_known_leader_is_not_repeated_while_orders_are_untried():
+    """An order 25 standard errors above 30 equal ones, far more than beta = 2: plain UCB would never leave it."""
+    strategy = Strategy(StrategyConfig(seed=0))
+    for workflow in WORKFLOWS[:31]:
+        strategy.tell(workflow, Outcome.compliant(-10.0 if workflow.number == 15 else -60.0, 2.0))
+    numbers = {choice.workflow.number for choice in play(strategy, 30, outcome=lambda w: Outcome.compliant(-60.0, 2.0))}
+    assert 15 not in numbers and len(numbers) == 30
 
 
 @pytest.mark.parametrize("units", [5, 8])

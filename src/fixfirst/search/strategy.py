@@ -13,7 +13,8 @@ random       without replacement; once all orders were tried, again from the lea
 exhaustive   by number
 
 An order whose trial was not compliant, or failed, gives the GP no return and is not chosen again before every other order
-has been tried as often. A compliant order may be chosen again whenever that is worth it: its returns are averaged.
+has been tried as often. A compliant order may be chosen again (its returns are averaged) while it is less certain than the
+best untried order.
 """
 
 import math
@@ -235,18 +236,25 @@ class Strategy:
             orders, mean, std = self._climb(gp, beta)
         ucb = mean + beta * std
         ranking = np.argsort(-ucb, kind="stable")  # ties: the first in `orders`, by number if all are scored
-        top = self._best_open(orders, ranking)
+        top = self._open(orders, ranking, std)[:NUM_TOP]
         candidates = tuple(self._candidate(orders[i], mean[i], std[i], beta) for i in top)
         return Choice(candidates[0].workflow, "ucb", beta, candidates)
 
-    def _best_open(self, orders: list[Order], ranking: np.ndarray) -> list[int]:
-        """The first three of a ranking that may be chosen now."""
-        fewest = self._fewest(self._tries())
+    def _open(self, orders: list[Order], ranking: np.ndarray, std: np.ndarray) -> list[int]:
+        """Which of the ranked orders may be chosen now, best first."""
+        tries = self._tries()
+        fewest = self._fewest(tries)
         without_return = Counter(w.order for w, outcome in self.told if outcome.status is not Status.COMPLIANT)
         pending = {workflow.order for workflow in self.pending}
-        open_ = [i for i in ranking if without_return[orders[i]] <= fewest]
-        # A round larger than the number of open orders has to repeat some.
-        return ([i for i in open_ if orders[i] not in pending] or open_ or list(ranking))[:NUM_TOP]
+        allowed = [i for i in ranking if without_return[orders[i]] <= fewest]
+        # A round larger than the number of such orders has to repeat some.
+        allowed = [i for i in allowed if orders[i] not in pending] or allowed or list(ranking)
+        untried = next((i for i in allowed if not tries[orders[i]]), None)
+        if untried is None:
+            return allowed
+        # A tried order teaches more than the best untried one only while it is the less certain of the two. Without
+        # this rule a leader more than beta standard deviations above the rest would be repeated for ever.
+        return [i for i in allowed if not tries[orders[i]] or std[i] >= std[untried]]
 
     def _climb(self, gp: "OrderGP", beta: float) -> tuple[list[Order], np.ndarray, np.ndarray]:
         """Orders met on the way up the UCB by swaps of neighbours, from the best told orders and from random ones."""
