@@ -15,7 +15,7 @@ def test_python_dash_m_is_the_command():
     assert run.stdout.strip() == __version__
 
 
-@pytest.mark.parametrize("command", [[], ["conform"], ["bench"]])
+@pytest.mark.parametrize("command", [[], ["conform"], ["record"], ["doctor"], ["bench"]])
 def test_help_is_there(command, capsys):
     assert main([*command, "--help"]) == 0
     assert "Usage: fixfirst" in capsys.readouterr().out
@@ -28,6 +28,7 @@ def test_help_is_there(command, capsys):
         (["conform"], "FILES"),
         (["conform", "--loud", "x"], "--loud"),
         (["bench", "--cyborg"], "--cyborg"),
+        (["record"], "--out"),
     ],
 )
 def test_misuse_is_one_line_and_exit_code_2(command, says, capsys):
@@ -44,15 +45,9 @@ def test_bench_measures_what_it_prints(monkeypatch, capsys):
     result = json.loads(capsys.readouterr().out)
     assert set(result["steps_per_s"]["b_line"]) == {"make_vec(1)", "make_vec(10)", "gym.make"}
     assert all(speed > 0 for speeds in result["steps_per_s"].values() for speed in speeds.values())
+    assert result["workers"]["processes"] >= 1
     assert 0 < result["first_use_s"]["full_cache"] < result["first_use_s"]["empty_cache"]
     assert f"{result['steps_per_s']['meander']['gym.make']:,.0f}" in bench.table(result)
-
-
-def test_bench_of_a_folder_without_cyborg_says_so(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(bench, "start_time", lambda cache: 1.0)
-    monkeypatch.setattr(bench, "vector_speed", lambda n, red: 1.0)
-    assert main(["bench", "--cyborg", str(tmp_path)]) == 2
-    assert "holds no package CybORG" in capsys.readouterr().err
 
 
 def test_a_run_without_a_name_gets_one_that_is_free(tmp_path, monkeypatch):

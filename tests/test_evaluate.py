@@ -12,7 +12,7 @@ from fixfirst import protocol
 from fixfirst.baselines import BASELINES, make_baseline
 from fixfirst.cli import main
 from fixfirst.compliance import Counts
-from fixfirst.evaluate import BATCH, Episodes, evaluate, play_episodes, summary
+from fixfirst.evaluate import BATCH, Episodes, Evaluation, difference, evaluate, play_episodes, summary
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
@@ -231,3 +231,55 @@ def test_every_baseline_plays():
         player, orders = protocol.make_player(name, ORDER, greedy=False)
         shown = evaluate(player, red_agent="meander", steps=5, episodes=3, seed=0, purpose="test", workflows=orders)
         assert shown.episodes == 3 and shown.mean <= 0
+
+
+# ---------------------------------------------------------------- two worlds
+
+
+def evaluation(mean, error, episodes=1_000):
+    return Evaluation("b_line", 100, "current", episodes, mean, error, mean - 2 * error, mean + 2 * error, None)
+
+
+def test_two_close_and_precise_means_are_shown_to_be_equivalent():
+    """Difference 0.1 with standard error 0.141: the margin 0.5 is 2.83 standard errors away, p = 0.0023."""
+    gap = difference(evaluation(-15.0, 0.1), evaluation(-14.9, 0.1), margin=0.5)
+    assert gap.mean == pytest.approx(0.1) and gap.equivalent and gap.p_value == pytest.approx(0.0024, abs=2e-4)
+    assert gap.low == pytest.approx(0.1 - 1.961 * 0.1414, abs=1e-3)
+
+
+def test_noise_is_not_evidence_of_equivalence():
+    """Standard error 0.71: an interval of +-1.4 cannot show +-0.5; these episodes would show 0.1 + 1.65 * 0.71 = 1.26."""
+    gap = difference(evaluation(-15.0, 0.5), evaluation(-14.9, 0.5), margin=0.5)
+    assert not gap.equivalent and gap.smallest_margin == pytest.approx(0.1 + 1.646 * 0.7071, abs=2e-3)
+
+
+def test_a_difference_beyond_the_margin_is_not_equivalent_however_precise():
+    assert not difference(evaluation(-15.0, 0.01), evaluation(-14.0, 0.01), margin=0.5).equivalent
+    assert difference(evaluation(0.0, 0.0), evaluation(0.0, 0.0), margin=0.5).equivalent
+
+
+def test_evaluation_in_worker_processes_gives_the_same_numbers():
+    player = make_baseline("react-restore")
+    here, there = (
+        evaluate(player, red_agent="meander", steps=20, episodes=30, seed=1, purpose="x", backend=backend)
+        for backend in ("simulator", "workers")
+    )
+    assert here == there
+
+
+def test_episodes_do_not_depend_on_how_they_are_batched_into_passes(monkeypatch):
+    """25 episodes in passes of 10 are the first 10, 10 and 5 of three passes: as many returns as asked for."""
+    monkeypatch.setattr("fixfirst.evaluate.BATCH", 10)
+    told = []
+    played = play_episodes(
+        make_baseline("random"), red_agent="b_line", steps=10, episodes=25, seed=0, purpose="x", on_pass=told.append
+    )
+    assert len(played.returns) == 25 and told == [10, 20, 25]
+
+
+def test_both_backends_without_cyborg_is_one_clear_line(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("FIXFIRST_CYBORG", str(tmp_path))
+    assert main(["evaluate", "sleep", "--backend", "both", "--steps", "5", "--episodes", "5", "--red-agent", "b_line"]) == 2
+    error = capsys.readouterr().err
+    assert "holds no package CybORG" in error and error.count("\n") == 1
+    assert main(["evaluate", "sleep", "--backend", "both", "--margin", "0"]) == 2

@@ -15,13 +15,14 @@ SOURCE = ROOT / "src" / "fixfirst"
 GROUPS = (
     ("errors", "seeds", "network", "actions", "workflow"),
     ("cage2",),
+    ("cyborg",),
     ("compliance", "rollout", "baselines"),
     ("files", "learner"),
     ("evaluate",),
     ("search",),
     ("run_dir", "progress", "trial", "train_run", "protocol", "executor", "experiment", "settings", "search_view"),
     ("__init__",),
-    ("bench",),
+    ("bench", "doctor"),
     ("cli",),
     ("__main__",),
 )
@@ -31,6 +32,7 @@ FOLDERS = {
     "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "world", "vec_env", "conformance"),
     "learner": ("policy", "ppo", "config", "training", "checkpoint"),
     "search": ("ranking", "gp", "strategy"),
+    "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
 }
 
 

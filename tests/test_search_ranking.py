@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import dunnett, norm
 
 from fixfirst.errors import SearchError
-from fixfirst.search.ranking import lead_p_value, may_be_best, merge, rank, t_over_normal
+from fixfirst.search.ranking import lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
 from fixfirst.search.strategy import Outcome, Strategy, StrategyConfig
 from fixfirst.workflow import UnitScheme, Workflow, all_workflows
 
@@ -169,3 +169,25 @@ def test_a_single_order_is_no_winner():
 def test_impossible_rankings_are_refused(arguments, says):
     with pytest.raises(SearchError, match=says):
         rank(*arguments)
+
+
+def test_the_spread_between_trainings_is_found_from_neighbouring_orders():
+    """120 orders of one worth, trained with a spread of 0.5 and evaluated with an error of 0.25."""
+    rng = np.random.default_rng(0)
+    workflows = list(all_workflows())
+    means = -15 + rng.normal(0, np.hypot(0.5, 0.25), 120)
+    assert training_spread(workflows, means, [0.25] * 120) == pytest.approx(0.5, abs=0.1)
+    only_evaluation = -15 + rng.normal(0, 0.25, 120)
+    assert training_spread(workflows, only_evaluation, [0.25] * 120) < 0.15
+
+
+def test_a_precedence_that_matters_hardly_moves_the_spread():
+    """enterprise before user is worth 10 points: one swap in five crosses that line."""
+    rng = np.random.default_rng(1)
+    workflows = list(all_workflows())
+    means = [rng.normal(-15 if w.ranks[3] < w.ranks[0] else -25, 0.5) for w in workflows]
+    assert training_spread(workflows, means, [0.0] * 120) == pytest.approx(0.5, abs=0.25)
+
+
+def test_with_three_orders_no_spread_can_be_estimated():
+    assert training_spread(list(all_workflows())[:3], [0.0, 1.0, 2.0], [0.1] * 3) == 0.0

@@ -483,6 +483,12 @@ def test_the_learner_explores_more_while_it_breaks_the_order():
     assert training._entropy(kept) == 0.003 and training._entropy(None) == 0.003
 
 
+def inherited(config, weights):
+    training = Training(config)
+    trial.inherit(training, weights)
+    return weights_of(training.net)
+
+
 def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept():
     """A sleeping policy judges nothing, so it is softened: half the logits. Without an order nothing changes."""
     config = make_config(workflow=ORDER, gate_episodes=10, max_steps=20)
@@ -490,10 +496,10 @@ def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept
     weights["actor.4.weight"] *= 0
     weights["actor.4.bias"] *= 0
     weights["actor.4.bias"][0] = 50.0  # always Sleep
-    assert trial.inherit(config, weights)["actor.4.bias"][0] == 25.0
-    assert trial.inherit(config.model_copy(update={"softening": 1.0}), weights)["actor.4.bias"][0] == 50.0
+    assert inherited(config, weights)["actor.4.bias"][0] == 25.0
+    assert inherited(config.model_copy(update={"softening": 1.0}), weights)["actor.4.bias"][0] == 50.0
     narrow = weights_of(Training(make_config(workflow="none")).net)
-    wide = trial.inherit(config, narrow)
+    wide = inherited(config, narrow)
     assert wide["actor.0.weight"].shape == (64, 77) and not wide["actor.0.weight"][:, 52:].any()
 
 
@@ -532,3 +538,10 @@ def test_training_and_evaluation_never_share_an_episode():
 def test_misuse_from_python_is_a_fixfirst_error(tmp_path):
     with pytest.raises(FixfirstError):
         make_config(workflow="all", units={name: [name] for name in HOST_NAMES})  # 13! orders
+
+
+def test_training_in_worker_processes_gives_the_same_bytes(tmp_path):
+    """The published way of parallel environments, with our simulator in them: same weights as in this process."""
+    here = train(tmp_path / "here", *TINY)
+    there = train(tmp_path / "there", *TINY, "--backend", "workers")
+    assert weights(here) == weights(there)

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as _gym
 
 from fixfirst.cage2.vec_env import Cage2, VecCage2
+from fixfirst.cyborg.cyborg_env import CyborgVecEnv, make_vec
 from fixfirst.errors import (
     ActionError,
     ConfigError,
     ConformanceError,
+    CyborgError,
     FixfirstError,
     PolicyError,
     ResetNeeded,
     RunDirError,
+    WorkerError,
     WorkflowError,
     WorldError,
 )
@@ -31,6 +34,8 @@ __all__ = [
     "Cage2",
     "ConfigError",
     "ConformanceError",
+    "CyborgError",
+    "CyborgVecEnv",
     "FixfirstError",
     "Policy",
     "PolicyError",
@@ -39,6 +44,7 @@ __all__ = [
     "TrainConfig",
     "UnitScheme",
     "VecCage2",
+    "WorkerError",
     "Workflow",
     "WorkflowError",
     "WorldError",
@@ -48,8 +54,6 @@ __all__ = [
     "make_vec",
     "train",
 ]
-
-make_vec = VecCage2
 
 _LAZY = {
     "Policy": ("fixfirst.learner.checkpoint", "Policy"),

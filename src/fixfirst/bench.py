@@ -1,15 +1,20 @@
-"""Speeds of the simulator on this machine, one core, one thread: what `fixfirst bench` measures and prints.
+"""Speeds on this machine: what `fixfirst bench` measures and prints.
+
+The simulator runs on one core with one thread, worker processes on all cores.
 
 Everything is measured in one run, so that ratios are fair; actions are drawn before the clock starts.
 """
 
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,37 +22,23 @@ import gymnasium as gym
 import numpy as np
 
 from fixfirst.actions import NUM_ACTIONS
-from fixfirst.cage2.state import STATE_DTYPE
+from fixfirst.cage2.state import STATE_DTYPE, RedAgent
 from fixfirst.cage2.vec_env import VecCage2
-from fixfirst.errors import FixfirstError
+from fixfirst.cage2.world import BaseWorld
+from fixfirst.cyborg.checkout import load_cyborg
+from fixfirst.cyborg.cyborg_env import make_world
+from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.processes import available_cores, follow_parent
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
 RED_AGENTS = ("b_line", "meander")
 EPISODE = 100
+WORKER_ENVS = 100
+CYBORG_STEPS = 50  # from the start of an episode, alone and in workers alike: later steps are slower
+CYBORG = "CybORG"
+CYBORG_IN_WORKERS = f"CybORG, {WORKER_ENVS} in workers"
 
 _START = "import fixfirst as ff; e = ff.make_vec(1); e.reset(seed=0); e.step([0])"
-_CYBORG_STEPS = """
-import random, sys, time, warnings
-warnings.simplefilter("ignore")
-sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-import CybORG as package
-from CybORG import CybORG
-from CybORG.Agents import B_lineAgent, RedMeanderAgent
-from CybORG.Agents.Wrappers import ChallengeWrapper
-scenario = str(Path(package.__file__).parent / "Shared" / "Scenarios" / "Scenario2.yaml")
-red = {"b_line": B_lineAgent, "meander": RedMeanderAgent}[sys.argv[2]]
-env = ChallengeWrapper(env=CybORG(scenario, "sim", agents={"Red": red}), agent_name="Blue")
-steps, start = 0, None
-for episode in range(6):
-    env.reset()
-    actions = [random.randrange(145) for _ in range(100)]
-    start = start or time.perf_counter()
-    for action in actions:
-        env.step(action)
-    steps += 100
-print(steps / (time.perf_counter() - start))
-"""
 
 
 def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
@@ -69,10 +60,12 @@ def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text
         result["reset_ns_per_env"][red] = reset_time_ns(10_000, red)
         if cyborg is not None:
             say(f"stepping CybORG against {red}")
-            result["steps_per_s"][red]["CybORG"] = cyborg_speed(cyborg, red)
+            result["steps_per_s"][red] |= cyborg_speeds(cyborg, red)
+    say("stepping in worker processes")
+    result["workers"] = {"envs": WORKER_ENVS, "processes": available_cores(), "cost_us_per_env_step": worker_cost_us()}
     if cyborg is not None:
         result["times_cyborg"] = {
-            red: {name: speed / speeds["CybORG"] for name, speed in speeds.items() if name != "CybORG"}
+            red: {name: speed / speeds[CYBORG] for name, speed in speeds.items() if name != CYBORG}
             for red, speeds in result["steps_per_s"].items()
         }
     return result
@@ -118,20 +111,67 @@ def start_time(cache: str) -> float:
     return time.perf_counter() - start
 
 
-def cyborg_speed(checkout: Path, red_agent: str) -> float:
-    """Steps per second of CybORG itself, from a checkout (the folder that contains the package `CybORG`, or its parent)."""
-    root = next((p for p in (checkout, checkout / "CybORG") if (p / "CybORG" / "__init__.py").is_file()), None)
-    if root is None:
-        raise FixfirstError(f"{checkout} holds no package CybORG; give the folder of a cage-challenge-2 checkout")
-    run = subprocess.run(
-        [sys.executable, "-c", _CYBORG_STEPS, str(root), red_agent], capture_output=True, text=True, check=False
-    )
-    if run.returncode != 0:
-        raise FixfirstError(
-            f"CybORG in {root} does not run: {run.stderr.strip().splitlines()[-1]}; "
-            "its needs are installed by: pip install 'fixfirst[cyborg]'"
-        )
-    return float(run.stdout.split()[-1])
+def worker_cost_us(num_envs: int = WORKER_ENVS) -> float:
+    """What the worker processes cost per environment step, in microseconds: our simulator in them, less it in here."""
+    here, there = (_step_time_us(make_world(num_envs, backend=backend)) for backend in ("simulator", "workers"))
+    return there - here
+
+
+def _step_time_us(world: BaseWorld) -> float:
+    """Microseconds per environment step, best of three."""
+    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (EPISODE, world.num_envs))
+
+    def episode() -> None:
+        for row in actions:
+            world.step(row)
+
+    with world:
+        world.reset(0)
+        episode()
+        return 1e6 / max(_rate(episode, actions.size, 0.3) for _ in range(3))
+
+
+def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
+    """Steps per second of CybORG: one environment in one process, and many in worker processes; medians of three turns.
+
+    The turns alternate, so that a machine that grows slower does so for both; resets are not timed.
+    """
+    plain, spread = [], []
+    with (
+        ProcessPoolExecutor(1, get_context("spawn"), _open_game, (folder,)) as alone,
+        make_world(WORKER_ENVS, backend="cyborg", cyborg=folder, red_agent=red_agent, max_steps=None) as world,
+    ):
+        actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (CYBORG_STEPS, WORKER_ENVS))
+        for turn in range(3):
+            plain.append(alone.submit(_play_plain_cyborg, red_agent, turn).result())
+            world.reset(turn)
+            start = time.perf_counter()
+            for row in actions:
+                world.step(row)
+            spread.append(actions.size / (time.perf_counter() - start))
+    return {CYBORG: statistics.median(plain), CYBORG_IN_WORKERS: statistics.median(spread)}
+
+
+_game: Game  # of the process that plays CybORG alone
+
+
+def _open_game(folder: Path) -> None:
+    global _game
+    follow_parent()
+    _game = Game(load_cyborg(folder))
+
+
+def _play_plain_cyborg(red_agent: str, seed: int) -> float:
+    """Steps per second of CybORG's own `step`, without anything of ours around it."""
+    episodes, seconds = 10, 0.0
+    for episode in range(episodes):
+        _game.reset(RedAgent[red_agent.upper()], [seed, episode])
+        actions = np.random.default_rng([seed, episode]).integers(0, NUM_ACTIONS, CYBORG_STEPS).tolist()
+        start = time.perf_counter()
+        for action in actions:
+            _game.env.step(action)
+        seconds += time.perf_counter() - start
+    return episodes * CYBORG_STEPS / seconds
 
 
 def table(result: dict[str, Any]) -> str:
@@ -140,10 +180,15 @@ def table(result: dict[str, Any]) -> str:
     for name in result["steps_per_s"][RED_AGENTS[0]]:
         lines.append(f"{name:34}" + "".join(f"{result['steps_per_s'][red][name]:14,.0f}" for red in RED_AGENTS))
     for name in result.get("times_cyborg", {}).get(RED_AGENTS[0], ()):
-        ratios = "".join(f"{result['times_cyborg'][red][name]:13,.0f}x" for red in RED_AGENTS)
+        ratios = "".join(f"{_ratio(result['times_cyborg'][red][name]):>13}x" for red in RED_AGENTS)
         lines.append(f"{name + ' / CybORG':34}" + ratios)
     lines.append(
         f"{'reset, ns per environment':34}" + "".join(f"{result['reset_ns_per_env'][r]:14,.0f}" for r in RED_AGENTS)
+    )
+    workers = result["workers"]
+    lines.append(
+        f"{workers['envs']} environments in {workers['processes']} worker processes: "
+        f"{workers['cost_us_per_env_step']:.1f} us per environment step more than in this process"
     )
     lines.append(f"state: {result['state_bytes']} bytes per environment")
     first = result["first_use_s"]
@@ -152,6 +197,10 @@ def table(result: dict[str, Any]) -> str:
     )
     lines.append(f"machine: {result['machine']['cpu']}, Python {result['machine']['python']}, one core, one thread")
     return "\n".join(lines)
+
+
+def _ratio(times: float) -> str:
+    return f"{times:.2f}" if times < 10 else f"{times:,.0f}"
 
 
 def _rate(work: Callable[[], object], amount: int, seconds: float) -> float:

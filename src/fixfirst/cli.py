@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 # One thread per process: at these sizes spinning thread pools lose badly. Set before NumPy starts its pool.
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -16,10 +16,13 @@ from cyclopts import App, CycloptsError, Parameter
 
 from fixfirst import __version__
 from fixfirst.cage2.compiled import announce_compilation
+from fixfirst.cyborg.checkout import find_cyborg
+from fixfirst.cyborg.recorder import Recording
 from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.network import VariantName
 
 if TYPE_CHECKING:
+    from fixfirst.cage2.conformance import Report
     from fixfirst.experiment import Search
     from fixfirst.train_run import TrainResult
 
@@ -31,7 +34,9 @@ app = App(
     help="When an attacker holds machines of several kinds, which kind should the defender fix first?",
 )
 
-Json = Annotated[bool, Parameter(name="--json", negative="")]
+Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
+Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
+Settings = Annotated[Recording, Parameter(name="*")]
 
 
 @app.command(name="conform")
@@ -44,8 +49,6 @@ def conform(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json:
     ----------
     files
         Recordings (.jsonl or .jsonl.gz, see docs/conformance.md), e.g. tests/conformance/*.jsonl.gz
-    as_json
-        One JSON document on stdout instead of a table.
     """
     from fixfirst.cage2 import conformance
 
@@ -55,43 +58,69 @@ def conform(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json:
     for path in files:
         report = conformance.Report()
         conformance.replay_file(path, report)
-        rows.append((path.name, report.episodes, report.steps, len(report.mismatches)))
-        total.episodes += report.episodes
-        total.steps += report.steps
-        total.mismatches += report.mismatches
+        total.add(report)
+        rows.append({"file": path.name, **_counts(report)})
         if not as_json:
-            _row(*rows[-1])
+            _row(**rows[-1])
     first = total.mismatches[0] if total.mismatches else None
     if as_json:
-        keys = ("file", "episodes", "steps", "mismatches")
-        summary = {"episodes": total.episodes, "steps": total.steps, "mismatches": len(total.mismatches)}
-        document = {**summary, "first_mismatch": vars(first) if first else None}
-        print(json.dumps(document | {"files": [dict(zip(keys, row, strict=True)) for row in rows]}, indent=2))
+        document = {**_counts(total), "first_mismatch": vars(first) if first else None, "files": rows}
+        print(json.dumps(document, indent=2))
     else:
-        _row("total", total.episodes, total.steps, len(total.mismatches))
+        _row("total", **_counts(total))
+        for coincidence in total.coincidences:
+            print(f"coincidence of process ids, which the model leaves out: {coincidence}")
         if first:
             print(f"first mismatch: {first}")
     return 1 if first else 0
 
 
-def _row(name: str, episodes: int, steps: int, mismatches: int) -> None:
-    print(f"{name:36} {episodes:6,} episodes {steps:8,} steps {mismatches:5,} mismatches", flush=True)
+def _counts(report: "Report") -> dict[str, Any]:
+    mismatches, coincidences = len(report.mismatches), len(report.coincidences)
+    return {"episodes": report.episodes, "steps": report.steps, "mismatches": mismatches, "coincidences": coincidences}
 
 
-@app.command(name="bench")
-def bench_command(*, cyborg: Path | None = None, as_json: Json = False) -> int:
-    """Measure the simulator on this machine: one core, one thread, about half a minute.
+def _row(file: str, episodes: int, steps: int, mismatches: int, coincidences: int) -> None:
+    note = f" {coincidences:3,} coincidences" if coincidences else ""
+    print(f"{file:36} {episodes:6,} episodes {steps:8,} steps {mismatches:5,} mismatches{note}", flush=True)
+
+
+@app.command(name="record")
+def record_command(*, out: Path, cyborg: Cyborg = None, settings: Settings = Recording(), as_json: Json = False) -> int:  # noqa: B008  frozen
+    """Play CybORG, write down every step and every chance decision; then `fixfirst conform FILE` replays it.
 
     Parameters
     ----------
-    cyborg
-        A checkout of cage-challenge-2: CybORG is timed in the same run, and the ratio printed.
-    as_json
-        One JSON document on stdout instead of a table.
+    out
+        The recording to write, .jsonl.gz or .jsonl.
     """
+    from fixfirst.cyborg.recorder import record
+
+    summary = record(find_cyborg(cyborg), out, settings, say=_log)
+    if as_json:
+        print(json.dumps(asdict(summary), indent=2))
+    else:
+        who = f"{summary.cyborg.variant} ({summary.cyborg.commit or summary.cyborg.version})"
+        print(f"{summary.file}: {summary.episodes:,} episodes, {summary.steps:,} steps of CybORG, variant {who}")
+    return 0
+
+
+@app.command(name="doctor")
+def doctor_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
+    """Say what is installed, how many threads are used, where compiled code is kept, and which CybORG is found."""
+    from fixfirst import doctor
+
+    findings = doctor.examine(cyborg)
+    print(json.dumps(findings, indent=2) if as_json else doctor.table(findings))
+    return 0
+
+
+@app.command(name="bench")
+def bench_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
+    """Measure the simulator and the worker processes on this machine, and CybORG in the same run where --cyborg says so."""
     from fixfirst import bench
 
-    result = bench.measure(cyborg, say=lambda text: print(f"fixfirst: {text} ...", file=sys.stderr, flush=True))
+    result = bench.measure(None if cyborg is None else find_cyborg(cyborg), say=_log)
     print(json.dumps(result, indent=2) if as_json else bench.table(result))
     return 0
 
@@ -121,6 +150,8 @@ def search(
     rule: str | None = None,
     count_foothold: bool | None = None,
     test_episodes: int | None = None,
+    backend: str | None = None,
+    cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for --backend cyborg.")] = None,
     from_policy: Annotated[str | None, Parameter(name="--from")] = None,
     units: Path | None = None,
     log_episodes: bool | None = None,
@@ -173,6 +204,8 @@ def search(
         Where to write (runs/search-<red agent>-<seed>).
     variant
         current (default), leaderboard or debugged.
+    backend
+        simulator (default), cyborg (the real thing, in worker processes), or workers (our simulator there).
     test_episodes
         Held-out episodes each trained policy is judged on (1,000).
     from_policy
@@ -211,12 +244,16 @@ def _check_workers(workers: int) -> None:
 
 
 def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
+    from fixfirst.cage2.world import compile_kernel
     from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
     from fixfirst.experiment import run_search
     from fixfirst.search_view import SearchView, print_result
     from fixfirst.trial import interrupts
 
     workers = workers or min(os.cpu_count() or 1, search.config.round_size)
+    if search.config.backend != "simulator":
+        workers = 1  # the worlds have processes of their own
+    compile_kernel()
     with SearchView(quiet=quiet) as view, interrupts() as interrupt:
         executor: Executor = InlineExecutor(interrupt) if workers == 1 else ProcessExecutor(workers, interrupt)
         try:
@@ -269,6 +306,8 @@ def train(
     max_steps: int | None = None,
     green: bool | None = None,
     checkpoint_every: int | None = None,
+    backend: str | None = None,
+    cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for --backend cyborg.")] = None,
     from_policy: Annotated[Path | None, Parameter(name="--from")] = None,
     units: Path | None = None,
     config: Path | None = None,
@@ -298,6 +337,8 @@ def train(
         default, or a published one: sequential, hybrid, parallel-25, parallel-100, original.
     variant
         current (default), leaderboard or debugged.
+    backend
+        simulator (default), cyborg (the real thing, in worker processes), or workers (our simulator there).
     n_envs
         Environments side by side.
     episodes_per_update
@@ -397,6 +438,9 @@ def evaluate(
     rule: Literal["no_higher", "top", "fixed_types"] = "no_higher",
     count_foothold: bool = False,
     seed: int = 0,
+    backend: Literal["simulator", "workers", "cyborg", "both"] = "simulator",
+    cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for CybORG.")] = None,
+    margin: float = 0.5,
     csv: Path | None = None,
     as_json: Json = False,
 ) -> int:
@@ -415,34 +459,61 @@ def evaluate(
         Only these, separated by commas.
     steps
         Only these lengths, separated by commas.
+    backend
+        simulator (default), cyborg, workers (our simulator in worker processes), or both: simulator and CybORG side by side,
+        with the difference and whether it is shown to be within --margin.
+    margin
+        With --backend both: how far apart mean returns may be and still count as equivalent.
     csv
         Also write the table to this file.
     """
     from fixfirst import protocol
-    from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS
+    from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, difference
 
     try:
         lengths = PROTOCOL_STEPS if steps is None else tuple(int(part) for part in steps.split(","))
     except ValueError:
         raise ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
     announce_compilation()
-    rows = protocol.run_protocol(
-        policy,
-        workflow=workflow,
-        greedy=greedy,
-        red_agents=PROTOCOL_REDS if red_agent is None else red_agent.split(","),
-        steps=lengths,
-        episodes=episodes,
-        variant=variant,
-        green=green,
-        rule=rule,
-        count_foothold=count_foothold,
-        seed=seed,
-    )
+
+    def run(where: Literal["simulator", "workers", "cyborg"]) -> list[Evaluation]:
+        return protocol.run_protocol(
+            policy,
+            workflow=workflow,
+            greedy=greedy,
+            red_agents=PROTOCOL_REDS if red_agent is None else red_agent.split(","),
+            steps=lengths,
+            episodes=episodes,
+            variant=variant,
+            green=green,
+            rule=rule,
+            count_foothold=count_foothold,
+            seed=seed,
+            backend=where,
+            cyborg=cyborg,
+            say=_log,
+        )
+
+    if backend == "both":
+        if margin <= 0:
+            raise ConfigError(f"--margin must be above 0, got {margin}")
+        ours, theirs = run("simulator"), run("cyborg")
+        gaps = [asdict(difference(a, b, margin)) for a, b in zip(ours, theirs, strict=True)]
+        both = [
+            {"simulator": a.as_dict(), "cyborg": b.as_dict(), "difference": gap}
+            for a, b, gap in zip(ours, theirs, gaps, strict=True)
+        ]
+        print(json.dumps(both, indent=2) if as_json else protocol.side_by_side(ours, theirs, margin))
+        return 0
+    rows = run(backend)
     if csv is not None:
         protocol.write_csv(csv, rows)
     print(json.dumps([row.as_dict() for row in rows], indent=2) if as_json else protocol.table(rows))
     return 0
+
+
+def _log(text: str) -> None:
+    print(f"fixfirst: {text} ...", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -450,6 +521,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, FixfirstError) as e:
+        for note in getattr(e, "__notes__", ()):  # the traceback of a worker process
+            print(note, file=sys.stderr)
         print(f"fixfirst: {' '.join(str(e).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -8,6 +8,8 @@ FixfirstError
 │   └── ResetNeeded     a step where a reset must come first
 ├── SearchError         a search that cannot be set up, or is told something impossible
 ├── ConformanceError    a recording that cannot be read
+├── CyborgError         CybORG is not there, or not as we know it
+├── WorkerError         a worker process failed, died or hangs
 ├── RunDirError         a run directory that cannot be used, or is used by somebody else
 └── PolicyError         a policy or checkpoint file that is missing, damaged or of another kind
 
@@ -46,6 +48,14 @@ class SearchError(FixfirstError, ValueError):
 
 class ConformanceError(FixfirstError, ValueError):
     """A recording of CybORG episodes that cannot be read."""
+
+
+class CyborgError(FixfirstError, RuntimeError):
+    """CybORG cannot be found or loaded, or does not behave as any variant we know."""
+
+
+class WorkerError(FixfirstError, RuntimeError):
+    """A worker process raised an exception (its traceback is attached as a note), died, or does not answer."""
 
 
 class RunDirError(FixfirstError):

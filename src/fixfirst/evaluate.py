@@ -4,22 +4,25 @@ Seeds: every purpose has its own stream (`seeds.py`), so that training, gating a
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import t as student_t
 
-from fixfirst.cage2.world import World
+from fixfirst.cage2.world import WorldSettings
 from fixfirst.compliance import CONFIDENCE, Compliance, Counts, Rule, judge, summarise
+from fixfirst.cyborg.cyborg_env import Backend, make_world
 from fixfirst.network import VariantName
-from fixfirst.rollout import Player, Rollout, WorldLike, collect
+from fixfirst.rollout import Player, Rollout, WorldLike, collect, join
 from fixfirst.seeds import derive
 from fixfirst.workflow import Workflow
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
 BATCH = 1_000  # episodes played side by side
+CYBORG_BATCH = 100  # CybORG's environments are large
 
 
 @dataclass(frozen=True)
@@ -61,23 +64,69 @@ def play_episodes(
     count_foothold: bool = False,
     variant: VariantName = "current",
     green: bool = False,
-    make_world: Callable[..., WorldLike] = World,
+    backend: Backend = "simulator",
+    cyborg: str | None = None,
+    world: WorldLike | None = None,
+    on_pass: Callable[[int], None] = lambda episodes: None,
 ) -> Episodes:
-    """Play `episodes` whole episodes of the stream (seed, purpose)."""
-    num_envs = min(episodes, BATCH)
-    world = make_world(num_envs, red_agent=red_agent, variant=variant, green=green, max_steps=steps, autoreset="disabled")
-    rollout = collect(
-        world,
-        player,
-        world_seed=derive(seed, purpose, "world"),
-        policy_seed=derive(seed, purpose, "policy"),
-        first_episode=0,
-        passes=-(-episodes // num_envs),
-        workflows=workflows,
-    )
+    """Play `episodes` whole episodes of the stream (seed, purpose), in a world of their own unless one is given.
+
+    on_pass is told how many episodes are done, now and then.
+    """
+    num_envs = min(episodes, CYBORG_BATCH if backend == "cyborg" else BATCH) if world is None else world.num_envs
+    game: WorldSettings = {
+        "red_agent": red_agent,
+        "variant": variant,
+        "green": green,
+        "max_steps": steps,
+        "autoreset": "disabled",
+    }
+    with nullcontext(world) if world is not None else make_world(num_envs, backend=backend, cyborg=cyborg, **game) as place:
+        parts = []
+        for number in range(-(-episodes // num_envs)):
+            parts.append(
+                collect(
+                    place,
+                    player,
+                    world_seed=derive(seed, purpose, "world"),
+                    policy_seed=derive(seed, purpose, "policy"),
+                    first_episode=number,
+                    workflows=workflows,
+                )
+            )
+            on_pass(min((number + 1) * num_envs, episodes))
+    rollout = join(parts)
     counts = count_repairs(rollout, rule, count_foothold)
     first = slice(0, episodes)
     return Episodes(rollout.returns[first], None if counts is None else Counts(*(column[first] for column in counts)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two evaluations of one policy lie apart, and whether that is less than a margin (two one-sided tests)."""
+
+    mean: float  # second minus first
+    low: float  # 95 % interval
+    high: float
+    margin: float
+    p_value: float  # of "the true difference is at least the margin"
+    equivalent: bool
+    smallest_margin: float  # at which these episodes would show equivalence
+
+
+def difference(first: Evaluation, second: Evaluation, margin: float) -> Difference:
+    """Welch's interval of the difference of mean returns, and TOST against +-margin at 5 %."""
+    mean = second.mean - first.mean
+    variances = first.standard_error**2, second.standard_error**2
+    error = sum(variances) ** 0.5
+    if error == 0:
+        inside = abs(mean) < margin
+        return Difference(mean, mean, mean, margin, 0.0 if inside else 1.0, inside, abs(mean))
+    freedom = error**4 / (variances[0] ** 2 / (first.episodes - 1) + variances[1] ** 2 / (second.episodes - 1))
+    half = float(student_t.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
+    p_value = float(student_t.sf((margin - abs(mean)) / error, freedom))
+    smallest = abs(mean) + float(student_t.ppf(CONFIDENCE, freedom)) * error
+    return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - CONFIDENCE, smallest)
 
 
 def count_repairs(rollout: Rollout, rule: Rule = "no_higher", count_foothold: bool = False) -> Counts | None:

@@ -49,7 +49,7 @@ from fixfirst.run_dir import (
     write_config,
     write_manifest,
 )
-from fixfirst.search.ranking import Ranking, rank
+from fixfirst.search.ranking import Ranking, rank, training_spread
 from fixfirst.search.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
 from fixfirst.seeds import derive
 from fixfirst.train_run import training_values
@@ -230,6 +230,7 @@ def _run_trial(job: TrialJob, tell: Callable[[Any], None], interrupt: Any) -> di
     if trained.interrupted:
         return None
     evaluation = evaluate_training(trained.training, "test", job.test_episodes, seed=job.test_seed)
+    trained.training.close()
     trial = trial_row(job, trained.accepted, trained.training, evaluation, time.perf_counter() - started)
     write_json(job.folder / RESULT, {"job": job.digest, "trial": trial, "evaluation": asdict(evaluation)})
     return trial
@@ -335,7 +336,14 @@ class Search:
             return None
         workflows = [self.workflow_of(row) for row in rows]
         means, errors = ([row[key] for row in rows] for key in ("return_mean", "return_se"))
-        return rank(workflows, means, errors, [self.config.test_episodes] * len(rows))
+        combined = np.hypot(errors, self.training_spread()).tolist()
+        return rank(workflows, means, combined, [self.config.test_episodes] * len(rows))
+
+    def training_spread(self) -> float:
+        """How much another training of the same order would change its return: a standard deviation, estimated."""
+        rows = self.accepted
+        means, errors = ([row[key] for row in rows] for key in ("return_mean", "return_se"))
+        return training_spread([self.workflow_of(row) for row in rows], means, errors)
 
     def best_trial(self) -> dict[str, Any] | None:
         """The trial whose policy is the search's result: the highest return (ties: the first) of the ranking's first order.
@@ -498,7 +506,9 @@ def run_warmup(job: tuple[TrainConfig, Path], tell: Callable[[Any], None], inter
     config, folder = job
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder, wait_s=ORPHAN_WAIT_S):
-        return not run_training(config, folder, on_update=_Reporter(tell), interrupt=interrupt).interrupted
+        trained = run_training(config, folder, on_update=_Reporter(tell), interrupt=interrupt)
+        trained.training.close()
+        return not trained.interrupted
 
 
 class _Reporter:

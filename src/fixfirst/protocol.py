@@ -2,18 +2,21 @@
 
 import csv
 import io
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fixfirst.baselines import BASELINES, make_baseline
 from fixfirst.cage2.world import red_agent_name
 from fixfirst.compliance import Rule
+from fixfirst.cyborg.cyborg_env import Backend
 from fixfirst.errors import ConfigError
-from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, evaluate
+from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, difference, evaluate
 from fixfirst.files import write_atomically
 from fixfirst.learner.checkpoint import load_policy
 from fixfirst.network import VariantName
+from fixfirst.progress import duration
 from fixfirst.rollout import Player, PolicyTable
 from fixfirst.workflow import Workflow
 
@@ -46,8 +49,11 @@ def run_protocol(
     rule: Rule = "no_higher",
     count_foothold: bool = False,
     seed: int = 0,
+    backend: Backend = "simulator",
+    cyborg: str | None = None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> list[Evaluation]:
-    """Every red agent at every length, on held-out episodes."""
+    """Every red agent at every length, on held-out episodes. `say` is told how far it is, where that takes long."""
     if episodes < 2:
         raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
     player, orders = make_player(what, workflow, greedy)
@@ -64,10 +70,39 @@ def run_protocol(
             count_foothold=count_foothold,
             variant=variant,
             green=green,
+            backend=backend,
+            cyborg=cyborg,
+            on_pass=_teller(say, f"{red}, {length} steps on {backend}", episodes),
         )
         for red in red_agents
         for length in steps
     ]
+
+
+def _teller(say: Callable[[str], None], what: str, episodes: int) -> Callable[[int], None]:
+    started = time.monotonic()
+
+    def on_pass(done: int) -> None:
+        if (elapsed := time.monotonic() - started) > 2:
+            say(f"{what}: {done:,} of {episodes:,} episodes, {duration(elapsed * (episodes - done) / done)} left")
+
+    return on_pass
+
+
+def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:
+    """The same policy in both worlds, with the difference and the verdict of two one-sided tests."""
+    head = f"{'red agent':10} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
+    lines = [f"{head}  verdict at ±{margin:g}"]
+    for a, b in zip(ours, theirs, strict=True):
+        gap = difference(a, b, margin)
+        shown = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
+        verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
+        earned = [f"{row.mean:.2f} ± {row.standard_error:.2f}" for row in (a, b)]
+        lines.append(f"{a.red_agent:10} {a.steps:5} {earned[0]:>16} {earned[1]:>16} {shown:>30}  {verdict}")
+        if a.compliance is not None and b.compliance is not None:
+            lines.append(f"{'':10} {'':5} compliance: simulator {a.compliance.compliance}, CybORG {b.compliance.compliance}")
+    lines.append(f"{ours[0].episodes:,} episodes each, variant {ours[0].variant}")
+    return "\n".join(lines)
 
 
 COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")

@@ -73,6 +73,20 @@ class Rollout(NamedTuple):
         return np.array([w.ranks for w in self.workflows])[self.assigned]
 
 
+def join(parts: Sequence[Rollout]) -> Rollout:
+    """Rollouts of the same length and workflows, side by side."""
+    if len(parts) == 1:
+        return parts[0]
+    return Rollout(
+        words=np.concatenate([part.words for part in parts], axis=1),
+        held=np.concatenate([part.held for part in parts], axis=1),
+        actions=np.concatenate([part.actions for part in parts], axis=1),
+        rewards10=np.concatenate([part.rewards10 for part in parts], axis=1),
+        assigned=np.concatenate([part.assigned for part in parts]),
+        workflows=parts[0].workflows,
+    )
+
+
 def collect(
     world: WorldLike,
     player: Player,

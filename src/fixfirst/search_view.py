@@ -204,6 +204,10 @@ def print_result(search: Search) -> None:
         names = ", ".join(sorted({trial["workflow"] for trial in others}))
         console.print(f"{len(others)} trials did not pass the gate: {names}", soft_wrap=True)
     console.print(verdict_in_words(ranking), soft_wrap=True)
+    spread = search.training_spread()
+    console.print(
+        f"Intervals allow for {spread:.2f} between two trainings of one order, estimated from neighbouring orders."
+    )
     console.print(
         f"best policy: {search.folder / 'best'}\nnext:        fixfirst evaluate {search.folder / 'best'}", soft_wrap=True
     )

@@ -137,6 +137,7 @@ def _finish(folder: Path, trained: Trained, progress: Progress) -> TrainResult:
         progress.say(f"interrupted after {trained.training.episodes:,} episodes; go on with: fixfirst resume {folder}")
         return TrainResult(folder, None, False)
     evaluation = evaluate_training(trained.training, "test", TEST_EPISODES)
+    trained.training.close()
     shown = evaluation.compliance
     accepted = shown is not None and trained.training.config.gate.accepts(shown)
     write_json(

@@ -72,7 +72,26 @@ def run_training(
 
     `start` may be of a policy that knows no order.
     """
-    training = Training(config, None if start is None else inherit(config, start))
+    training = Training(config)
+    try:
+        return _run_training(training, folder, start, on_restore, on_update, before_checkpoint, interrupt)
+    except BaseException:
+        training.close()
+        raise
+
+
+def _run_training(
+    training: Training,
+    folder: Path,
+    start: dict[str, np.ndarray] | None,
+    on_restore: Callable[[Training, list[str]], None],
+    on_update: Callable[[UpdateRow], None],
+    before_checkpoint: Callable[[], None],
+    interrupt: Interrupt | None,
+) -> Trained:
+    config = training.config
+    if start is not None:
+        inherit(training, start)
     on_restore(training, restore_checkpoint(folder, training))
     accepted = config.stop_when_compliant and training.updates > 0 and gate_passed(training)
     while not training.done and not accepted and not interrupt:
@@ -93,17 +112,20 @@ def run_training(
     return Trained(training, accepted, interrupted)
 
 
-def inherit(config: TrainConfig, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Another policy's weights as the start of a training.
+def inherit(training: Training, weights: dict[str, np.ndarray]) -> None:
+    """Start a training from another policy's weights.
 
     A policy that is sure of itself and breaks the new order hardly ever tries what the order asks for, and PPO cannot learn
     from what is never tried; so its preferences are softened first. One that keeps to the order already stays as it is.
     """
+    config = training.config
     wide = widen(weights, num_inputs(config.scheme))
-    if len(config.workflows) != 1 or config.preset in SEED_PRESETS or config.softening == 1:
-        return wide
-    shown = evaluate_training(Training(config, wide), "inherit", config.gate_episodes).compliance
-    return wide if shown is not None and config.gate.accepts(shown) else soften(wide, config.softening)
+    training.start_from(wide)
+    if len(training.workflows) != 1 or config.preset in SEED_PRESETS or config.softening == 1:
+        return
+    shown = evaluate_training(training, "inherit", config.gate_episodes).compliance
+    if shown is None or not config.gate.accepts(shown):
+        training.start_from(soften(wide, config.softening))
 
 
 def gate_passed(training: Training) -> bool:
@@ -141,4 +163,6 @@ def evaluate_training(training: Training, purpose: str, episodes: int, seed: int
         workflows=training.workflows,
         rule=config.rule,
         count_foothold=config.count_foothold,
+        backend=config.backend,
+        world=training.world if config.backend == "cyborg" else None,  # CybORG takes long to start
     )

@@ -49,8 +49,12 @@ def compiled(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
+def is_compiled() -> bool:
+    """Is the machine code in memory or on disk?"""
+    return all(entry.signatures for entry in _ENTRY_POINTS) or any(cache_folder().rglob("*.nbc"))
+
+
 def announce_compilation() -> None:
-    """Say on stderr that the next call compiles, unless the machine code is in memory or on disk."""
-    in_memory = all(entry.signatures for entry in _ENTRY_POINTS)
-    if not in_memory and not any(cache_folder().rglob("*.nbc")):
+    """Say on stderr that the next call compiles, unless it need not."""
+    if not is_compiled():
         print("fixfirst: compiling the simulator, once per machine (about half a minute) ...", file=sys.stderr, flush=True)

@@ -31,6 +31,7 @@ SUBNET_LETTERS = "".join(name[0] for name in SUBNETS)
 RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
 RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
 OT_NAMES = tuple(state.name.lower() for state in OTService)
+PID_REUSED = "pid_reused"  # field of an episode: the step in which a process got a process id that blue had noted before
 DECISIONS = tuple(d.name.lower() for d in Decision if d not in (Decision.AGENT, Decision.REFUSED))
 
 # What a recording says of a step, in the order in which a difference explains itself best.
@@ -49,6 +50,7 @@ class Episode:
     variant: VariantName
     policy: str
     return10: int
+    pid_reused: int | None  # from this step on (from 1) a process id may matter, which the model does without
     actions: np.ndarray  # [T] int64, blue's
     outcomes: np.ndarray  # [T] CHANCE_DTYPE
     expected: np.ndarray  # [T] RECORD_DTYPE
@@ -79,6 +81,14 @@ class Report:
     episodes: int = 0
     steps: int = 0
     mismatches: list[Mismatch] = field(default_factory=list)  # at most one per episode: afterwards all may differ
+    coincidences: list[Mismatch] = field(default_factory=list)  # differences after a process id was used twice
+
+    def add(self, other: "Report") -> None:
+        """Take over what another replay found."""
+        self.episodes += other.episodes
+        self.steps += other.steps
+        self.mismatches += other.mismatches
+        self.coincidences += other.coincidences
 
 
 def replay_file(path: Path, report: Report) -> None:
@@ -88,7 +98,8 @@ def replay_file(path: Path, report: Report) -> None:
         report.steps += len(episode.actions)
         mismatch = compare(episode, replay(episode), path.name)
         if mismatch is not None:
-            report.mismatches.append(mismatch)
+            by_pid = episode.pid_reused is not None and mismatch.step >= episode.pid_reused
+            (report.coincidences if by_pid else report.mismatches).append(mismatch)
 
 
 def replay(episode: Episode) -> np.ndarray:
@@ -209,6 +220,7 @@ def _episode(data: dict[str, Any]) -> Episode:
         variant=get_args(VariantName)[_index("variant", data.get("variant", "current"), get_args(VariantName))],
         policy=str(data.get("policy", "")),
         return10=_whole("return10", data["return10"]),
+        pid_reused=None if data.get(PID_REUSED) is None else _whole(PID_REUSED, data[PID_REUSED]),
         actions=actions,
         outcomes=outcomes,
         expected=expected,

@@ -1,11 +1,11 @@
-"""CAGE Challenge 2 as Gymnasium environments: `VecCage2` for batches, `Cage2` for one.
+"""CAGE Challenge 2 as Gymnasium environments: `VecCage2` for batches, `Cage2` for one, `VecWorld` for any world.
 
 Observation: 52 bits, four per host (`docs/model.md`). Action: 0..144 (`actions.py`). Reward: at most 0, never positive.
 Episodes end only by their step limit, so `terminated` is always False and `truncated` marks the end.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.actions import NUM_ACTIONS
 from fixfirst.cage2.kernel import OBSERVATION_BITS
-from fixfirst.cage2.world import World
+from fixfirst.cage2.world import AUTORESET_MODES, BaseWorld, GameSettings, World
 from fixfirst.errors import ActionError, WorldError
 from fixfirst.network import VariantName
 
@@ -29,8 +29,8 @@ def action_space() -> gym.spaces.Discrete:
     return gym.spaces.Discrete(NUM_ACTIONS)
 
 
-class VecCage2(gym.vector.VectorEnv):
-    """N environments stepped by one compiled call. The arguments are those of `World`.
+class VecWorld(gym.vector.VectorEnv):
+    """A world as a Gymnasium vector environment.
 
     `world` gives the arrays behind the interface without copying: `world.words` [N] uint64 (bit i = observation i),
     `world.access` [N, 13], `world.rewards10` [N] in tenths.
@@ -38,33 +38,14 @@ class VecCage2(gym.vector.VectorEnv):
     "episode" {"r": return, "l": length} with the mask "_episode", and in SAME_STEP mode "final_obs" and "final_info".
     """
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        red_agent: str | Sequence[str] = "b_line",
-        variant: VariantName = "current",
-        green: bool = False,
-        max_steps: int | None = 100,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        env_ids: Sequence[int] | np.ndarray | None = None,
-    ):
-        mode = _autoreset_mode(autoreset_mode)
-        self.world = World(
-            num_envs,
-            red_agent=red_agent,
-            variant=variant,
-            green=green,
-            max_steps=max_steps,
-            autoreset=mode.name.lower(),
-            env_ids=env_ids,
-        )
-        self.num_envs = num_envs
-        self.metadata = {"render_modes": [], "autoreset_mode": mode}
+    def __init__(self, world: BaseWorld):
+        self.world = world
+        self.num_envs = world.num_envs
+        self.metadata = {"render_modes": [], "autoreset_mode": AutoresetMode[world.autoreset.upper()]}
         self.single_observation_space, self.single_action_space = observation_space(), action_space()
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self._everywhere = np.ones(num_envs, np.bool_)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._everywhere = np.ones(self.num_envs, np.bool_)
         self._everywhere.setflags(write=False)
 
     def reset(
@@ -106,6 +87,23 @@ class VecCage2(gym.vector.VectorEnv):
         """Put back N states, or one into all environments. Returns the observations [N, 52] they show."""
         self.world.set_state(states)
         return self.world.observations.copy()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End worker processes, if the world has any; called once by `close()`."""
+        self.world.close()
+
+
+class VecCage2(VecWorld):
+    """N environments stepped by one compiled call. `settings` are those of `BaseWorld`."""
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **settings: Unpack[GameSettings],
+    ):
+        super().__init__(World(num_envs, autoreset=autoreset_name(autoreset_mode), **settings))
 
 
 class Cage2(gym.Env[np.ndarray, np.int64]):
@@ -159,10 +157,9 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         return np.array(self.world.observations[0])
 
 
-def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    names = [m.name.lower() for m in AutoresetMode]
-    if isinstance(mode, AutoresetMode):
-        return mode
-    if str(mode).lower() not in names:
-        raise WorldError(f"autoreset_mode {mode!r} is not one of {', '.join(names)}")
-    return AutoresetMode[str(mode).upper()]
+def autoreset_name(mode: AutoresetMode | str) -> str:
+    """next_step, same_step or disabled, from Gymnasium's name or ours."""
+    name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
+    if name not in AUTORESET_MODES:
+        raise WorldError(f"autoreset_mode {mode!r} is not one of {', '.join(AUTORESET_MODES)}")
+    return name

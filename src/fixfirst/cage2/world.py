@@ -1,11 +1,13 @@
 """N environments as arrays: what `vec_env.py` shows to Gymnasium and what a learner steps directly.
 
-H = 13 hosts. `World` owns the arrays below and overwrites them in every step; copy what you want to keep.
+A world overwrites its arrays in every step; copy what you want to keep.
 """
 
 import math
-from collections.abc import Sequence
-from typing import get_args
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Self, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -29,12 +31,46 @@ _RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all
 AUTORESET_MODES = {"next_step": kernel.NEXT_STEP, "same_step": kernel.SAME_STEP, "disabled": kernel.DISABLED}
 
 
-class World:
-    """N environments of CAGE Challenge 2 in one batch.
+class GameSettings(TypedDict, total=False):
+    """What is played, as keyword arguments; `BaseWorld` says what they mean and what they are if left out."""
+
+    red_agent: str | Sequence[str]
+    variant: VariantName
+    green: bool
+    max_steps: int | None
+    env_ids: Sequence[int] | np.ndarray | None
+
+
+class WorldSettings(GameSettings, total=False):
+    """All settings of a world."""
+
+    autoreset: str
+    arrays: Mapping[str, np.ndarray] | None
+
+
+# What a world shows of each of its N environments: name -> (shape of one row, dtype). H = 13 hosts.
+ARRAYS: Mapping[str, tuple[tuple[int, ...], type]] = MappingProxyType(
+    {
+        "observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "words": ((), np.uint64),
+        "access": ((NUM_HOSTS,), np.uint8),
+        "rewards10": ((), np.int32),
+        "ended": ((), np.bool_),
+        "final_observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "final_access": ((NUM_HOSTS,), np.uint8),
+        "final_returns10": ((), np.int32),
+        "final_lengths": ((), np.int32),
+    }
+)
+
+
+class BaseWorld(ABC):
+    """N environments of CAGE Challenge 2 in one batch, whoever plays them: the compiled kernel, CybORG, other processes.
 
     red_agent: a name, a mixture `b_line:0.5,meander:0.5` drawn anew for every episode, or one of these per environment.
     max_steps: the length of an episode; None = no end.
     env_ids: the environments' numbers, which with the seed decide their chances (default 0, 1, 2, ...).
+    arrays: where to write what is shown, as named in `ARRAYS`, each [N, ...]; made here unless given.
     """
 
     def __init__(
@@ -47,37 +83,36 @@ class World:
         max_steps: int | None = 100,
         autoreset: str = "next_step",
         env_ids: Sequence[int] | np.ndarray | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
     ):
-        self.num_envs = n = _whole("num_envs", num_envs)
+        self.num_envs = n = whole("num_envs", num_envs)
         self.red_agent = red_agent
-        self.variant = variant
+        self.variant = check_variant(variant)
         self.green = bool(green)
-        self.max_steps = None if max_steps is None else _whole("max_steps", max_steps)
+        self.max_steps = None if max_steps is None else whole("max_steps", max_steps)
         self._red_odds = red_odds(red_agent, n)  # [N, 3]
-        self._variant = VARIANT_ID[check_variant(variant)]
         if autoreset not in AUTORESET_MODES:
             raise WorldError(f"autoreset {autoreset!r} is not one of {', '.join(AUTORESET_MODES)}")
+        self.autoreset = autoreset
         self._autoreset = AUTORESET_MODES[autoreset]
-        self._env_ids = np.arange(n) if env_ids is None else np.array(env_ids, np.int64)
-        if self._env_ids.shape != (n,):
-            raise WorldError(f"env_ids must hold {n} numbers, one per environment, got shape {self._env_ids.shape}")
+        self.env_ids = np.arange(n) if env_ids is None else np.array(env_ids, np.int64)
+        if self.env_ids.shape != (n,):
+            raise WorldError(f"env_ids must hold {n} numbers, one per environment, got shape {self.env_ids.shape}")
 
-        self.observations = np.zeros((n, kernel.OBSERVATION_BITS), np.int8)
-        self.words = np.zeros(n, np.uint64)  # [N] the same, packed: bit i = observations[:, i]
-        self.access = np.zeros((n, NUM_HOSTS), np.uint8)  # [N, H] true red access: 0 none, 1 user, 2 root
-        self.rewards10 = np.zeros(n, np.int32)  # [N] of the last step, in tenths
-        self.ended = np.zeros(n, np.bool_)  # [N] the last step reached max_steps
+        if arrays is None:
+            arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in ARRAYS.items()}
+        self.observations = arrays["observations"]
+        self.words = arrays["words"]  # [N] the same, packed: bit i = observations[:, i]
+        self.access = arrays["access"]  # [N, H] true red access: 0 none, 1 user, 2 root
+        self.rewards10 = arrays["rewards10"]  # [N] of the last step, in tenths
+        self.ended = arrays["ended"]  # [N] the last step reached max_steps
         # Of the episodes that ended in the last step; other rows are stale. The first two only with same_step.
-        self.final_observations = np.zeros_like(self.observations)
-        self.final_access = np.zeros_like(self.access)
-        self.final_returns10 = np.zeros(n, np.int32)
-        self.final_lengths = np.zeros(n, np.int32)
-
-        self._states = np.zeros(n, STATE_DTYPE)
-        self._chances = np.zeros(n, CHANCE_DTYPE)
+        self.final_observations = arrays["final_observations"]
+        self.final_access = arrays["final_access"]
+        self.final_returns10 = arrays["final_returns10"]
+        self.final_lengths = arrays["final_lengths"]
         self._started = np.zeros(n, np.bool_)  # was this environment ever reset?
         self._all_started = False
-        announce_compilation()
 
     def reset(self, seed: int | Sequence[int] | None = None, mask: np.ndarray | None = None, *, episode: int = 0) -> None:
         """Begin a new episode in all environments, or in those of `mask` [N] bool.
@@ -90,18 +125,15 @@ class World:
             raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {np.asarray(mask)!r}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-        if seed is not None:
-            seeds = check_seeds(seed, self.num_envs)
-            chances = self._chances.copy()
-            kernel.seed_batch(chances, seeds, self._env_ids)
-            self._chances[mask] = chances[mask]
-            self._states["episode"][mask] = episode
-        else:
-            self._states["episode"][mask & self._started] += 1
+        seeds = None if seed is None else check_seeds(seed, self.num_envs)
+        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, episode))
+
+    def begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        """`reset` with arguments already checked: mask [N] bool; seeds [N] uint64 or None; episodes [N], used with seeds."""
+        self._begin(mask, seeds, episodes)
         self._started |= mask
         self._all_started = bool(self._started.all())
         self.ended[mask] = False
-        self._show(mask)
 
     def step(self, actions: np.ndarray) -> int:
         """One turn of every environment; this object's arrays then hold the outcome. Returns how many episodes ended."""
@@ -110,11 +142,69 @@ class World:
         if self._autoreset == kernel.DISABLED and self.ended.any():
             which = np.flatnonzero(self.ended)[:5].tolist()
             raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,):
+            raise ActionError(f"actions must have shape ({self.num_envs},), one per environment, got {array.shape}")
+        if array.dtype.kind not in "iu":
+            raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
+        num_ended = self._step(np.ascontiguousarray(array, np.int64))
+        if num_ended < 0:
+            i = -1 - num_ended
+            raise ActionError(f"action {actions[i]} of environment {i} is not in 0..{NUM_ACTIONS - 1}; nothing was stepped")
+        return num_ended
+
+    @abstractmethod
+    def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        """Begin episodes in the environments of `mask`; called before they count as started."""
+
+    @abstractmethod
+    def _step(self, actions: np.ndarray) -> int:
+        """Step all environments with actions [N] int64: how many episodes ended, or -1 - i if action i is out of range."""
+
+    def get_state(self) -> np.ndarray:
+        """A copy of all states, where the environments' states are values."""
+        raise WorldError(f"a {type(self).__name__} cannot hand out its states: only the in-process simulator can")
+
+    def set_state(self, states: np.ndarray) -> None:
+        """Put states back, where the environments' states are values."""
+        raise WorldError(f"a {type(self).__name__} cannot take states: only the in-process simulator can")
+
+    def close(self) -> None:  # noqa: B027  most worlds hold nothing
+        """Give back processes and memory held outside this process, if any. The arrays stay readable."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class World(BaseWorld):
+    """N environments stepped by one compiled call, in this process."""
+
+    def __init__(self, num_envs: int, **settings: Unpack[WorldSettings]):
+        super().__init__(num_envs, **settings)
+        self._variant = VARIANT_ID[self.variant]
+        self._states = np.zeros(self.num_envs, STATE_DTYPE)
+        self._chances = np.zeros(self.num_envs, CHANCE_DTYPE)
+        announce_compilation()
+
+    def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        if seeds is None:
+            self._states["episode"][mask & self._started] += 1
+        else:
+            chances = self._chances.copy()
+            kernel.seed_batch(chances, seeds, self.env_ids)
+            self._chances[mask] = chances[mask]
+            self._states["episode"][mask] = episodes[mask]
+        self._show(mask)
+
+    def _step(self, actions: np.ndarray) -> int:
         num_ended: int = kernel.step_batch(
             self._states,
             self._chances,
             self._red_odds,
-            self._checked(actions),
+            actions,
             self._variant,
             self.green,
             self.max_steps or 0,
@@ -129,18 +219,7 @@ class World:
             self.final_returns10,
             self.final_lengths,
         )
-        if num_ended < 0:
-            i = -1 - num_ended
-            raise ActionError(f"action {actions[i]} of environment {i} is not in 0..{NUM_ACTIONS - 1}; nothing was stepped")
         return num_ended
-
-    def _checked(self, actions: np.ndarray) -> np.ndarray:
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,):
-            raise ActionError(f"actions must have shape ({self.num_envs},), one per environment, got {array.shape}")
-        if array.dtype.kind not in "iu":
-            raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
-        return np.ascontiguousarray(array, np.int64)
 
     def get_state(self) -> np.ndarray:
         """A copy of all states, [N] of STATE_DTYPE: values without randomness or references."""
@@ -171,6 +250,13 @@ class World:
 
     def _show(self, mask: np.ndarray) -> None:
         kernel.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)
+
+
+def compile_kernel() -> None:
+    """Have the machine code on disk before several processes want it at the same time."""
+    world = World(1)
+    world.reset(0)
+    world.step(np.zeros(1, np.int64))
 
 
 # ---------------------------------------------------------------- what users may say
@@ -250,7 +336,7 @@ def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     return np.array(seeds, np.uint64)
 
 
-def _whole(what: str, value: int) -> int:
+def whole(what: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise WorldError(f"{what} must be a whole number, at least 1, got {value!r}")
     return int(value)

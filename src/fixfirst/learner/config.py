@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from fixfirst.cage2.world import check_variant, red_agent_spec
 from fixfirst.compliance import Gate, Rule
+from fixfirst.cyborg.cyborg_env import Backend
 from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.learner.ppo import PRESETS, PPOConfig
 from fixfirst.network import VariantName
@@ -56,6 +57,8 @@ class TrainConfig(BaseModel):
     red_agent: str = "b_line"
     variant: VariantName = "current"
     green: bool = False
+    backend: Backend = "simulator"
+    cyborg: str | None = None  # backend cyborg: its checkout, if not found otherwise
     max_steps: int = Field(100, ge=1)
     total_episodes: int = Field(20_000, ge=1)
     seed: int = Field(0, ge=0, lt=2**63)

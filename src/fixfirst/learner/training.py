@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from fixfirst.cage2.world import World
+from fixfirst.cage2.world import BaseWorld
 from fixfirst.compliance import Counts, Judgement, SeedGate, delta_reward, judge, penalty_reward
+from fixfirst.cyborg.cyborg_env import make_world as make_any_world
 from fixfirst.errors import ConfigError
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.policy import ActorCritic, num_inputs, probabilities, weights_of
@@ -62,15 +63,32 @@ class Training:
         torch.set_num_threads(1)  # spinning thread pools lose at these sizes
         self.net = ActorCritic(num_inputs(config.scheme), derive(config.seed, "weights"))
         if start is not None:
-            self.net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in start.items()})
+            self.start_from(start)
         self.optimiser = make_optimiser(self.net, config.ppo)
         self.updates = 0
         self.episodes = 0
         self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
-        self._world = world or make_world(config)
+        self._world = world
         self._seeds = {name: derive(config.seed, name) for name in ("world", "policy")}
         self._repeats = True  # did rows repeat in the last rollout?
+
+    def start_from(self, weights: dict[str, np.ndarray]) -> None:
+        """Take over another policy's weights."""
+        self.net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+
+    @property
+    def world(self) -> WorldLike:
+        """Where it plays; made when it is first needed."""
+        if self._world is None:
+            self._world = make_world(self.config)
+        return self._world
+
+    def close(self) -> None:
+        """Give back the world's processes, if it has any."""
+        if isinstance(self._world, BaseWorld):
+            self._world.close()
+        self._world = None
 
     @property
     def done(self) -> bool:
@@ -133,7 +151,7 @@ class Training:
         ppo = self.config.ppo
         plain = ppo.engine == "plain" or (ppo.engine == "auto" and not self._repeats)
         return collect(
-            self._world,
+            self.world,
             (PlainPolicy if plain else PolicyTable)(probabilities(weights_of(self.net)), self.workflows),
             world_seed=self._seeds["world"],
             policy_seed=self._seeds["policy"],
@@ -209,10 +227,12 @@ class Training:
 SEED_MIN_EPISODES = {"parallel-25": 10 * 25}  # ten per environment before the published rule may stop it
 
 
-def make_world(config: TrainConfig) -> World:
+def make_world(config: TrainConfig) -> BaseWorld:
     """The world a config trains in."""
-    return World(
+    return make_any_world(
         config.ppo.num_envs,
+        backend=config.backend,
+        cyborg=config.cyborg,
         red_agent=config.red_agent,
         variant=config.variant,
         green=config.green,

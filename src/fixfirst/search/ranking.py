@@ -18,8 +18,11 @@ for searches, in which earlier returns decide which orders are tried.
 `low`..`high` hold for all k orders at once (Sidak), the highest included; plain 95 % intervals would not. Evaluate a winner
 on fresh episodes before quoting its return.
 
-Standard errors speak of the episodes a policy was evaluated on. They do not say how much another training of
-the same order would differ; only trying an order again shows that.
+**Another training.** Standard errors speak of the episodes a policy was evaluated on, not of how much another training of
+the same order would differ. `training_spread` estimates that from neighbours: most swaps of two neighbouring unit types
+change little, so the typical difference between an order and the tried order nearest to it is mostly training. Where swaps
+do matter the estimate is too large, and the verdict too careful. With the spread in their errors, claims speak of orders,
+not of policies.
 """
 
 from collections.abc import Sequence
@@ -101,6 +104,24 @@ def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
 def t_over_normal(freedom: int, tail: float) -> float:
     """How much wider a t distribution is than a normal one at this tail."""
     return float(stdtrit(freedom, 1 - tail) / ndtri(1 - tail))
+
+
+def training_spread(workflows: Sequence[Workflow], means: Sequence[float], standard_errors: Sequence[float]) -> float:
+    """Standard deviation between trainings of one order, beyond evaluation noise; 0 with fewer than 4 orders.
+
+    The median absolute difference of an order to its nearest tried one (all of them, if several are as near) estimates
+    0.6745 * sqrt(2) * sqrt(spread^2 + error^2) for normal noise, and is not moved by the few swaps that matter.
+    """
+    if len(workflows) < 4:
+        return 0.0
+    signs = np.array([workflow.pair_signs() for workflow in workflows], np.int64)
+    discordant = (signs.shape[1] - signs @ signs.T) // 2  # [n, n]
+    np.fill_diagonal(discordant, signs.shape[1] + 1)
+    value = np.array(means, np.float64)
+    near = discordant == discordant.min(axis=1, keepdims=True)
+    differences = np.abs(value[:, None] - value)[near]
+    variance = (np.median(differences) / (0.6745 * np.sqrt(2))) ** 2 - np.mean(np.square(standard_errors))
+    return float(np.sqrt(max(variance, 0.0)))
 
 
 def rank(

@@ -1,0 +1,131 @@
+"""Finding a copy of CybORG, loading it, and saying which one it is.
+
+CybORG is not on PyPI: users have a checkout of its repository. Nothing of it is part of this project. It is imported
+from where it lies, in processes of its own, because it brings along one module name and one pair of random generators.
+"""
+
+import contextlib
+import copy
+import functools
+import importlib
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fixfirst.cage2.state import RedAgent
+from fixfirst.errors import CyborgError
+
+ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
+HOW_TO_GET_IT = (
+    "get it with `git clone https://github.com/cage-challenge/cage-challenge-2` and `pip install 'fixfirst[cyborg]'`, "
+    f"then say where it is with --cyborg cage-challenge-2 or {ENVIRONMENT_VARIABLE}=cage-challenge-2"
+)
+_SCENARIO = Path("Shared", "Scenarios", "Scenario2.yaml")
+
+
+def find_cyborg(path: str | Path | None = None) -> Path:
+    """The folder that contains the package `CybORG`: below `path`, else below FIXFIRST_CYBORG, else on Python's path."""
+    given = path or os.environ.get(ENVIRONMENT_VARIABLE)
+    if given:
+        start = Path(given).expanduser().resolve()
+        for folder in (start, start / "CybORG", start / "Debugged_CybORG" / "CybORG", start.parent):
+            if _holds_package(folder):
+                return folder
+        raise CyborgError(f"{given} holds no package CybORG; {HOW_TO_GET_IT}")
+    spec = importlib.util.find_spec("CybORG")
+    for package in (spec.submodule_search_locations or ()) if spec else ():
+        if _holds_package(Path(package).parent):
+            return Path(package).parent.resolve()
+    raise CyborgError(f"CybORG was not found; {HOW_TO_GET_IT}")
+
+
+def _holds_package(folder: Path) -> bool:
+    return (folder / "CybORG" / "CybORG.py").is_file() and (folder / "CybORG" / _SCENARIO).is_file()
+
+
+@dataclass(frozen=True)
+class Cyborg:
+    """The parts of a loaded CybORG that we use; their types are CybORG's own."""
+
+    folder: Path
+    simulator: Any  # class CybORG
+    wrapper: Any  # class ChallengeWrapper
+    red_agents: tuple[Any, ...]  # classes, in the order of RedAgent
+    green_agent: Any  # class GreenAgent
+
+    @property
+    def scenario(self) -> str:
+        return str(self.folder / "CybORG" / _SCENARIO)
+
+    def module(self, name: str) -> Any:
+        """A module of CybORG by its name below the package."""
+        return importlib.import_module(f"CybORG.{name}")
+
+
+def load_cyborg(folder: Path) -> Cyborg:
+    """Import CybORG from `folder` into this process, without the notices its libraries print on import."""
+    loaded = sys.modules.get("CybORG")
+    if loaded is not None and Path(str(loaded.__file__)).parent.parent.resolve() != folder:
+        raise CyborgError(f"this process has already loaded another CybORG, from {loaded.__file__}")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            agents = importlib.import_module("CybORG.Agents")
+            wrappers = importlib.import_module("CybORG.Agents.Wrappers")
+            controllers = importlib.import_module("CybORG.Simulator.SimulationController")
+    except ModuleNotFoundError as e:
+        raise CyborgError(f"CybORG in {folder} needs the module {e.name}: pip install 'fixfirst[cyborg]'") from e
+    _parse_scenario_once(controllers.SimulationController)
+    by_agent = {RedAgent.B_LINE: "B_lineAgent", RedAgent.MEANDER: "RedMeanderAgent", RedAgent.SLEEP: "SleepAgent"}
+    return Cyborg(
+        folder=folder,
+        simulator=importlib.import_module("CybORG").CybORG,
+        wrapper=wrappers.ChallengeWrapper,
+        red_agents=tuple(getattr(agents, by_agent[agent]) for agent in RedAgent),
+        green_agent=agents.GreenAgent,
+    )
+
+
+def _parse_scenario_once(controller: Any) -> None:
+    """CybORG reads its scenario files for every environment it builds, most of the time that takes: read them once."""
+    parse = controller._parse_scenario
+    if hasattr(parse, "read_once"):
+        return
+    files: dict[str, Any] = {}
+
+    @functools.wraps(parse)
+    def parse_once(self: Any, path: str, *args: Any, **kwargs: Any) -> Any:
+        if path not in files:
+            files[path] = parse(self, path, *args, **kwargs)
+        return copy.deepcopy(files[path])
+
+    parse_once.read_once = True  # type: ignore[attr-defined]
+    controller._parse_scenario = parse_once
+
+
+def version_of(folder: Path) -> str | None:
+    """The version CybORG states."""
+    file = folder / "CybORG" / "version.txt"
+    return file.read_text().strip() if file.is_file() else None
+
+
+def commit_of(folder: Path) -> str | None:
+    """The commit of a checkout, with `+changes` where files differ from it; None outside a repository of CybORG."""
+    git = ["git", "-C", str(folder)]
+    try:
+        tracked = subprocess.run([*git, "ls-files", "CybORG/CybORG.py"], capture_output=True, text=True, check=True)
+        if not tracked.stdout.strip():
+            return None
+        commit = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
+        changes = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "."], capture_output=True, check=False)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + ("+changes" if changes.returncode else "")

@@ -1,0 +1,319 @@
+"""Plays CybORG and writes what happened in the format of `conformance.py`, every chance decision included.
+
+CybORG stays as it is on disk. In the recording process its few decisive random calls are replaced by ones that draw the
+same numbers from the same generators and take note; all else is read from the simulator's objects after each step.
+
+One thing our model leaves out on purpose: a new process may by chance get a process id that blue has already noted as
+suspicious, and Remove then hits it too. The recorder marks an episode in which that happens, with the step.
+"""
+
+import gzip
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fixfirst.cage2.chance import P_DETECTED, P_TOP_EXPLOIT
+from fixfirst.cage2.conformance import HOST_LETTERS, PID_REUSED, RED_AGENTS, SUBNET_LETTERS
+from fixfirst.cage2.state import RedAgent
+from fixfirst.cage2.world import check_seeds, red_odds, whole
+from fixfirst.cyborg.checkout import Cyborg, load_cyborg
+from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, Game
+from fixfirst.cyborg.policies import POLICIES
+from fixfirst.cyborg.processes import available_cores, follow_parent
+from fixfirst.cyborg.variant import Identity, identify
+from fixfirst.errors import CyborgError, WorkerError
+from fixfirst.network import EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, OT_SERVER, SUBNETS, VariantName
+
+MIXTURE = "mixture"  # another policy for every episode
+_BLUE_STREAM, _GAME_STREAM = range(2)
+_VERBS = {
+    "Sleep": "sleep",
+    "DiscoverRemoteSystems": "discover",
+    "DiscoverNetworkServices": "scan",
+    "ExploitRemoteService": "exploit",
+    "PrivilegeEscalate": "escalate",
+    "Impact": "impact",
+}
+_SUCCESS = {"TRUE": 1, "FALSE": 0, "UNKNOWN": -1}
+_EXPLOIT_OF_WEIGHT = {exploit.weight: exploit.name for exploit in EXPLOITS}  # CybORG draws among weights
+_MALWARE_DENSITY = 0.9  # of files that Analyse takes for malware
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What to record.
+
+    Parameters
+    ----------
+    episodes
+        How many.
+    steps
+        Length of an episode.
+    red_agent
+        A red agent, or a mixture drawn per episode.
+    green
+        With users who scan ports at random.
+    policy
+        How blue plays: sleep, random, react, ... (cyborg/policies.py), or a mixture drawn per episode.
+    seed
+        Decides all of it.
+    """
+
+    episodes: int = 100
+    steps: int = 100
+    red_agent: str = "b_line:0.45,meander:0.45,sleep:0.1"
+    green: bool = False
+    policy: str = MIXTURE
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was recorded."""
+
+    file: str
+    cyborg: Identity
+    episodes: int
+    steps: int
+    pid_reuses: int  # episodes in which a process id came back
+
+
+def record(
+    folder: Path, out: Path, recording: Recording, *, num_workers: int | None = None, say: Callable[[str], None] = print
+) -> Summary:
+    """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
+    whole("episodes", recording.episodes), whole("steps", recording.steps)
+    if recording.policy not in (MIXTURE, *POLICIES):
+        raise CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(POLICIES)}")
+    red_odds(recording.red_agent, 1), check_seeds(recording.seed, 1)
+    cyborg = identify(folder)
+    part = out.with_name(out.name + ".part")
+    pid_reuses = 0
+    try:
+        opener = gzip.open if out.suffix == ".gz" else open
+        with opener(part, "wt", encoding="utf-8") as file:
+            for done, episode in enumerate(_episodes(folder, recording, cyborg.variant, num_workers), start=1):
+                file.write(json.dumps(episode, separators=(",", ":")) + "\n")
+                pid_reuses += PID_REUSED in episode
+                if done % 20 == 0:
+                    say(f"{done} of {recording.episodes} episodes")
+        part.replace(out)
+    except BrokenProcessPool as e:
+        raise WorkerError("a recording process died; nothing was written") from e
+    except OSError as e:
+        raise CyborgError(f"{out}: cannot be written ({e})") from e
+    finally:
+        part.unlink(missing_ok=True)
+    return Summary(str(out), cyborg, recording.episodes, recording.episodes * recording.steps, pid_reuses)
+
+
+def _episodes(folder: Path, recording: Recording, variant: VariantName, num_workers: int | None) -> Iterator[dict[str, Any]]:
+    """All episodes in order, played by a few processes."""
+    workers = min(recording.episodes, num_workers or available_cores())
+    with ProcessPoolExecutor(workers, get_context("spawn"), _open_recorder, (folder, recording, variant)) as pool:
+        yield from pool.map(_play_episode, range(recording.episodes))
+
+
+_recorder: "Recorder"  # of a recording process
+
+
+def _open_recorder(folder: Path, recording: Recording, variant: VariantName) -> None:
+    global _recorder
+    follow_parent()
+    _recorder = Recorder(load_cyborg(folder), recording, variant)
+
+
+def _play_episode(number: int) -> dict[str, Any]:
+    return _recorder.play(number)
+
+
+class Recorder:
+    """One CybORG environment with its chance decisions listened to. Changes CybORG in this process for good."""
+
+    def __init__(self, cyborg: Cyborg, recording: Recording, variant: VariantName):
+        self._recording, self._variant = recording, variant
+        self._chances: list[list[Any]] = []
+        self._exploit: str | None = None
+        self._step = 0  # of the episode, from 1; 0 = outside of any step
+        self._pid_reuses: list[int] = []  # steps
+        self._listen(cyborg)
+        self._game = Game(cyborg, green=recording.green)
+
+    def play(self, number: int) -> dict[str, Any]:
+        """Episode `number`, ready to be written."""
+        setting, entropy = self._recording, [self._recording.seed, number]
+        rng = np.random.default_rng([*entropy, _BLUE_STREAM])
+        red = RedAgent(int(np.searchsorted(red_odds(setting.red_agent, 1)[0], rng.random(), side="right")))
+        policy = str(rng.choice(list(POLICIES))) if setting.policy == MIXTURE else setting.policy
+        choose = POLICIES[policy](1, rng)
+        self._game.reset(red, [*entropy, _GAME_STREAM])
+        self._pid_reuses.clear()
+        observation = np.zeros(4 * NUM_HOSTS, np.int8)
+        steps: list[list[Any]] = []
+        for self._step in range(1, setting.steps + 1):
+            self._chances, self._exploit = [], None
+            action = int(choose(observation[None])[0])
+            observation, reward10 = self._game.step(action)
+            steps.append([action, self._chances, self._red(), _hex(observation), reward10, *self._truth()])
+        self._step = 0
+        episode: dict[str, Any] = {"id": number, "red": RED_AGENTS[red], "green": "agent" if setting.green else "sleep"}
+        episode |= {"variant": self._variant, "policy": policy, "return10": sum(step[4] for step in steps)}
+        if self._pid_reuses:
+            episode[PID_REUSED] = self._pid_reuses[0]
+        return episode | {"steps": steps}
+
+    # ---- what is read from CybORG's objects after a step
+
+    def _red(self) -> list[Any]:
+        """[verb, target, success, exploit]"""
+        state, controller = self._game.state, self._game.controller
+        action = controller.action["Red"]
+        name = type(action).__name__
+        if name not in _VERBS:
+            raise CyborgError(f"red did {name}, which our model does not have: {action}")
+        target = None
+        if name == "DiscoverRemoteSystems":
+            target = SUBNET_LETTERS[SUBNETS.index(state.subnets[action.subnet].name)]
+        elif name in ("DiscoverNetworkServices", "ExploitRemoteService"):
+            target = self._letter(action.ip_address)
+        elif name != "Sleep":
+            target = self._letter(action.hostname)
+        success = controller.observation["Red"].data["success"]
+        return [_VERBS[name], target, _SUCCESS[success.name], self._exploit]
+
+    def _truth(self) -> tuple[str, str, str]:
+        """Access and malware per host, and the OT service."""
+        state, noted = self._game.state, self._noted_pids()
+        kinds: list[set[str]] = [set() for _ in range(NUM_HOSTS)]
+        for session in state.sessions["Red"].values():
+            removable = session.pid in noted.get(session.host, ())
+            kind = "p" if session.username in PRIVILEGED_ACCOUNTS else "r" if removable else "s"
+            kinds[HOST_ID[session.host]].add(kind)
+        access = "".join("p" if "p" in k else "b" if len(k) == 2 else next(iter(k), "0") for k in kinds)
+        infected = (any(f.density >= _MALWARE_DENSITY for f in state.hosts[host].files) for host in HOST_NAMES)
+        server = state.hosts[HOST_NAMES[OT_SERVER]]
+        if not any(process.name == "OTService" for process in server.processes):
+            ot = "stopped"
+        else:  # Restore loses the service's process id: that is why Impact cannot stop it any more
+            ot = "restored" if server.services["OTService"]["process"] is None else "running"
+        return access, "".join(map(str, map(int, infected))), ot
+
+    def _noted_pids(self) -> dict[str, list[int]]:
+        """Process ids that blue takes for suspicious, per host name."""
+        return self._game.state.sessions["Blue"][0].sus_pids
+
+    def _letter(self, host_or_address: Any) -> str:
+        return HOST_LETTERS[HOST_ID[self._game.state.ip_addresses.get(host_or_address, host_or_address)]]
+
+    # ---- what is heard while CybORG plays
+
+    def _listen(self, cyborg: Cyborg) -> None:
+        agents, actions = "Agents.SimpleAgents", "Shared.Actions"
+        exploits = cyborg.module(f"{actions}.AbstractActions.ExploitRemoteService")
+        cyborg.module(f"{agents}.GreenAgent").random = _Dice(self._hear_green)
+        cyborg.module(f"{agents}.B_line").random = _Dice(lambda address: self._note("user", self._letter(address)))
+        cyborg.module(f"{agents}.Meander").random = _Dice(self._hear_order)
+        exploits.random = _Dice(
+            lambda weight: self._note("other", _EXPLOIT_OF_WEIGHT[weight]), _Odds(self._note, "top", P_TOP_EXPLOIT)
+        )
+        detection = _Dice(lambda _: None, _Odds(self._note, "detected", P_DETECTED))
+        cyborg.module(f"{actions}.ConcreteActions.ExploitAction").random = detection.random
+        self._wrap(exploits.DefaultExploitActionSelector, "get_exploit_action", self._hear_exploit)
+        self._wrap(cyborg.module("Simulator.Host").Host, "add_process", self._hear_process)
+
+    def _note(self, decision: str, outcome: Any) -> None:
+        self._chances.append([decision, outcome])
+
+    def _hear_green(self, picked: Any) -> None:
+        if isinstance(picked, str):
+            self._note("green_host", self._letter(picked))
+        else:
+            self._note("green", {"Sleep": 0, "GreenPortScan": 1}[picked.__name__])
+
+    def _hear_order(self, order: Sequence[Any]) -> None:
+        letters = "".join(map(self._letter, order))
+        self._note("names" if isinstance(order[0], str) else "addresses", letters)
+
+    def _hear_exploit(self, _: Any, action: Any) -> None:
+        self._exploit = None if action is None else type(action).__name__
+
+    def _hear_process(self, host: Any, process: Any) -> None:
+        """A process that blue will take for an old acquaintance."""
+        if self._step > 0 and process.pid in self._noted_pids().get(host.hostname, ()):
+            self._pid_reuses.append(self._step)
+
+    @staticmethod
+    def _wrap(owner: Any, name: str, hear: Callable[[Any, Any], None]) -> None:
+        """Let `hear(self, result)` know of every call of a method."""
+        method = getattr(owner, name)
+
+        def listened(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = method(self, *args, **kwargs)
+            hear(self, result)
+            return result
+
+        setattr(owner, name, listened)
+
+
+@dataclass(frozen=True)
+class _Odds:
+    """A yes-or-no decision and the probability of yes that our model expects."""
+
+    note: Callable[[str, Any], None]
+    decision: str
+    probability: float
+
+
+class _Dice:
+    """Stands in for the module `random` in one module of CybORG: draws just as that would, and tells what came."""
+
+    def __init__(self, tell: Callable[[Any], None], odds: _Odds | None = None):
+        self._tell, self._odds = tell, odds
+
+    def choice(self, options: Sequence[Any]) -> Any:
+        picked = random.choice(options)
+        self._tell(picked)
+        return picked
+
+    def choices(self, options: Sequence[Any]) -> list[Any]:
+        picked = random.choices(options)
+        self._tell(picked[0])
+        return picked
+
+    def shuffle(self, items: list[Any]) -> None:
+        random.shuffle(items)
+        self._tell(items)
+
+    def random(self) -> float:
+        assert self._odds is not None, "CybORG draws a number where it did not before"
+        return _Draw(random.random(), self._odds)
+
+
+class _Draw(float):
+    """A random number that knows what it decides: the outcome is noted when it is compared with a probability."""
+
+    def __new__(cls, value: float, odds: _Odds) -> "_Draw":
+        return super().__new__(cls, value)
+
+    def __init__(self, value: float, odds: _Odds):
+        self._odds = odds
+
+    def __lt__(self, probability: float) -> bool:
+        odds, outcome = self._odds, float(self) < probability
+        if probability != odds.probability:
+            raise CyborgError(f"CybORG decides {odds.decision!r} with probability {probability}, not {odds.probability}")
+        odds.note(odds.decision, int(outcome))
+        return outcome
+
+
+def _hex(observation: np.ndarray) -> str:
+    """One hex digit per host; 8, 4, 2, 1 stand for its four positions."""
+    return "".join(f"{digit:x}" for digit in observation.reshape(NUM_HOSTS, 4) @ (8, 4, 2, 1))

@@ -1,0 +1,108 @@
+"""Which of our variants a copy of CybORG is, told by how it behaves: not by its name, version or commit.
+
+A few moves against a sleeping attacker show every fact in which the variants differ and that CybORG can be asked for.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from fixfirst.actions import SLEEP, action_id
+from fixfirst.cage2.state import RedAgent
+from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
+from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.processes import follow_parent
+from fixfirst.errors import CyborgError
+from fixfirst.network import HOST_ID, VARIANTS, Variant, VariantName
+
+Facts = Mapping[str, Any]
+
+
+def facts_of_variant(variant: Variant) -> Facts:
+    """What `facts_of_cyborg` must find in this variant."""
+    services = {name: variant.hosts[HOST_ID[name]].services for name in ("Enterprise1", "User3")}
+    return {
+        "red's remembered ports accumulate": variant.scans_accumulate,
+        "a restored smtp service is immune": variant.restore_patches_smtp,
+        "port of the Vsftpd decoy": next(decoy.opens for decoy in variant.decoys if decoy.name == "Vsftpd"),
+        "EternalBlue works on Enterprise1": any(service.kind == "smb" for service in services["Enterprise1"]),
+        "port of mysql on User3": next(s.ports[0] for s in services["User3"] if s.kind == "mysql"),
+        "user-level access costs": variant.any_session_costs,
+    }
+
+
+def facts_of_cyborg(cyborg: Cyborg) -> Facts:
+    """The same facts, found by playing."""
+    game = Game(cyborg)
+    game.reset(RedAgent.SLEEP, [0])
+    state, red = game.state, game.state.sessions["Red"][0]
+    address = {host: ip for ip, host in state.ip_addresses.items()}
+
+    def red_does(action: str, host: str, folder: str = "ConcreteActions", **options: Any) -> bool:
+        kind = getattr(cyborg.module(f"Shared.Actions.{folder}.{action}"), action)
+        result = kind(session=0, agent="Red", ip_address=address[host], **options).sim_execute(state)
+        return bool(result.data["success"] == True)  # noqa: E712  CybORG's own three-valued truth
+
+    def exploit(action: str, host: str) -> bool:
+        return red_does(action, host, target_session=0)
+
+    def ports_of(host: str, process: str) -> list[int]:
+        found = (p for p in state.hosts[host].processes if process in str(p.name))
+        return [connection["local_port"] for p in found for connection in p.connections]
+
+    remembered = []
+    for _ in range(2):
+        red_does("DiscoverNetworkServices", "User4", "AbstractActions")
+        remembered.append(len(red.ports[address["User4"]]))
+    mysql_port = ports_of("User3", "mysql")[0]
+    game.step(action_id("Restore", "User3"))
+    game.step(action_id("DecoyVsftpd", "Enterprise0"))
+    patched = not exploit("HarakaRCE", "User3")
+    game.step(action_id("Restore", "User3"))
+    exploit("SSHBruteForce", "Enterprise0")
+    user_level_reward = game.step(SLEEP)[1]
+    return {
+        "red's remembered ports accumulate": remembered[1] > remembered[0],
+        "a restored smtp service is immune": patched,
+        "port of the Vsftpd decoy": ports_of("Enterprise0", "vsftpd")[0],
+        "EternalBlue works on Enterprise1": exploit("EternalBlue", "Enterprise1"),
+        "port of mysql on User3": mysql_port,
+        "user-level access costs": user_level_reward < 0,
+    }
+
+
+def variant_of(cyborg: Cyborg) -> VariantName:
+    """The variant that behaves like this CybORG."""
+    found = facts_of_cyborg(cyborg)
+    for variant in VARIANTS:
+        if facts_of_variant(variant) == found:
+            return variant.name
+    expected = facts_of_variant(VARIANTS[0])
+    others = "; ".join(
+        f"{fact}: {value} instead of {expected[fact]}" for fact, value in found.items() if value != expected[fact]
+    )
+    raise CyborgError(f"CybORG in {cyborg.folder} is none of our variants. It differs from {VARIANTS[0].name} in: {others}")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which CybORG it is."""
+
+    folder: str
+    version: str | None
+    commit: str | None
+    variant: VariantName
+
+
+def identify(folder: Path) -> Identity:
+    """Who is there? Asked in a process of its own, so that this one stays free of CybORG."""
+    with ProcessPoolExecutor(1, get_context("spawn"), follow_parent) as pool:
+        variant = pool.submit(_load_and_ask, folder).result()
+    return Identity(str(folder), version_of(folder), commit_of(folder), variant)
+
+
+def _load_and_ask(folder: Path) -> VariantName:
+    return variant_of(load_cyborg(folder))

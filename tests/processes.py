@@ -1,0 +1,26 @@
+"""Looking at other processes from outside, through Linux's /proc."""
+
+import time
+from pathlib import Path
+
+
+def gone(pid):
+    """No such process, or only its name is left until someone asks for its exit code."""
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def eventually(condition, within_s=10.0):
+    deadline = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def children(pid):
+    """The process ids of its child processes."""
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
