@@ -24,7 +24,7 @@ test: check
 	$(BIN)/python -m pytest
 
 search: $(INSTALLED)
-	$(BIN)/fixfirst search --total-episodes 100000 --red-agent B_lineAgent --n-envs 50 $(ARGS)
+	$(BIN)/fixfirst search --total-episodes 100000 --red-agent B_lineAgent --n-envs 100 $(ARGS)
 
 bench: $(INSTALLED)
 	$(BIN)/fixfirst bench
