@@ -33,21 +33,19 @@ from fixfirst.run_dir import (
     EPISODE_COLUMNS,
     EPISODE_LOG,
     LEDGER,
-    MANIFEST,
     RESULT,
     TRAINING_COLUMNS,
     TRAINING_LOG,
     TRIAL_COLUMNS,
     WARMUP,
     CsvLog,
+    create_run,
     keep_rows,
     locked,
     read_csv,
     read_manifest,
     read_toml,
     trial_folder,
-    write_config,
-    write_manifest,
 )
 from fixfirst.search.ranking import Ranking, rank, training_spread
 from fixfirst.search.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
@@ -419,15 +417,7 @@ def begin_search(config: SearchConfig, folder: Path) -> Search:
         if policy.scheme not in (None, config.scheme):
             raise ConfigError(f"{config.from_policy}: its policy reads other unit types than this search")
         config = config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
-    try:
-        if folder.exists() and any(folder.iterdir()):
-            hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
-            raise RunDirError(f"{folder} exists already; {hint}")
-        folder.mkdir(parents=True, exist_ok=True)
-        write_config(folder, config.model_dump(mode="json"))
-        write_manifest(folder, KIND, config.seed, versions())
-    except OSError as e:
-        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+    create_run(folder, KIND, config.model_dump(mode="json"), versions())
     return open_search(folder)
 
 

@@ -202,8 +202,19 @@ def _csv_line(values: list[str]) -> str:
 # ---------------------------------------------------------------- config and manifest
 
 
-def write_config(folder: Path, config: dict[str, Any]) -> None:
-    write_atomically(folder / CONFIG, tomli_w.dumps(without_none(config)).encode())
+def create_run(
+    folder: Path, kind: str, config: dict[str, Any], versions: dict[str, str], options: dict[str, Any] | None = None
+) -> None:
+    """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
+            raise RunDirError(f"{folder} exists already; {hint}")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / CONFIG, tomli_w.dumps(without_none(config)).encode())
+        write_manifest(folder, kind, config["seed"], versions, options)
+    except OSError as e:
+        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
 
 
 def read_toml(path: Path) -> dict[str, Any]:

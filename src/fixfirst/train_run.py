@@ -16,17 +16,15 @@ from fixfirst.learner.training import Training, UpdateRow
 from fixfirst.progress import Progress
 from fixfirst.run_dir import (
     CONFIG,
-    MANIFEST,
     RESULT,
     TENSORBOARD,
     TRAINING_COLUMNS,
     TRAINING_LOG,
     CsvLog,
+    create_run,
     keep_rows,
     read_manifest,
     read_toml,
-    write_config,
-    write_manifest,
 )
 from fixfirst.trial import Trained, evaluate_training, interrupts, run_training
 
@@ -49,15 +47,7 @@ def start(
     """Train in a new run directory."""
     inherited = starting_weights(config, from_policy)
     options = {"tensorboard": tensorboard, "from_policy": None if from_policy is None else str(from_policy.resolve())}
-    try:
-        if folder.exists() and any(folder.iterdir()):
-            hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
-            raise RunDirError(f"{folder} exists already; {hint}")
-        folder.mkdir(parents=True, exist_ok=True)
-        write_config(folder, config.model_dump(mode="json"))
-        write_manifest(folder, KIND, config.seed, versions(), options)
-    except OSError as e:
-        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+    create_run(folder, KIND, config.model_dump(mode="json"), versions(), options)
     return _run(config, folder, inherited, tensorboard, quiet)
 
 
@@ -76,16 +66,14 @@ def resume(folder: Path, *, quiet: bool = False) -> TrainResult:
 
 
 def starting_weights(config: TrainConfig, from_policy: Path | None) -> dict[str, np.ndarray] | None:
-    """The weights a training inherits, if any; they must fit its network."""
+    """The weights a training inherits, if any: of a policy with the same unit types, or of one that knows no order."""
     if from_policy is None:
         return None
     policy = load_policy(from_policy)
-    if policy.scheme != config.scheme:
-        known, wanted = (
-            "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
-            for scheme in (policy.scheme, config.scheme)
-        )
-        raise ConfigError(f"{from_policy}: knows {known}, the training needs a policy that knows {wanted}")
+    if policy.scheme not in (None, config.scheme):
+        wanted = "no order" if config.scheme is None else f"the unit types {', '.join(config.scheme.names)}"
+        known = ", ".join(policy.scheme.names)
+        raise ConfigError(f"{from_policy}: knows the unit types {known}, the training needs a policy that knows {wanted}")
     return policy.weights
 
 
