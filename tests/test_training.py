@@ -396,10 +396,15 @@ def test_wrong_settings_are_one_line(tmp_path, capsys, monkeypatch):
 
 
 def test_a_policy_to_start_from_must_know_the_same_unit_types(tmp_path, capsys):
-    parent = train(tmp_path / "parent", *BASE, "--total-episodes", "12", "--workflow", "none")
+    units = tmp_path / "units.toml"
+    units.write_text(f"[units]\nserver = {['Op_Server0']}\nrest = {[h for h in HOST_NAMES if h != 'Op_Server0']}\n")
+    other = [*BASE, "--total-episodes", "12", "--workflow", "server > rest", "--units", str(units)]
+    parent = train(tmp_path / "parent", *other)
     capsys.readouterr()
     train(tmp_path / "run", *TINY, "--from", str(parent), expect=2)
-    one_line(capsys, "knows no order, the training needs a policy that knows the unit types user, op_host")
+    one_line(
+        capsys, "knows the unit types server, rest, the training needs a policy that knows the unit types user, op_host"
+    )
     assert not (tmp_path / "run").exists()
 
 

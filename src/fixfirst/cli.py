@@ -324,7 +324,8 @@ def train(
     ----------
     workflow
         The order to keep to, e.g. "enterprise > op_server > op_host > user > defender" or a named one (critical_first);
-        "all": one drawn per episode, which gives a policy that follows any order (default); "none": no order.
+        "none": no order (default); "all": one drawn per episode, for a policy that follows any order (hard: start it --from
+        a policy that can defend already).
     red_agent
         b_line (default), meander, sleep, or a mixture such as b_line:0.5,meander:0.5.
     total_episodes

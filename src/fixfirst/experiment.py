@@ -71,6 +71,7 @@ class SearchConfig(TrainConfig):
     `total_episodes` is the training budget of the whole search; evaluation episodes are counted apart.
     """
 
+    workflow: str = ALL
     total_episodes: int = Field(100_000, ge=1)
     max_episodes: int = Field(MAX_EPISODES["default"], ge=1)  # per trial
     strategy: Literal["gp_ucb", "random", "exhaustive"] = "gp_ucb"

@@ -52,7 +52,7 @@ class TrainConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    workflow: str = ALL
+    workflow: str = NONE
     units: dict[str, list[str]] | None = None  # another grouping of hosts than the five types
     red_agent: str = "b_line"
     variant: VariantName = "current"
@@ -101,9 +101,8 @@ class TrainConfig(BaseModel):
     @property
     def scheme(self) -> UnitScheme | None:
         """How hosts are grouped; None = the policy knows no order."""
-        if self.workflow == NONE:
-            return None
-        return FIVE_TYPES if self.units is None else UnitScheme.from_dict(self.units)
+        units = FIVE_TYPES if self.units is None else UnitScheme.from_dict(self.units)
+        return None if self.workflow == NONE else units
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:
