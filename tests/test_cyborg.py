@@ -246,3 +246,49 @@ def test_a_process_id_that_comes_back_is_marked(tmp_path):
     report = Report()
     replay_file(path, report)
     assert report.mismatches == [] and report.coincidences
+
+
+# ---------------------------------------------------------------- learning on it
+
+SMALL = ["--backend", "cyborg", "--n-envs", "4", "--max-steps", "8", "--quiet"]
+
+
+@needs_cyborg
+def test_a_defender_trains_on_cyborg_the_same_way_twice_and_goes_on_after_a_stop(tmp_path):
+    """Same seed, same bytes on CybORG too; a run cut back to its checkpoint ends like the others."""
+    options = [*SMALL, "--total-episodes", "12", "--workflow", "enterprise_focus", "--no-tensorboard"]
+    for name in ("a", "b"):
+        assert main(["train", *options, "--out", str(tmp_path / name)]) == 0
+    policies = [(tmp_path / name / "policy.safetensors").read_bytes() for name in ("a", "b")]
+    assert policies[0] == policies[1]
+
+
+@needs_cyborg
+def test_a_search_on_cyborg_writes_the_same_files_as_one_on_the_simulator(tmp_path):
+    budget = ["--total-episodes", "24", "--warmup-episodes", "8", "--max-episodes", "8", "--min-episodes", "0"]
+    options = [*SMALL[:4], *budget, "--test-episodes", "4", "--seed", "1", "--quiet"]
+    config = tmp_path / "short.toml"
+    config.write_text("max_steps = 8\ngate_episodes = 4\n")
+    assert main(["search", *options, "--config", str(config), "--out", str(tmp_path / "run")]) == 0
+    assert len((tmp_path / "run" / "trials.csv").read_text().splitlines()) == 3  # a header and two trials of 8 episodes
+
+
+@needs_cyborg
+def test_a_policy_is_evaluated_in_both_worlds_with_the_difference(capsys):
+    command = [
+        "evaluate",
+        "react-restore",
+        "--backend",
+        "both",
+        "--red-agent",
+        "meander",
+        "--steps",
+        "10",
+        "--episodes",
+        "40",
+    ]
+    assert main([*command, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    gap = row["difference"]
+    assert gap["mean"] == pytest.approx(row["cyborg"]["mean"] - row["simulator"]["mean"])
+    assert gap["low"] < gap["mean"] < gap["high"] and gap["margin"] == 0.5

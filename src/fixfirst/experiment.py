@@ -33,7 +33,9 @@ from fixfirst.run_dir import (
     EPISODE_COLUMNS,
     EPISODE_LOG,
     LEDGER,
+    PLOTTED,
     RESULT,
+    TENSORBOARD,
     TRAINING_COLUMNS,
     TRAINING_LOG,
     TRIAL_COLUMNS,
@@ -76,6 +78,7 @@ class SearchConfig(TrainConfig):
     max_episodes: int = Field(MAX_EPISODES["default"], ge=1)  # per trial
     strategy: Literal["gp_ucb", "random", "exhaustive"] = "gp_ucb"
     gp_beta: float = Field(2.0, ge=0)
+    gp_beta_schedule: bool = False  # sqrt(2 ln(|W| pi^2 t^2 / (6 delta))) instead
     initial_orders: int = Field(8, ge=1)
     round_size: int = Field(2, ge=1)
     n_workflows: int | None = Field(None, ge=1)  # stop after so many trials
@@ -85,6 +88,7 @@ class SearchConfig(TrainConfig):
     min_episodes: int = Field(2_000, ge=0)  # per trial, before the gate may end it
     test_episodes: int = Field(1_000, ge=2)
     log_episodes: bool = False
+    tensorboard: bool = True
     stop_when_compliant: bool = True
 
     @model_validator(mode="after")
@@ -431,7 +435,11 @@ def open_search(folder: Path) -> Search:
     scheme = config.scheme
     assert scheme is not None
     strategy_config = StrategyConfig(
-        name=config.strategy, seed=derive(config.seed, "search"), beta=config.gp_beta, initial_orders=config.initial_orders
+        name=config.strategy,
+        seed=derive(config.seed, "search"),
+        beta=config.gp_beta,
+        beta_schedule=config.gp_beta_schedule,
+        initial_orders=config.initial_orders,
     )
     search = Search(config, folder, [], Strategy(strategy_config, scheme))
     try:
@@ -577,6 +585,13 @@ class Books:
         self._training = self._open(folder / TRAINING_LOG, TRAINING_COLUMNS)
         self._episodes = self._open(folder / EPISODE_LOG, EPISODE_COLUMNS) if search.config.log_episodes else None
         self._ledger = self._open(folder / LEDGER, TRIAL_COLUMNS)
+        self._add_scalar: Callable[[str, float, int], None] | None = None
+        if search.config.tensorboard:
+            from torch.utils.tensorboard import SummaryWriter  # a slow import that not everybody needs
+
+            writer = SummaryWriter(str(folder / TENSORBOARD), purge_step=search.used + 1)
+            self._files.callback(writer.close)
+            self._add_scalar = writer.add_scalar
 
     def _open(self, path: Path, columns: tuple[str, ...]) -> CsvLog:
         log = CsvLog(path, columns)
@@ -600,6 +615,7 @@ class Books:
         for row in read_csv(own / TRAINING_LOG, TRAINING_COLUMNS):
             row["Total_Episodes_Sampled"] = str(before + int(row["Episodes"]))
             self._training.write(row.values())
+            self._plot(row)
         self._training.sync()
         if self._episodes is not None:
             for row in read_csv(own / EPISODE_LOG, EPISODE_COLUMNS):
@@ -607,6 +623,12 @@ class Books:
             self._episodes.sync()
         self._ledger.write(trial.values())
         self._ledger.sync()
+
+    def _plot(self, row: dict[str, str]) -> None:
+        """One update of a trial in TensorBoard."""
+        for column, name in PLOTTED.items():
+            if self._add_scalar is not None and row[column]:
+                self._add_scalar(name, float(row[column]), int(row["Total_Episodes_Sampled"]))
 
     def close(self) -> None:
         self._files.close()

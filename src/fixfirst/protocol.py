@@ -101,7 +101,9 @@ def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margi
         lines.append(f"{a.red_agent:10} {a.steps:5} {earned[0]:>16} {earned[1]:>16} {shown:>30}  {verdict}")
         if a.compliance is not None and b.compliance is not None:
             lines.append(f"{'':10} {'':5} compliance: simulator {a.compliance.compliance}, CybORG {b.compliance.compliance}")
-    lines.append(f"{ours[0].episodes:,} episodes each, variant {ours[0].variant}")
+    lines.append(
+        f"{ours[0].episodes:,} episodes on the simulator, {theirs[0].episodes:,} on CybORG, variant {ours[0].variant}"
+    )
     return "\n".join(lines)
 
 

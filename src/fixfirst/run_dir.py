@@ -66,6 +66,17 @@ TRAINING_COLUMNS = (
     "Clip_Fraction",
     "Distinct_Rows",
 )
+# TensorBoard's names of some of them, as in Stable-Baselines3 where it has them.
+PLOTTED = {
+    "Env_Reward": "rollout/ep_rew_mean",
+    "Alignment_Bonus": "rollout/alignment",
+    "Compliance": "rollout/compliance",
+    "Avg_Fixes": "rollout/repairs",
+    "Multiplier": "train/multiplier",
+    "Approx_KL": "train/approx_kl",
+    "Entropy": "train/entropy",
+    "Value_Loss": "train/value_loss",
+}
 EPISODE_COLUMNS = (
     "Workflow_ID",
     "Workflow_Order",
