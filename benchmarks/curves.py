@@ -32,6 +32,7 @@ COLOURS = (
     "#D55E00",
 )  # Okabe and Ito's, safe for colour-blind readers
 SMOOTH = 500
+TICKS = (-15, -20, -30, -50, -100, -200, -500, -1000)
 
 
 def curve(preset, episodes, seconds):
@@ -74,6 +75,7 @@ def main():
             for axis, column in zip(axes, (0, 1), strict=True):
                 axis.plot([row[column] for row in kept], values, color=colour, label=preset)
     axes[0].set(xlabel="training episodes", ylabel="return per episode (world's reward)", yscale="symlog")
+    axes[0].set_yticks(TICKS, [f"{tick:,}".replace("-", "\u2212") for tick in TICKS])
     axes[1].set(xlabel="seconds, one core", xscale="log")
     axes[1].legend(frameon=False)
     for axis in axes:
