@@ -237,7 +237,7 @@ def test_the_files_have_the_promised_columns(run):
         lines = (run / name).read_text().splitlines()
         assert lines[0] == ",".join(columns)
         assert {len(cells) for cells in csv.reader(lines)} == {len(columns)}, name
-    names = {"config.toml", "manifest.json", "trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv"}
+    names = {"config.toml", "manifest.json", "trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv", "tb"}
     assert {path.name for path in run.iterdir()} == names | {"trials", "warmup", "best", ".lock"}
 
 
@@ -368,7 +368,7 @@ def test_the_first_trials_start_from_the_given_policy(tmp_path, monkeypatch):
     """With a vanishing learning rate and no softening a trial's policy is its parent's. Resumed from another folder, too."""
     monkeypatch.chdir(tmp_path)
     arguments = ["train", "--out", "parent", "--n-envs", "4", "--max-steps", "10", "--total-episodes", "8"]
-    assert main([*arguments, "--quiet", "--no-tensorboard"]) == 0
+    assert main([*arguments, "--workflow", "all", "--quiet", "--no-tensorboard"]) == 0
     settings = RANDOM | {"softening": 1.0, "ppo": {"num_envs": 4, "learning_rate": 1e-9}, "compliance_threshold": 0.99}
     folder = start(tmp_path / "run", settings, "--from", "parent", "--n-workflows", "3")
     assert not (folder / "warmup").exists()
