@@ -254,8 +254,8 @@ SMALL = ["--backend", "cyborg", "--n-envs", "4", "--max-steps", "8", "--quiet"]
 
 
 @needs_cyborg
-def test_a_defender_trains_on_cyborg_the_same_way_twice_and_goes_on_after_a_stop(tmp_path):
-    """Same seed, same bytes on CybORG too; a run cut back to its checkpoint ends like the others."""
+def test_a_defender_trains_on_cyborg_the_same_way_twice(tmp_path):
+    """Same seed, same bytes of the policy on CybORG too."""
     options = [*SMALL, "--total-episodes", "12", "--workflow", "enterprise_focus", "--no-tensorboard"]
     for name in ("a", "b"):
         assert main(["train", *options, "--out", str(tmp_path / name)]) == 0

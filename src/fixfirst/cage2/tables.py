@@ -11,7 +11,6 @@ from fixfirst.network import (
     EXPLOITS,
     HOST_ID,
     HOSTS,
-    NUM_HOSTS,
     PORTS,
     SUBNETS,
     VARIANTS,
@@ -50,7 +49,6 @@ ACTION_VERB = _constant([VERBS.index(a.verb) for a in ACTIONS])  # [A]
 ACTION_HOST = _constant([-1 if a.host is None else HOST_ID[a.host] for a in ACTIONS])  # [A]
 
 # ---- where things are
-ALL_HOSTS = (1 << NUM_HOSTS) - 1
 SUBNET_HOSTS = _constant([hosts_mask(*(h.name for h in HOSTS if h.subnet == s)) for s in range(len(SUBNETS))])
 HOST_SUBNET = _constant([h.subnet for h in HOSTS])  # [H]
 REVEALED_HOST = _constant([0 if h.reveals is None else hosts_mask(h.reveals) for h in HOSTS])  # [H] mask
