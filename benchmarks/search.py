@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fixfirst.search.ranking import rank
+from fixfirst.ranking import rank
 from fixfirst.search.strategy import Outcome, Status, Strategy, StrategyConfig
 from fixfirst.workflow import FIVE_TYPES, all_workflows
 

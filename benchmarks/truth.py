@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.experiment import ACCEPTED, open_search
+from fixfirst.experiment import open_search
+from fixfirst.ledger import ACCEPTED
 
 MATTERS = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "op_host", "user")}
 

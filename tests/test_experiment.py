@@ -17,14 +17,23 @@ import numpy as np
 import pytest
 import tomli_w
 
-from fixfirst import experiment, run_dir
+from fixfirst import experiment, run_dir, search_trial
 from fixfirst.cli import main
 from fixfirst.errors import RunDirError
 from fixfirst.executor import Finished, InlineExecutor
-from fixfirst.experiment import WARMUP_KEY, Search, begin_search, open_search, run_search, search_config
+from fixfirst.experiment import WARMUP_KEY, Search, begin_search, open_search, run_search
 from fixfirst.learner.checkpoint import load_policy
-from fixfirst.run_dir import CHOICE_COLUMNS, EPISODE_COLUMNS, TRAINING_COLUMNS, TRIAL_COLUMNS, read_toml
+from fixfirst.run_dir import (
+    CHOICE_COLUMNS,
+    EPISODE_COLUMNS,
+    RUNTIME_COLUMNS,
+    TRAINING_COLUMNS,
+    TRIAL_COLUMNS,
+    read_toml,
+    status,
+)
 from fixfirst.search.strategy import NON_COMPLIANT, Outcome, Strategy, StrategyConfig
+from fixfirst.search_config import search_config
 from fixfirst.seeds import derive
 from fixfirst.workflow import all_workflows
 
@@ -166,6 +175,8 @@ def test_budgets_of_a_round(settings, used, budgets):
 class MadeUp:
     """An executor without training: every trial breaks its order, after some part of its budget."""
 
+    workers = 1
+
     def __init__(self, seed):
         self._rng, self._jobs = np.random.default_rng(seed), []
 
@@ -233,12 +244,13 @@ def test_the_files_have_the_promised_columns(run):
         ("gp_sampling_log.csv", CHOICE_COLUMNS),
         ("training_log.csv", TRAINING_COLUMNS),
         ("episodes.csv", EPISODE_COLUMNS),
+        ("runtime.csv", RUNTIME_COLUMNS),
     ):
         lines = (run / name).read_text().splitlines()
         assert lines[0] == ",".join(columns)
         assert {len(cells) for cells in csv.reader(lines)} == {len(columns)}, name
     names = {"config.toml", "manifest.json", "trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv", "tb"}
-    assert {path.name for path in run.iterdir()} == names | {"trials", "warmup", "best", ".lock"}
+    assert {path.name for path in run.iterdir()} == names | {"trials", "warmup", "best", "runtime.csv", ".lock"}
 
 
 def test_a_row_of_the_ledger_says_what_its_trial_showed(run):
@@ -298,7 +310,7 @@ def test_every_choice_can_be_redone_from_the_ledger(run):
 
 
 def test_best_holds_the_policy_of_the_rankings_first_order(run):
-    first = open_search(run).ranking().rows[0].workflow
+    first = open_search(run).standings().ranking.rows[0].workflow
     assert load_policy(run).workflow == load_policy(run / "best").workflow == first
 
 
@@ -309,8 +321,9 @@ def test_an_order_that_was_lucky_once_is_judged_by_all_its_trials():
     for number, (workflow, mean) in enumerate(((a, -10.0), (b, -12.5), (a, -20.0), (b, -11.5))):
         row = {"id": number, "workflow": str(workflow), "status": "accepted", "return_mean": mean, "return_se": 1.0}
         search.tell(row | {"episodes": 10})
-    assert [(row.workflow, row.mean) for row in search.ranking().rows] == [(b, pytest.approx(-12)), (a, pytest.approx(-15))]
-    assert search.best_trial()["id"] == 3
+    found = search.standings()
+    assert [(row.workflow, row.mean) for row in found.ranking.rows] == [(b, pytest.approx(-12)), (a, pytest.approx(-15))]
+    assert found.best["id"] == 3
 
 
 # ---------------------------------------------------------------- what is chosen, and from where it starts
@@ -599,16 +612,18 @@ def test_ctrl_c_stops_cleanly_says_how_to_go_on_and_nobody_else_may_use_the_run(
         os.killpg(process.pid, signal.SIGSTOP)
         resume(folder, expect=2)
         one_line(capsys, f"{folder} is in use by another process")
+        assert status(folder) == "running"
         start(folder, LONG, expect=2)
         one_line(capsys, f"{folder} exists already; go on with it: fixfirst resume {folder}")
         os.killpg(process.pid, signal.SIGINT)
         os.killpg(process.pid, signal.SIGCONT)
         assert end(process) == ("", f"fixfirst: interrupted; go on with: fixfirst resume {folder}\n")
-        assert process.returncode == 130
+        assert process.returncode == 130 and status(folder) == "interrupted"
         assert checkpoints(part) and not (part / "policy.json").exists()  # the end of the training was not waited for
         arguments = ["resume", folder]
     resume(folder)
-    assert outcome(folder) == outcome(undisturbed)
+    assert outcome(folder) == outcome(undisturbed) and status(folder) == "finished"
+    assert [row["outcome"] for row in rows(folder / "runtime.csv")] == ["interrupted", "interrupted", "finished"]
 
 
 # ---------------------------------------------------------------- what a crash may leave behind
@@ -621,7 +636,7 @@ def cut_ledger(folder, number):
 
 def test_wherever_the_ledger_was_cut_the_search_ends_the_same(run, tmp_path, monkeypatch):
     """Finished trials are read from their folders: not one is trained again, and even their seconds stay."""
-    monkeypatch.setattr(experiment, "run_training", None)
+    monkeypatch.setattr(search_trial, "run_training", None)
     for number in range(len(ledger(run))):
         folder = shutil.copytree(run, tmp_path / str(number))
         cut_ledger(folder, number)

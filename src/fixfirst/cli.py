@@ -268,8 +268,8 @@ def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> i
         print(f"fixfirst: interrupted; go on with: fixfirst resume {search.folder}", file=sys.stderr)
         return 130
     if as_json:
-        ranking = search.ranking()
-        rows = [] if ranking is None else [asdict(row) | {"workflow": str(row.workflow)} for row in ranking.rows]
+        found = search.standings()
+        rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
         print(
             json.dumps(
                 {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}, indent=2

@@ -37,6 +37,8 @@ class Finished:
 class Executor(Protocol):
     """Runs jobs; the order in which they finish is not defined."""
 
+    workers: int  # jobs side by side
+
     def submit(self, key: int, job: Job, argument: Any) -> None:
         """Take on a job."""
 
@@ -62,6 +64,7 @@ class InlineExecutor:
     """One job after the other, in this process. `interrupt` is handed to the jobs."""
 
     def __init__(self, interrupt: Any = None):
+        self.workers = 1
         self._interrupt = interrupt if interrupt is not None else Never()
         self._jobs: deque[tuple[int, Job, Any]] = deque()
 
@@ -89,6 +92,7 @@ class ProcessExecutor:
     def __init__(self, workers: int, interrupt: Any = None):
         if workers < 1:
             raise ConfigError(f"workers must be at least 1, got {workers}")
+        self.workers = workers
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
         self._jobs: deque[tuple[int, Job, Any]] = deque()

@@ -3,6 +3,7 @@
 runs/<name>/
   config.toml          the resolved configuration
   manifest.json        what kind of run, versions, seed, machine, command
+  runtime.csv          one row per time it was worked on: when, how it ended, for how long
   training_log.csv     one row per update
   episodes.csv         one row per training episode, if asked for
   tb/                  TensorBoard events
@@ -13,7 +14,7 @@ runs/<name>/
   trials.csv           the ledger: one row per finished trial; the search resumes from it
   gp_sampling_log.csv  one row per choice, with what the strategy believed
   trials/<id>/         policy.safetensors, policy.json, result.json, and checkpoint-* while it runs
-  warmup/              the policy that the first trials inherit
+  warmup/              the policy that the first trials inherit, and its result.json
   best/                the winner's policy
   report.html
 """
@@ -41,6 +42,7 @@ from fixfirst.files import write_atomically, write_json
 SCHEMA = 1
 CONFIG, MANIFEST, RESULT = "config.toml", "manifest.json", "result.json"
 TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "training_log.csv", "episodes.csv", "tb"
+RUNTIME = "runtime.csv"
 LEDGER, CHOICES, TRIALS, BEST, WARMUP, LOCK = "trials.csv", "gp_sampling_log.csv", "trials", "best", "warmup", ".lock"
 
 # The first twelve are the reference system's, in its spelling and order.
@@ -72,10 +74,16 @@ PLOTTED = {
     "Alignment_Bonus": "rollout/alignment",
     "Compliance": "rollout/compliance",
     "Avg_Fixes": "rollout/repairs",
+    "Contested_Share": "rollout/contested_share",
+    "Collection_Time": "time/collection_s",
+    "Update_Time": "time/update_s",
     "Multiplier": "train/multiplier",
     "Approx_KL": "train/approx_kl",
     "Entropy": "train/entropy",
+    "Policy_Loss": "train/policy_gradient_loss",
     "Value_Loss": "train/value_loss",
+    "Clip_Fraction": "train/clip_fraction",
+    "Distinct_Rows": "train/distinct_rows",
 }
 EPISODE_COLUMNS = (
     "Workflow_ID",
@@ -116,6 +124,9 @@ TRIAL_COLUMNS = (
 )
 _CANDIDATE = ("workflow", "ucb", "mean", "std")
 CHOICE_COLUMNS = ("iteration", "round", "how", "beta", *_CANDIDATE, *(f"top{i}_{c}" for i in (1, 2, 3) for c in _CANDIDATE))
+
+RUNTIME_COLUMNS = ("started", "outcome", "seconds", "workers", "choosing_seconds")
+FINISHED, INTERRUPTED, RUNNING = "finished", "interrupted", "running"
 
 
 def trial_folder(run: Path, number: int) -> Path:
@@ -210,6 +221,62 @@ def _csv_line(values: list[str]) -> str:
     return text.getvalue()
 
 
+# ---------------------------------------------------------------- when it was worked on
+
+
+class Runtime:
+    """A `with` block in which a run is worked on; leaving it adds a row to runtime.csv. A kill leaves no row."""
+
+    def __init__(self, folder: Path, workers: int = 1):
+        self._folder, self._workers = folder, workers
+        self._choosing_s = 0.0
+        self.finished = False
+
+    def __enter__(self) -> "Runtime":
+        self._started, self._clock = _now(), time.perf_counter()
+        return self
+
+    @contextmanager
+    def choosing(self) -> Iterator[None]:
+        """What happens inside is the search's own thinking."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._choosing_s += time.perf_counter() - start
+
+    def __exit__(self, *error: object) -> None:
+        outcome = FINISHED if self.finished else INTERRUPTED
+        seconds = round(time.perf_counter() - self._clock, 3)
+        log = CsvLog(self._folder / RUNTIME, RUNTIME_COLUMNS)
+        log.write([self._started, outcome, seconds, self._workers, round(self._choosing_s, 3)])
+        log.close()
+
+
+def status(folder: Path) -> str:
+    """running, finished or interrupted."""
+    if is_locked(folder):
+        return RUNNING
+    rows = read_csv(folder / RUNTIME, RUNTIME_COLUMNS)
+    return rows[-1]["outcome"] if rows else INTERRUPTED
+
+
+def is_locked(folder: Path) -> bool:
+    """Does a process work on it?"""
+    try:
+        with open(folder / LOCK, encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        pass
+    return False
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 # ---------------------------------------------------------------- config and manifest
 
 
@@ -254,7 +321,7 @@ def write_manifest(
         {
             "schema": SCHEMA,
             "kind": kind,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "created": _now(),
             "command": "fixfirst " + " ".join(sys.argv[1:]),
             "seed": seed,
             "options": options or {},

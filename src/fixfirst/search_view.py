@@ -9,9 +9,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.experiment import ACCEPTED, WARMUP_KEY, Search
+from fixfirst.experiment import WARMUP_KEY, Search
+from fixfirst.ledger import ACCEPTED, accepted
 from fixfirst.progress import duration
-from fixfirst.search.ranking import Ranking
+from fixfirst.ranking import Ranking
 from fixfirst.search.strategy import Choice
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -105,9 +106,9 @@ class SearchView:
         lines: list[Any] = [head, Text(self._decision, style="dim", no_wrap=True, overflow="ellipsis")]
         for number, curve in self._running.items():
             lines.append(Text(curve_in_words(number, self._orders[number], curve), no_wrap=True, overflow="ellipsis"))
-        ranking = search.ranking()
-        if ranking is not None:
-            lines.append(ranking_table(search, ranking, SHOWN_ROWS))
+        found = search.standings()
+        if found is not None:
+            lines.append(ranking_table(search, found.ranking, SHOWN_ROWS))
         return Group(*lines)
 
     def _time_left(self, search: Search, used: int | None = None) -> str:
@@ -161,7 +162,7 @@ def sparkline(values: list[float], width: int = 16) -> str:
 def ranking_table(search: Search, ranking: Ranking, limit: int | None = None) -> Table:
     """Orders by return with simultaneous 95 % intervals, compliance, and which cannot be told from the best."""
     by_order: dict[str, dict[str, Any]] = {}
-    for trial in search.accepted:
+    for trial in accepted(search.trials):
         if trial["return_mean"] > by_order.get(trial["workflow"], {"return_mean": -float("inf")})["return_mean"]:
             by_order[trial["workflow"]] = trial
     table = Table(box=None, padding=(0, 1), header_style="bold")
@@ -192,21 +193,20 @@ def print_result(search: Search) -> None:
     console = Console()
     if not console.is_terminal:
         console.width = PLAIN_WIDTH
-    ranking, tried = search.ranking(), len({trial["workflow"] for trial in search.trials})
+    found, tried = search.standings(), len({trial["workflow"] for trial in search.trials})
     others = [trial for trial in search.trials if trial["status"] != ACCEPTED]
     facts = f"{search.used:,} training episodes, red agent {search.config.red_agent}, variant {search.config.variant}"
     console.print(f"{len(search.trials)} trials, {tried} orders tried, {facts}", soft_wrap=True)
-    if ranking is None:
+    if found is None:
         console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
         return
-    console.print(ranking_table(search, ranking))
+    console.print(ranking_table(search, found.ranking))
     if others:
         names = ", ".join(sorted({trial["workflow"] for trial in others}))
         console.print(f"{len(others)} trials did not pass the gate: {names}", soft_wrap=True)
-    console.print(verdict_in_words(ranking), soft_wrap=True)
-    spread = search.training_spread()
+    console.print(verdict_in_words(found.ranking), soft_wrap=True)
     console.print(
-        f"Intervals allow for {spread:.2f} between two trainings of one order, estimated from neighbouring orders."
+        f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders."
     )
     console.print(
         f"best policy: {search.folder / 'best'}\nnext:        fixfirst evaluate {search.folder / 'best'}", soft_wrap=True

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.experiment import SearchConfig, search_config
 from fixfirst.learner.config import TrainConfig, make_config
 from fixfirst.run_dir import read_toml
+from fixfirst.search_config import SearchConfig, search_config
 from fixfirst.workflow import UnitScheme
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"

@@ -16,13 +16,16 @@ from fixfirst.learner.training import Training, UpdateRow
 from fixfirst.progress import Progress
 from fixfirst.run_dir import (
     CONFIG,
+    PLOTTED,
     RESULT,
     TENSORBOARD,
     TRAINING_COLUMNS,
     TRAINING_LOG,
     CsvLog,
+    Runtime,
     create_run,
     keep_rows,
+    locked,
     read_manifest,
     read_toml,
 )
@@ -100,22 +103,25 @@ def _run(
             progress.show(row.episodes, describe(row))
 
     try:
-        try:
-            with interrupts() as interrupt:
-                trained = run_training(
-                    config,
-                    folder,
-                    start=inherited,
-                    on_restore=on_restore,
-                    on_update=on_update,
-                    before_checkpoint=lambda: log[0].sync(),
-                    interrupt=interrupt,
-                )
-        finally:
-            progress.close()
-            for open_log in log:
-                open_log.close()
-        return _finish(folder, trained, progress)
+        with locked(folder), Runtime(folder) as runtime:
+            try:
+                with interrupts() as interrupt:
+                    trained = run_training(
+                        config,
+                        folder,
+                        start=inherited,
+                        on_restore=on_restore,
+                        on_update=on_update,
+                        before_checkpoint=lambda: log[0].sync(),
+                        interrupt=interrupt,
+                    )
+            finally:
+                progress.close()
+                for open_log in log:
+                    open_log.close()
+            result = _finish(folder, trained, progress)
+            runtime.finished = not trained.interrupted
+            return result
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
 
@@ -160,10 +166,11 @@ class Log:
             self._add = self._writer.add_scalar
 
     def write(self, row: UpdateRow) -> None:
-        self._csv.write(training_values(row, *self._names, total_episodes=row.episodes))
-        if self._add is not None:
-            for name, value in scalars(row).items():
-                self._add(name, value, row.episodes)
+        values = training_values(row, *self._names, total_episodes=row.episodes)
+        self._csv.write(values)
+        for column, value in zip(TRAINING_COLUMNS, values, strict=True):
+            if self._add is not None and column in PLOTTED and value is not None:
+                self._add(PLOTTED[column], value, row.episodes)
 
     def sync(self) -> None:
         self._csv.sync()
@@ -181,24 +188,3 @@ def training_values(row: UpdateRow, workflow_id: int, workflow: str, total_episo
     more = (row.contested_share, row.multiplier, stats.approx_kl, stats.entropy, stats.policy_loss, stats.value_loss)
     rounded = [None if x is None or x != x else round(x, 6) for x in (*numbers, *more, stats.clip_fraction)]
     return [workflow_id, workflow, row.update, row.episodes, total_episodes, *rounded, stats.rows]
-
-
-def scalars(row: UpdateRow) -> dict[str, float]:
-    """TensorBoard's names, as in Stable-Baselines3 where it has them."""
-    stats = row.stats
-    values = {
-        "rollout/ep_rew_mean": row.env_reward,
-        "rollout/alignment": row.alignment,
-        "rollout/compliance": row.compliance,
-        "rollout/contested_share": row.contested_share,
-        "rollout/repairs": row.repairs,
-        "time/episodes_per_s": len(row.episode_rows.env_reward) / (row.collect_s + row.update_s),
-        "train/approx_kl": stats.approx_kl,
-        "train/entropy": stats.entropy,
-        "train/policy_gradient_loss": stats.policy_loss,
-        "train/value_loss": stats.value_loss,
-        "train/clip_fraction": stats.clip_fraction,
-        "train/multiplier": row.multiplier,
-        "train/distinct_rows": stats.rows,
-    }
-    return {name: value for name, value in values.items() if value is not None and value == value}

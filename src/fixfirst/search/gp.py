@@ -29,7 +29,7 @@ import torch
 from gpytorch.kernels import RBFKernel, ScaleKernel
 
 from fixfirst.errors import SearchError
-from fixfirst.search.ranking import merge
+from fixfirst.ranking import merge
 
 KINDS = ("mallows", "positions", "hamming")
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fixfirst.errors import SearchError
-from fixfirst.search.ranking import merge
+from fixfirst.ranking import merge
 from fixfirst.workflow import FIVE_TYPES, UnitScheme, Workflow
 
 if TYPE_CHECKING:

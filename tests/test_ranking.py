@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import dunnett, norm
 
 from fixfirst.errors import SearchError
-from fixfirst.search.ranking import lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
+from fixfirst.ranking import lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
 from fixfirst.search.strategy import Outcome, Strategy, StrategyConfig
 from fixfirst.workflow import UnitScheme, Workflow, all_workflows
 
