@@ -8,6 +8,8 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -15,11 +17,13 @@ from processes import children, eventually, gone
 
 import fixfirst as ff
 from fixfirst.cage2.conformance import Report, read_episodes, replay_file
+from fixfirst.cage2.state import RedAgent
 from fixfirst.cage2.world import World
 from fixfirst.cli import main
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
 from fixfirst.cyborg.cyborg_env import make_world
 from fixfirst.cyborg.cyborg_world import pack
+from fixfirst.cyborg.game import Game
 from fixfirst.cyborg.policies import POLICIES
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import facts_of_variant, identify
@@ -62,6 +66,29 @@ def test_a_checkout_is_found_from_its_root_its_subfolder_or_the_package(tmp_path
     (package / "CybORG.py").touch(), (package / "Shared" / "Scenarios" / "Scenario2.yaml").touch()
     for start in (package, package.parent, package.parent.parent):
         assert find_cyborg(start) == package.parent
+
+
+def test_remembered_addresses_are_read_and_printed_as_python_does():
+    script = """
+import ipaddress
+from fixfirst.cyborg.processes import settle_for_cyborg
+
+texts = "10.0.1.7 0.0.0.0 255.255.255.255 10.0.1 10.0.1.256 10.0.01.1 x ::1 10.0.0.0/28 10.0.0.1/28".split()
+
+def answers():
+    for make in (ipaddress.IPv4Address, ipaddress.IPv4Network):
+        for text in texts + [167772423, -1, 2**32]:
+            try:
+                address = make(text)
+                yield str(address), hash(address), address == make(str(address))
+            except ValueError as error:
+                yield repr(error)
+
+before = list(answers())
+settle_for_cyborg()
+assert list(answers()) == list(answers()) == before and len(before) == 26
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_the_facts_asked_for_tell_all_variants_apart():
@@ -162,6 +189,27 @@ def test_the_number_of_workers_changes_nothing():
         assert a[:2] == b[:2] and all(np.array_equal(x, y) for x, y in zip(a[2:], b[2:], strict=True))
     assert sum(row[0] for row in one) == 10  # two episodes of 20 steps in 45, with one step for each reset
     assert access.tolist() == [[0] * 8 + [2] + [0] * 4] * 5  # a reset leaves red its foothold only
+
+
+def play_untouched(seed, env, episode, actions):
+    """CybORG as it is, in a process that nothing was done to: what blue sees and earns."""
+    game = Game(load_cyborg(find_cyborg()))
+    game.reset(RedAgent.MEANDER, [seed, env, episode, 1])
+    return [(obs.tolist(), reward) for obs, reward in map(game.step, actions)]
+
+
+@needs_cyborg
+def test_the_worlds_process_plays_as_an_untouched_one_does():
+    actions = np.random.default_rng(1).integers(0, 145, (60, 1))
+    with make_world(1, backend="cyborg", red_agent="meander") as world:
+        world.reset(7)
+        ours = []
+        for row in actions:
+            world.step(row)
+            ours.append((world.observations[0].tolist(), int(world.rewards10[0])))
+    with ProcessPoolExecutor(1, get_context("spawn")) as untouched:
+        theirs = untouched.submit(play_untouched, 7, 0, 0, actions[:, 0].tolist()).result()
+    assert ours == theirs and ours[-1][1] < 0
 
 
 @needs_cyborg

@@ -4,7 +4,6 @@ A worker process holds one of these (`workers.py`). An episode's chances follow 
 are the same however the environments are spread over processes. Only the draws differ from our own simulator's.
 """
 
-import gc
 from pathlib import Path
 from typing import Unpack
 
@@ -16,6 +15,7 @@ from fixfirst.cage2.state import RedAgent
 from fixfirst.cage2.world import BaseWorld, WorldSettings
 from fixfirst.cyborg.checkout import load_cyborg
 from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.processes import settle_for_cyborg
 from fixfirst.cyborg.variant import variant_of
 from fixfirst.errors import CyborgError
 
@@ -36,10 +36,7 @@ class CyborgWorld(BaseWorld):
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
         self._returns10 = np.zeros(self.num_envs, np.int32)
-        # CybORG copies large dictionaries all the time: looking for cycles as often as Python does would take a tenth of
-        # the time, and find next to nothing. This world has its process to itself.
-        gc.freeze()
-        gc.set_threshold(50_000, 10, 10)
+        settle_for_cyborg()  # this world has its process to itself
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         if seeds is None:
