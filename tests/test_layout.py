@@ -33,6 +33,7 @@ GROUPS = (
         "experiment",
         "settings",
         "search_view",
+        "runs",
     ),
     ("__init__",),
     ("bench", "doctor"),

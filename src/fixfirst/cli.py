@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections import Counter
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -24,6 +25,7 @@ from fixfirst.network import VariantName
 if TYPE_CHECKING:
     from fixfirst.cage2.conformance import Report
     from fixfirst.experiment import Search
+    from fixfirst.runs import Run
     from fixfirst.train_run import TrainResult
 
 # Each command imports what it needs: PyTorch takes seconds, and `--help` should not wait for it.
@@ -37,6 +39,55 @@ app = App(
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 Settings = Annotated[Recording, Parameter(name="*")]
+
+
+def welcome() -> int:
+    """Say what this is, what is here, and what to do first."""
+    from fixfirst import runs
+
+    here = newest_first(runs.RUNS)
+    print(f"fixfirst {__version__}: {app.help}\n")
+    if here:
+        states = ", ".join(f"{count} {state}" for state, count in Counter(run.status for run in here).items())
+        print(f"{len(here)} run{'s'[: len(here) > 1]} here ({states}); `fixfirst runs` lists them.")
+    print("Next:" if here else "First:")
+    steps = runs.advice(here)
+    width = max(len(command) for command, _ in steps)
+    for command, why in steps:
+        print(f"  {command:{width}}  {why}")
+    print("\nAll commands: fixfirst --help; all about one: fixfirst search --help")
+    return 0
+
+
+def newest_first(folder: Path) -> "list[Run]":
+    """The runs of a folder, described."""
+    from fixfirst import runs
+
+    return sorted((runs.describe(run) for run in runs.find_runs(folder)), key=lambda run: run.created, reverse=True)
+
+
+@app.command(name="runs")
+def runs_command(folder: Path = Path("runs"), /, *, as_json: Json = False) -> int:
+    """List runs: what they looked for, whether they are running, finished or interrupted, the best order, and the time.
+
+    Parameters
+    ----------
+    folder
+        Where to look.
+    """
+    from fixfirst import runs
+    from fixfirst.progress import results
+
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; runs are written to ./runs unless --out says otherwise")
+    found = newest_first(folder)
+    if as_json:
+        print(json.dumps([asdict(run) | {"folder": str(run.folder)} for run in found], indent=2))
+    elif not found:
+        print(f"no runs in {folder}; begin with: fixfirst search")
+    else:
+        results().print(runs.table(found))
+    return 0
 
 
 @app.command(name="conform")
@@ -447,6 +498,7 @@ def evaluate(
     cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for CybORG.")] = None,
     margin: float = 0.5,
     csv: Path | None = None,
+    quiet: bool = False,
     as_json: Json = False,
 ) -> int:
     """A frozen policy on CAGE2's protocol: 30, 50 and 100 steps against b_line, meander and sleep, on held-out episodes.
@@ -471,6 +523,8 @@ def evaluate(
         With --backend both: how far apart mean returns may be and still count as equivalent.
     csv
         Also write the table to this file.
+    quiet
+        Show no progress.
     """
     from fixfirst import protocol
     from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
@@ -496,7 +550,7 @@ def evaluate(
             seed=seed,
             backend=where,
             cyborg=cyborg,
-            say=_log,
+            quiet=quiet,
         )
 
     if backend == "both":
@@ -524,7 +578,10 @@ def _log(text: str) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        if not arguments:
+            return welcome()
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, FixfirstError) as e:
         for note in getattr(e, "__notes__", ()):  # the traceback of a worker process

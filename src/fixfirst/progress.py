@@ -1,52 +1,102 @@
-"""Telling the user how far we are: a live line on a terminal, a plain line every few seconds elsewhere. All on stderr."""
+"""Telling the user how far we are: a live picture on a terminal, a plain line every few seconds elsewhere. All on stderr."""
 
-import sys
+import statistics
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 PLAIN_EVERY_S = 5.0
 LIVE_EVERY_S = 0.2
+PLAIN_WIDTH = 240  # of tables that go to a file: room for an order of 13 hosts
+SPARKS = "▁▂▃▄▅▆▇█"
 
 
 class Progress:
-    """Lines of progress that cost nothing between two of them."""
+    """How much of a total is done, and a curve. A `with` block; costs nothing between two pictures."""
 
     def __init__(self, total: int, *, quiet: bool = False):
-        self.total, self.quiet = total, quiet
+        self.total = total
         self._console = Console(stderr=True)
-        self._live = self._console.is_terminal and not quiet
-        self._every_s = LIVE_EVERY_S if self._live else PLAIN_EVERY_S
+        self._quiet = quiet
+        is_live = self._console.is_terminal and not quiet
+        self._live = Live(console=self._console, auto_refresh=False, transient=True) if is_live else None
+        self._every_s = LIVE_EVERY_S if is_live else PLAIN_EVERY_S
         self._started = self._said = time.perf_counter()
         self._first: int | None = None
+        self._curve: list[float] = []
+
+    def __enter__(self) -> "Progress":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def point(self, value: float) -> None:
+        """The next point of the curve."""
+        self._curve.append(value)
 
     def due(self) -> bool:
-        """Is it time for another line?"""
-        return not self.quiet and time.perf_counter() - self._said >= self._every_s
+        """Is it time for another picture?"""
+        return not self._quiet and time.perf_counter() - self._said >= self._every_s
 
     def show(self, done: int, facts: str) -> None:
-        """How many of the total are done, and what is worth knowing."""
+        """How many episodes of the total are done, and what is worth knowing."""
+        if self._quiet:
+            return
         now = time.perf_counter()
         first = self._first = done if self._first is None else self._first
         rate = (done - first) / (now - self._started) if done > first else 0.0
         left = f", {duration((self.total - done) / rate)} left" if rate else ""
-        line = f"{done:,}/{self.total:,} episodes, {rate:,.0f}/s{left} | {facts}"
         self._said = now
-        if self._live:
-            width = self._console.width - 1
-            print(f"\r\x1b[2K{line[:width]}", end="", file=sys.stderr, flush=True)
-        elif not self.quiet:
-            print(line, file=sys.stderr, flush=True)
+        if self._live is None:
+            self.say(f"{done:,}/{self.total:,} episodes, {rate:,.0f}/s{left} | {facts}", prefix="")
+            return
+        bar = budget_bar(done, self.total, f"{done:,}/{self.total:,}{left}")
+        line = Text(f"{sparkline(self._curve)} {facts}" if self._curve else facts, no_wrap=True, overflow="ellipsis")
+        self._live.update(Group(bar, line), refresh=True)
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, prefix: str = "fixfirst: ") -> None:
         """A line that stays."""
-        self.close()
-        print(f"fixfirst: {text}", file=sys.stderr, flush=True)
+        self._console.print(f"{prefix}{text}", highlight=False, markup=False, soft_wrap=True)
 
-    def close(self) -> None:
-        """Leave the live line."""
-        if self._live:
-            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+def results() -> Console:
+    """Where tables of results go: stdout, as wide as the terminal."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = PLAIN_WIDTH
+    return console
+
+
+def budget_bar(done: int, total: int, text: str) -> Table:
+    """A bar across the terminal with numbers at its end."""
+    grid = Table.grid(padding=(0, 1), expand=True)
+    grid.add_column(ratio=1, min_width=8)
+    grid.add_column(no_wrap=True, overflow="ellipsis")
+    grid.add_row(ProgressBar(total=total, completed=done), text)
+    return grid
+
+
+def sparkline(values: Sequence[float], width: int = 16) -> str:
+    """A curve as blocks, each the mean of its share of the values. The top of the scale is the highest block; what lies far
+    below the middle, as the first episodes of a training do, is cut off so that the rest can be seen."""
+    if not values:
+        return ""
+    cuts = [round(i * len(values) / width) for i in range(width + 1)] if len(values) > width else range(len(values) + 1)
+    blocks = [statistics.fmean(values[a:b]) for a, b in pairwise(cuts)]
+    high, middle = max(blocks), statistics.median(blocks)
+    low = max(min(blocks), middle - 3 * (high - middle))
+    scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(SPARKS[round((max(block, low) - low) * scale)] for block in blocks)
 
 
 def duration(seconds: float) -> str:

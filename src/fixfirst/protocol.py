@@ -2,8 +2,7 @@
 
 import csv
 import io
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, differe
 from fixfirst.files import write_atomically
 from fixfirst.learner.checkpoint import load_policy
 from fixfirst.network import VariantName
-from fixfirst.progress import duration
+from fixfirst.progress import Progress
 from fixfirst.rollout import Player, PolicyTable
 from fixfirst.workflow import Workflow
 
@@ -51,42 +50,40 @@ def run_protocol(
     seed: int = 0,
     backend: Backend = "simulator",
     cyborg: str | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    quiet: bool = True,
 ) -> list[Evaluation]:
-    """Every red agent at every length, on held-out episodes. `say` is told how far it is, where that takes long."""
+    """Every red agent at every length, on held-out episodes. Unless quiet, stderr shows how far it is."""
     if episodes < 2:
         raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
     player, orders = make_player(what, workflow, greedy)
-    return [
-        evaluate(
-            player,
-            red_agent=red_agent_name(red),
-            steps=length,
-            episodes=episodes,
-            seed=seed,
-            purpose="protocol",
-            workflows=orders,
-            rule=rule,
-            count_foothold=count_foothold,
-            variant=variant,
-            green=green,
-            backend=backend,
-            cyborg=cyborg,
-            on_pass=_teller(say, f"{red}, {length} steps on {backend}", episodes),
-        )
-        for red in red_agents
-        for length in steps
-    ]
+    rows: list[Evaluation] = []
+    settings = [(red_agent_name(red), length) for red in red_agents for length in steps]
+    with Progress(episodes * len(settings), quiet=quiet) as progress:
+        for red, length in settings:
+            before, name = episodes * len(rows), f"{red}, {length} steps on {backend}"
 
+            def on_pass(done: int, before: int = before, name: str = name) -> None:
+                if progress.due():
+                    progress.show(before + done, name)
 
-def _teller(say: Callable[[str], None], what: str, episodes: int) -> Callable[[int], None]:
-    started = time.monotonic()
-
-    def on_pass(done: int) -> None:
-        if (elapsed := time.monotonic() - started) > 2:
-            say(f"{what}: {done:,} of {episodes:,} episodes, {duration(elapsed * (episodes - done) / done)} left")
-
-    return on_pass
+            evaluation = evaluate(
+                player,
+                red_agent=red,
+                steps=length,
+                episodes=episodes,
+                seed=seed,
+                purpose="protocol",
+                workflows=orders,
+                rule=rule,
+                count_foothold=count_foothold,
+                variant=variant,
+                green=green,
+                backend=backend,
+                cyborg=cyborg,
+                on_pass=on_pass,
+            )
+            rows.append(evaluation)
+    return rows
 
 
 def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:

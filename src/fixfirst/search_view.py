@@ -1,24 +1,21 @@
 """Showing a search: a live picture on a terminal, plain lines elsewhere, and the final table. Progress goes to stderr."""
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from fixfirst.experiment import WARMUP_KEY, Search
-from fixfirst.ledger import ACCEPTED, accepted
-from fixfirst.progress import duration
+from fixfirst.ledger import ACCEPTED, Trial, accepted
+from fixfirst.progress import budget_bar, duration, results, sparkline
 from fixfirst.ranking import Ranking
 from fixfirst.search.strategy import Choice
 
-SPARKS = "▁▂▃▄▅▆▇█"
 SHOWN_ROWS = 8
 PLAIN_EVERY_S = 10.0
-PLAIN_WIDTH = 120  # of tables that go to a file
 
 
 class SearchView:
@@ -49,7 +46,8 @@ class SearchView:
     # ---- what the search reports (see `experiment.View`)
 
     def begin(self, search: Search) -> None:
-        self._started, self._used_before = time.monotonic(), search.used
+        self._started = time.monotonic()
+        self._used_before = search.used if search.trials else 0
         if search.trials:
             used = f"{search.used:,} of {search.config.total_episodes:,} episodes used"
             self.say(f"going on after {len(search.trials)} trials, {used}")
@@ -74,7 +72,7 @@ class SearchView:
             kept = "" if compliance is None else f", compliance {100 * compliance:.1f} %"
             self._line(f"{trial_name(number)}: {episodes:,} episodes, return {reward:.1f}{kept}; {self._time_left(search)}")
 
-    def recorded(self, search: Search, trial: dict[str, Any]) -> None:
+    def recorded(self, search: Search, trial: Trial) -> None:
         self._running.pop(int(trial["id"]), None)
         budget = f"{search.used:,}/{search.config.total_episodes:,} episodes used, {self._time_left(search)}"
         self._line(f"{trial_in_words(trial)}; {budget}")
@@ -93,26 +91,24 @@ class SearchView:
     # ---- the live picture
 
     def _picture(self, search: Search) -> Group:
-        trials = (curve for number, curve in self._running.items() if number != WARMUP_KEY)  # used includes the warm-up
-        used = search.used + sum(curve[-1][0] for curve in trials if curve)
+        used = self._used(search)
         total = search.config.total_episodes
-        head = Table.grid(padding=(0, 1), expand=True)
-        head.add_column(no_wrap=True)
-        head.add_column(ratio=1)
-        head.add_column(no_wrap=True)
-        head.add_row(
-            "budget", ProgressBar(total=total, completed=used), f"{used:,}/{total:,}  {self._time_left(search, used)}"
-        )
+        head = budget_bar(used, total, f"{used:,}/{total:,}, {self._time_left(search)}")
         lines: list[Any] = [head, Text(self._decision, style="dim", no_wrap=True, overflow="ellipsis")]
         for number, curve in self._running.items():
             lines.append(Text(curve_in_words(number, self._orders[number], curve), no_wrap=True, overflow="ellipsis"))
         found = search.standings()
         if found is not None:
-            lines.append(ranking_table(search, found.ranking, SHOWN_ROWS))
+            lines.append(ranking_table(search, found.ranking, self._console.width, SHOWN_ROWS))
         return Group(*lines)
 
-    def _time_left(self, search: Search, used: int | None = None) -> str:
-        used = search.used if used is None else used
+    def _used(self, search: Search) -> int:
+        """Episodes used so far, with those of running trials."""
+        running = sum(curve[-1][0] for curve in self._running.values() if curve)
+        return running if WARMUP_KEY in self._running else search.used + running  # `search.used` has the warm-up as done
+
+    def _time_left(self, search: Search) -> str:
+        used = self._used(search)
         done = used - self._used_before
         if not done:
             return "time left unknown"
@@ -132,7 +128,7 @@ def in_words(number: int, choice: Choice) -> str:
     return f"trial {number}: {choice.workflow} (expects {best.mean:.1f} ± {best.std:.1f}, so at best {best.ucb:.1f})"
 
 
-def trial_in_words(trial: dict[str, Any]) -> str:
+def trial_in_words(trial: Trial) -> str:
     """What became of a trial."""
     if trial.get("return_mean") is None:
         return f"trial {trial['id']}: {trial['status']}"
@@ -144,43 +140,47 @@ def trial_in_words(trial: dict[str, Any]) -> str:
 def curve_in_words(number: int, order: str, curve: list[tuple[int, float, float | None]]) -> str:
     """A running trial: its order, its returns as a sparkline, its latest numbers."""
     if not curve:
-        return f"{trial_name(number)}  {order}  begins"
+        return f"{trial_name(number)} begins: {order}"
     episodes, reward, compliance = curve[-1]
     kept = "" if compliance is None else f", compliance {100 * compliance:.0f} %"
-    return f"{trial_name(number)}  {order}  {sparkline([r for _, r, _ in curve])} {reward:.1f}{kept}, {episodes:,} episodes"
+    return f"{trial_name(number)} {sparkline([r for _, r, _ in curve])} {reward:.1f}{kept}, {episodes:,} episodes: {order}"
 
 
-def sparkline(values: list[float], width: int = 16) -> str:
-    """The last values as blocks; the top of the scale is their maximum."""
-    step = max(1, len(values) // width)
-    shown = values[::-1][::step][:width][::-1]
-    low, high = min(shown), max(shown)
-    scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
-    return "".join(SPARKS[round((value - low) * scale)] for value in shown)
+def ranking_table(search: Search, ranking: Ranking, width: int, limit: int | None = None) -> Table:
+    """Orders by return with simultaneous 95 % intervals, compliance, and which cannot be told from the best.
 
-
-def ranking_table(search: Search, ranking: Ranking, limit: int | None = None) -> Table:
-    """Orders by return with simultaneous 95 % intervals, compliance, and which cannot be told from the best."""
-    by_order: dict[str, dict[str, Any]] = {}
+    Where `width` does not suffice, the last columns are left out, then orders are cut.
+    """
+    by_order: dict[str, Trial] = {}
     for trial in accepted(search.trials):
         if trial["return_mean"] > by_order.get(trial["workflow"], {"return_mean": -float("inf")})["return_mean"]:
             by_order[trial["workflow"]] = trial
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("", "order"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for name in ("return", "95 % interval", "compliance", "contested"):
-        table.add_column(name, no_wrap=True, justify="right", min_width=len(name))
+    columns: dict[str, list[str]] = {
+        "": [],
+        "order": [],
+        "return": [],
+        "95 % interval": [],
+        "compliance": [],
+        "contested": [],
+    }
     for place, row in enumerate(ranking.rows[:limit], start=1):
         trial = by_order[str(row.workflow)]
-        interval = f"[{row.low:.2f}, {row.high:.2f}]"
-        table.add_row(
-            f"{place}{'*' if row.maybe_best else ' '}",
-            str(row.workflow),
-            f"{row.mean:.2f}",
-            interval,
-            percent(trial["compliance"]),
-            percent(trial["contested_compliance"]),
-        )
+        columns[""].append(f"{place}{'*' if row.maybe_best else ' '}")
+        columns["order"].append(str(row.workflow))
+        columns["return"].append(f"{row.mean:.2f}")
+        columns["95 % interval"].append(f"[{row.low:.2f}, {row.high:.2f}]")
+        columns["compliance"].append(percent(trial["compliance"]))
+        columns["contested"].append(percent(trial["contested_compliance"]))
+    needs = {name: 2 + max(map(len, (name, *cells))) for name, cells in columns.items()}  # 2: the space around
+    while sum(needs.values()) > width and len(needs) > 3:
+        needs.popitem()
+    needs["order"] -= max(0, sum(needs.values()) - width)
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name, room in needs.items():
+        justify: Literal["left", "right"] = "left" if name in ("", "order") else "right"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=max(1, room - 2))
+    for cells in zip(*(columns[name] for name in needs), strict=True):
+        table.add_row(*cells)
     return table
 
 
@@ -190,9 +190,7 @@ def percent(share: float | None) -> str:
 
 def print_result(search: Search) -> None:
     """The final table on stdout, and what to do next."""
-    console = Console()
-    if not console.is_terminal:
-        console.width = PLAIN_WIDTH
+    console = results()
     found, tried = search.standings(), len({trial["workflow"] for trial in search.trials})
     others = [trial for trial in search.trials if trial["status"] != ACCEPTED]
     facts = f"{search.used:,} training episodes, red agent {search.config.red_agent}, variant {search.config.variant}"
@@ -200,7 +198,7 @@ def print_result(search: Search) -> None:
     if found is None:
         console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
         return
-    console.print(ranking_table(search, found.ranking))
+    console.print(ranking_table(search, found.ranking, console.width))
     if others:
         names = ", ".join(sorted({trial["workflow"] for trial in others}))
         console.print(f"{len(others)} trials did not pass the gate: {names}", soft_wrap=True)

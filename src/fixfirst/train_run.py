@@ -99,13 +99,14 @@ def _run(
 
     def on_update(row: UpdateRow) -> None:
         log[0].write(row)
+        progress.point(row.env_reward)
         if progress.due():
             progress.show(row.episodes, describe(row))
 
     try:
         with locked(folder), Runtime(folder) as runtime:
             try:
-                with interrupts() as interrupt:
+                with interrupts() as interrupt, progress:
                     trained = run_training(
                         config,
                         folder,
@@ -116,7 +117,6 @@ def _run(
                         interrupt=interrupt,
                     )
             finally:
-                progress.close()
                 for open_log in log:
                     open_log.close()
             result = _finish(folder, trained, progress)
