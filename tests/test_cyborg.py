@@ -312,6 +312,30 @@ def test_a_defender_trains_on_cyborg_the_same_way_twice(tmp_path):
 
 
 @needs_cyborg
+def test_a_training_on_cyborg_that_is_killed_goes_on_to_the_same_bytes(tmp_path):
+    options = [
+        *SMALL,
+        "--total-episodes",
+        "24",
+        "--workflow",
+        "enterprise_focus",
+        "--no-tensorboard",
+        "--checkpoint-every",
+        "1",
+    ]
+    assert main(["train", *options, "--out", str(tmp_path / "whole")]) == 0
+    folder = tmp_path / "killed"
+    process = subprocess.Popen([sys.executable, "-m", "fixfirst", "train", *options, "--out", str(folder)])
+    assert eventually(lambda: any(folder.glob("checkpoint-*.json")), within_s=60)
+    process.kill()
+    process.wait()
+    assert not (folder / "policy.json").exists()
+    assert main(["resume", str(folder), "--quiet"]) == 0
+    for name in ("policy.safetensors", "result.json"):
+        assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@needs_cyborg
 def test_a_search_on_cyborg_writes_the_same_files_as_one_on_the_simulator(tmp_path):
     budget = ["--total-episodes", "24", "--warmup-episodes", "8", "--max-episodes", "8", "--min-episodes", "0"]
     options = [*SMALL[:4], *budget, "--test-episodes", "4", "--seed", "1", "--quiet"]
