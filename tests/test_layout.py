@@ -16,9 +16,9 @@ GROUPS = (
     ("errors", "seeds", "network", "network_map", "actions", "workflow"),
     ("cage2",),
     ("cyborg",),
-    ("compliance", "rollout", "baselines"),
+    ("compliance", "verdict", "rollout", "baselines"),
     ("files", "learner"),
-    ("evaluate", "ranking"),
+    ("evaluate", "episode", "ranking"),
     ("search",),
     (
         "run_dir",
@@ -34,6 +34,8 @@ GROUPS = (
         "settings",
         "search_view",
     ),
+    ("report",),
+    ("watch",),
     ("__init__",),
     ("bench", "doctor"),
     ("cli",),
@@ -45,6 +47,7 @@ FOLDERS = {
     "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "turn", "world", "vec_env", "conformance"),
     "learner": ("policy", "ppo", "config", "training", "checkpoint"),
     "search": ("gp", "strategy"),
+    "report": ("replay",),
     "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
 }
 
