@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from fixfirst.compliance import REPAIRED_HOST, Rule, judge, needs_repair
-from fixfirst.network import HOST_NAMES
+from fixfirst.network import FOOTHOLD, HOST_NAMES
 from fixfirst.workflow import Workflow
 
 Kind = Literal["in order", "violation", "not judged"]
@@ -59,17 +59,15 @@ class _Case:
 
     @property
     def target(self) -> str:
-        return self._named(self.host) + ("" if self.host in self.needy else " (not held)")
+        if self.host in self.needy:
+            return self._list([self.host])
+        return self._list([self.host]) + (" (the foothold)" if self.host == FOOTHOLD else " (not held)")
 
     def why_in_order(self, rule: Rule) -> str:
         if rule == "fixed_types":
             return f"fixed {self.target}; every type above it was fixed before"
         waiting = [host for host in self.needy if self._rank(host) > self._rank(self.host)]
-        return (
-            f"fixed {self.target} before {self._list(waiting)}"
-            if waiting
-            else f"fixed {self.target}; nothing more urgent was held"
-        )
+        return f"fixed {self.target}" + (f" before {self._list(waiting)}" if waiting else "; nothing more urgent was held")
 
     def why_not(self, rule: Rule) -> str:
         names, ranks = self.workflow.scheme.names, self.workflow.ranks
@@ -84,9 +82,6 @@ class _Case:
 
     def _rank(self, host: int) -> int:
         return int(self.workflow.ranks[self.workflow.scheme.host_unit[host]])
-
-    def _named(self, host: int) -> str:
-        return self._list([host])
 
     def _list(self, hosts: list[int]) -> str:
         """Unit types in their order, each with its hosts."""
