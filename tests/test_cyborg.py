@@ -26,7 +26,7 @@ from fixfirst.cyborg.policies import POLICIES
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import facts_of_variant, identify
 from fixfirst.errors import CyborgError
-from fixfirst.network import DECOYS, HOST_ID, VARIANTS
+from fixfirst.network import HOST_ID, VARIANTS
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")
@@ -190,6 +190,7 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
     """Random actions against both agents: the costs of every turn sum to CybORG's reward, and a placed decoy is there."""
     red_agents = "b_line:0.5,meander:0.5"
     played = episode.play(make_baseline("random"), episodes=8, steps=60, red_agent=red_agents, backend="cyborg")
+    decoys = next(variant.decoys for variant in VARIANTS if variant.name == played.variant)
     placed, verbs = 0, set()
     for number in range(8):
         for step in episode.tell(played, "", number).steps[1:]:
@@ -200,7 +201,7 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
             if moment.blue.startswith("Decoy") and moment.blue_worked:
                 placed += 1
                 name = moment.blue.split()[0].removeprefix("Decoy")
-                port = next(decoy.opens for decoy in DECOYS if decoy.name == name)
+                port = next(decoy.opens for decoy in decoys if decoy.name == name)
                 assert port in moment.decoys[HOST_ID[moment.blue_target]]
     assert placed > 50 and verbs >= {"Discover", "Scan", "Exploit", "Escalate"}
     assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))

@@ -11,7 +11,7 @@ from fixfirst.baselines import BASELINES
 from fixfirst.cage2.world import check_variant, red_agent_spec
 from fixfirst.compliance import Rule
 from fixfirst.cyborg.cyborg_env import Backend
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, PolicyError
 from fixfirst.files import write_atomically
 from fixfirst.learner.checkpoint import load_policy
 from fixfirst.network import VariantName
@@ -68,6 +68,8 @@ def watch(
 def _trained_in(what: str) -> tuple[str, VariantName | None]:
     """The red agent and the variant a policy was trained in; files are not trusted to name ones that exist."""
     config = load_policy(what).config
+    if not isinstance(config, dict):
+        raise PolicyError(f"{what}: damaged (its config is not a table)")
     variant = config.get("variant")
     return str(config.get("red_agent", "b_line")), None if variant is None else check_variant(variant)
 
