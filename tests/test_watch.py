@@ -5,8 +5,10 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from fixfirst import watch
 from fixfirst.cli import main
@@ -182,6 +184,13 @@ def test_a_page_is_opened_only_where_someone_can_see_it(monkeypatch, tmp_path):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     watch.open_page(tmp_path / "x.html")
     assert len(opened) == 1
+
+
+def test_the_documented_python_makes_an_animation(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", (Path(__file__).parent.parent / "docs" / "watch.md").read_text(), re.S)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    with Image.open(tmp_path / "b_line.gif") as animation:
+        assert animation.n_frames > 10  # equal frames are joined
 
 
 # ---------------------------------------------------------------- misuse
