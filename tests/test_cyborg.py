@@ -209,6 +209,28 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
 
 
 @needs_cyborg
+def test_an_episode_of_cyborg_is_watched_like_any_other(tmp_path, capsys):
+    options = [
+        "--backend",
+        "cyborg",
+        "--episodes",
+        "3",
+        "--steps",
+        "30",
+        "--workflow",
+        "critical_first",
+        "--red-agent",
+        "b_line",
+    ]
+    assert main(["watch", "react-restore", *options, "--out", str(tmp_path), "--no-open"]) == 0
+    found = identify(find_cyborg()).variant
+    assert f"against b_line on cyborg, variant {found}; 3 episodes of 30 steps" in capsys.readouterr().out
+    assert (tmp_path / "replay.html").stat().st_size > 50_000
+    assert main(["watch", "react-restore", *options, "--text"]) == 0
+    assert "blue   Restore" in capsys.readouterr().out
+
+
+@needs_cyborg
 def test_importing_cyborg_makes_no_noise():
     script = "import fixfirst as ff\nif __name__ == '__main__': ff.CyborgVecEnv(1).reset(seed=0)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,16 @@ def test_a_page_is_opened_only_where_someone_can_see_it(monkeypatch, tmp_path):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     watch.open_page(tmp_path / "x.html")
     assert len(opened) == 1
+
+
+def test_a_browser_that_fails_is_no_error(monkeypatch, tmp_path):
+    def fail(address):
+        raise webbrowser.Error("no browser")
+
+    monkeypatch.setattr("webbrowser.open", fail)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    watch.open_page(tmp_path / "x.html")
 
 
 def test_the_documented_python_makes_an_animation(tmp_path):

@@ -555,7 +555,7 @@ def watch_command(
     red_agent
         b_line, meander, sleep or a mixture; default: the one the policy was trained against.
     variant
-        current, leaderboard or debugged; default: the one the policy was trained in.
+        current, leaderboard or debugged; default: the one the policy was trained in (on CybORG: the one it is).
     steps
         Length of an episode.
     episodes

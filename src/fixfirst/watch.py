@@ -1,5 +1,6 @@
 """`fixfirst watch`: play episodes of a policy, choose the telling ones, and show them."""
 
+import contextlib
 import os
 import sys
 import webbrowser
@@ -37,9 +38,14 @@ def watch(
     backend: Backend = "simulator",
     cyborg: str | None = None,
 ) -> dict[str, Any]:
-    """The worst, median and best of some episodes as one plain document. Red agent and variant: those of the training."""
+    """The worst, median and best of some episodes as one plain document.
+
+    Red agent and variant, unless given, are those of the training; on CybORG, the variant is the one found.
+    """
     player, orders = make_player(what, workflow, greedy)
     trained_red, trained_variant = ("b_line", None) if what in BASELINES else _trained_in(what)
+    if backend == "cyborg":  # is what it is
+        trained_variant = None
     red = red_agent_spec(red_agent or trained_red)
     played = episode.play(
         player,
@@ -94,4 +100,5 @@ def open_page(path: Path) -> None:
     """Show a page in the browser, where there is one to show it and someone to see it."""
     display = sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if sys.stdout.isatty() and display:
-        webbrowser.open(path.resolve().as_uri())  # False where it cannot: the path is printed anyway
+        with contextlib.suppress(webbrowser.Error, OSError):  # the path is printed anyway
+            webbrowser.open(path.resolve().as_uri())

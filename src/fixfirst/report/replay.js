@@ -131,7 +131,7 @@ function show() {
   $("costs").textContent = s.costs.map((c) => `${c.what} ${number(c.tenths)}`).join(", ") || "nothing";
   now.setAttribute("x", step);
   $("slider").value = step;
-  $("slider").setAttribute("aria-valuetext", `step ${step} of ${last}`);
+  $("slider").setAttribute("aria-valuetext", `step ${step} of ${last}. Red: ${s.red}. Blue: ${s.blue}.`);
   $("first").disabled = $("back").disabled = step === 0;
   $("last").disabled = $("forward").disabled = step === last;
   showOrder(s);
