@@ -127,5 +127,13 @@ def test_states_no_game_can_be_in_are_refused(field, value):
 
 
 def test_rendering_is_refused_clearly():
-    with pytest.raises(ff.WorldError, match="render_mode 'human' is not supported"):
-        ff.Cage2(render_mode="human")
+    for make in (ff.Cage2, ff.make_vec, ff.VecCage2):
+        with pytest.raises(ff.WorldError, match="render_mode 'human' is not supported; use rgb_array or ansi"):
+            make(render_mode="human")
+    env = ff.Cage2(render_mode="ansi")
+    with pytest.raises(ff.ResetNeeded, match="before reset"):
+        env.render()
+    env = ff.Cage2()
+    env.reset(seed=0)
+    with pytest.raises(ff.WorldError, match="needs a render_mode"):
+        env.render()

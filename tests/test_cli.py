@@ -15,7 +15,7 @@ def test_python_dash_m_is_the_command():
     assert run.stdout.strip() == __version__
 
 
-@pytest.mark.parametrize("command", [[], ["conform"], ["record"], ["doctor"], ["bench"]])
+@pytest.mark.parametrize("command", [[], ["conform"], ["record"], ["doctor"], ["bench"], ["watch"]])
 def test_help_is_there(command, capsys):
     assert main([*command, "--help"]) == 0
     assert "Usage: fixfirst" in capsys.readouterr().out

@@ -16,6 +16,8 @@ import pytest
 from processes import children, eventually, gone
 
 import fixfirst as ff
+from fixfirst import episode
+from fixfirst.baselines import make_baseline
 from fixfirst.cage2.conformance import Report, read_episodes, replay_file
 from fixfirst.cage2.state import RedAgent
 from fixfirst.cage2.world import World
@@ -28,7 +30,7 @@ from fixfirst.cyborg.policies import POLICIES
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import facts_of_variant, identify
 from fixfirst.errors import CyborgError
-from fixfirst.network import VARIANTS
+from fixfirst.network import HOST_ID, VARIANTS
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")
@@ -229,6 +231,51 @@ def test_cyborg_keeps_the_promises_of_the_vector_environment():
         assert info["final_obs"].any() and not obs.any() and info["final_info"]["access"].any()
         bits = np.unpackbits(world.words.view(np.uint8).reshape(3, 8), axis=1, bitorder="little")[:, :52]
         assert np.array_equal(bits, obs)
+
+
+@needs_cyborg
+def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
+    """Random actions against both agents: the costs of every turn sum to CybORG's reward, and a placed decoy is there."""
+    red_agents = "b_line:0.5,meander:0.5"
+    played = episode.play(make_baseline("random"), episodes=8, steps=60, red_agent=red_agents, backend="cyborg")
+    decoys = next(variant.decoys for variant in VARIANTS if variant.name == played.variant)
+    placed, verbs = 0, set()
+    for number in range(8):
+        for step in episode.tell(played, "", number).steps[1:]:
+            moment = step.moment
+            verbs.add(moment.red.split()[0])
+            assert moment.reward10 == step.reward10
+            assert moment.red_worked is not None or moment.red == "Sleep"
+            if moment.blue.startswith("Decoy") and moment.blue_worked:
+                placed += 1
+                name = moment.blue.split()[0].removeprefix("Decoy")
+                port = next(decoy.opens for decoy in decoys if decoy.name == name)
+                assert port in moment.decoys[HOST_ID[moment.blue_target]]
+    assert placed > 50 and verbs >= {"Discover", "Scan", "Exploit", "Escalate"}
+    assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
+    assert np.array_equal(played.turns["observation"], played.rollout.words)
+
+
+@needs_cyborg
+def test_an_episode_of_cyborg_is_watched_like_any_other(tmp_path, capsys):
+    options = [
+        "--backend",
+        "cyborg",
+        "--episodes",
+        "3",
+        "--steps",
+        "30",
+        "--workflow",
+        "critical_first",
+        "--red-agent",
+        "b_line",
+    ]
+    assert main(["watch", "react-restore", *options, "--out", str(tmp_path), "--no-open"]) == 0
+    found = identify(find_cyborg()).variant
+    assert f"against b_line on cyborg, variant {found}; 3 episodes of 30 steps" in capsys.readouterr().out
+    assert (tmp_path / "replay.html").stat().st_size > 50_000
+    assert main(["watch", "react-restore", *options, "--text"]) == 0
+    assert "blue   Restore" in capsys.readouterr().out
 
 
 @needs_cyborg

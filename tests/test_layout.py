@@ -13,12 +13,12 @@ SOURCE = ROOT / "src" / "fixfirst"
 
 # Groups from top to bottom: a module imports only from its own group and the groups above it.
 GROUPS = (
-    ("errors", "seeds", "network", "actions", "workflow"),
+    ("errors", "seeds", "network", "network_map", "actions", "workflow"),
     ("cage2",),
     ("cyborg",),
-    ("compliance", "rollout", "baselines"),
+    ("compliance", "verdict", "rollout", "baselines"),
     ("files", "learner"),
-    ("evaluate", "ranking"),
+    ("evaluate", "episode", "ranking"),
     ("search",),
     (
         "run_dir",
@@ -35,6 +35,8 @@ GROUPS = (
         "search_view",
         "runs",
     ),
+    ("report",),
+    ("watch",),
     ("__init__",),
     ("bench", "doctor"),
     ("cli",),
@@ -43,9 +45,10 @@ GROUPS = (
 RANK = {name: rank for rank, group in enumerate(GROUPS) for name in group}
 # Modules of each folder, in reading order; the same rule inside it.
 FOLDERS = {
-    "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "world", "vec_env", "conformance"),
+    "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "turn", "world", "vec_env", "conformance"),
     "learner": ("policy", "ppo", "config", "training", "checkpoint"),
     "search": ("gp", "strategy"),
+    "report": ("replay",),
     "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
 }
 

@@ -7,8 +7,10 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import fixfirst as ff
+from fixfirst import network_map
 from fixfirst.actions import action_id
 from fixfirst.cage2.state import STATE_DTYPE
+from fixfirst.network import HOST_ID
 
 
 def actions_for(steps, num_envs, seed=0):
@@ -150,6 +152,62 @@ def test_red_agents_may_differ_per_environment_and_be_mixed_per_episode():
     first, second, third, mixed = np.array(drawn).T
     assert set(first) == {0} and set(second) == {1} and set(third) == {2}
     assert set(mixed) == {0, 1} and abs((mixed == 1).mean() - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 400)
+
+
+# ---------------------------------------------------------------- looking at it
+
+
+@pytest.mark.filterwarnings("ignore:.*Overwriting existing.*")
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+def test_gymnasiums_checker_accepts_what_is_rendered(mode):
+    check_env(gym.make("fixfirst/Cage2-v0", render_mode=mode).unwrapped)
+
+
+def test_a_picture_changes_when_red_takes_a_host():
+    """Equal states give equal pictures; root on Enterprise0 changes the right half of its box, and nothing else."""
+    env = ff.Cage2(render_mode="rgb_array")
+    env.reset(seed=0)
+    before = env.render()
+    assert before.dtype == np.uint8 and before.shape[2] == 3 and np.array_equal(before, env.render())
+    state = env.get_state()
+    state["privileged"] |= 1 << HOST_ID["Enterprise0"]
+    env.set_state(state)
+    changed = (env.render() != before).any(axis=2)[: 2 * network_map.HEIGHT]  # below stands the reward
+    x, y = (int(2 * value) for value in network_map.PLACES["Enterprise0"])
+    assert changed[y, x + 6] and not changed[y, x - 6]
+    rows, columns = np.nonzero(changed)
+    assert x <= columns.min() and columns.max() <= x + 54 and y - 30 <= rows.min() and rows.max() <= y + 30
+
+
+def test_the_table_says_what_is_true_and_what_blue_believes():
+    env = ff.Cage2(red_agent="sleep", render_mode="ansi")
+    env.reset(seed=0)
+    state = env.get_state()
+    state["stubborn"] |= 1 << HOST_ID["User3"]
+    env.set_state(state)
+    env.step(action_id("DecoyTomcat", "Op_Server0"))
+    lines = env.render().splitlines()
+    assert lines[:3] == [
+        "step 1   reward 0.0   return 0.0   OT service running",
+        "red   Sleep",
+        "blue  DecoyTomcat Op_Server0: worked",
+    ]
+    rows = {line.split()[0]: line.split()[1:] for line in lines[4:]}
+    assert rows["User3"] == ["user", "clean", "none"] and rows["User0"] == ["root", "clean", "none"]
+    assert rows["Op_Server0"] == ["none", "clean", "none", "443"]
+
+
+def test_a_vector_environment_renders_one_frame_per_environment():
+    envs = gym.make_vec("fixfirst/Cage2-v0", num_envs=3, red_agent="meander", render_mode="ansi")
+    single = ff.Cage2(red_agent="meander", env_id=2, render_mode="ansi")
+    envs.reset(seed=4), single.reset(seed=4)
+    for _ in range(5):
+        envs.step(np.zeros(3, int)), single.step(0)
+    shown = envs.render()
+    assert len(shown) == 3 and shown[2] == single.render() and envs.metadata["render_modes"] == ["rgb_array", "ansi"]
+    pictures = ff.make_vec(2, render_mode="rgb_array")
+    pictures.reset(seed=0)
+    assert [(frame.dtype, frame.ndim) for frame in pictures.render()] == [(np.uint8, 3)] * 2
 
 
 # ---------------------------------------------------------------- states are values

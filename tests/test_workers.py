@@ -31,11 +31,11 @@ def actions_for(steps, num_envs):
 
 
 def everything(world):
-    """All arrays as bytes; of the final ones the rows that count."""
+    """All arrays as bytes, of the final ones the rows that count, and the last turns."""
     rows = {name: world.ended if name.startswith("final") else slice(None) for name in ARRAYS}
     if world.autoreset != "same_step":
         rows = {name: row for name, row in rows.items() if name not in ("final_observations", "final_access")}
-    return {name: getattr(world, name)[row].tobytes() for name, row in rows.items()}
+    return {name: getattr(world, name)[row].tobytes() for name, row in rows.items()} | {"turns": world.turns().tobytes()}
 
 
 def mapped():

@@ -572,6 +572,86 @@ def evaluate(
     return 0
 
 
+@app.command(name="watch")
+def watch_command(
+    policy: str,
+    /,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    red_agent: str | None = None,
+    variant: VariantName | None = None,
+    steps: int = 100,
+    episodes: int | None = None,
+    seed: int = 0,
+    rule: Literal["no_higher", "top", "fixed_types"] = "no_higher",
+    count_foothold: bool = False,
+    backend: Literal["simulator", "workers", "cyborg"] = "simulator",
+    cyborg: Annotated[str | None, Parameter(help="A checkout of cage-challenge-2, for --backend cyborg.")] = None,
+    out: Path | None = None,
+    open_page: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
+    text: Annotated[bool, Parameter(negative="")] = False,
+    as_json: Json = False,
+) -> int:
+    """Watch a defender at work: the worst, median and best of many episodes, turn by turn on a map of the network.
+
+    Writes replay.html, one page that needs no network, and opens it. What blue saw stands beside what was true, and every
+    repair is judged against the order, with the reason.
+
+    Parameters
+    ----------
+    policy
+        A run, a policy folder, or a baseline, as in `fixfirst evaluate`.
+    workflow
+        The order to follow and be judged by, if the policy does not carry one.
+    greedy
+        The most probable action instead of a drawn one.
+    red_agent
+        b_line, meander, sleep or a mixture; default: the one the policy was trained against.
+    variant
+        current, leaderboard or debugged; default: the one the policy was trained in (on CybORG: the one it is).
+    steps
+        Length of an episode.
+    episodes
+        How many to play before choosing (200; on CybORG 10). They are the first ones of `fixfirst evaluate` with this seed.
+    backend
+        simulator (default), cyborg (the real thing), or workers (our simulator in worker processes).
+    out
+        The page, or the folder it goes to; default: beside the policy.
+    open_page
+        Open the page in a browser; only done in a terminal with a display.
+    text
+        Print the episodes instead of writing a page.
+    """
+    from fixfirst import watch
+    from fixfirst.report import replay
+
+    announce_compilation()
+    document = watch.watch(
+        policy,
+        workflow=workflow,
+        greedy=greedy,
+        red_agent=red_agent,
+        variant=variant,
+        steps=steps,
+        episodes=episodes,
+        seed=seed,
+        rule=rule,
+        count_foothold=count_foothold,
+        backend=backend,
+        cyborg=cyborg,
+    )
+    if as_json or text:
+        print(json.dumps(document) if as_json else replay.text(document))
+        return 0
+    path = watch.page_path(policy, out)
+    watch.write_page(path, document)
+    print("\n".join([replay.headline(document), *map(replay.episode_line, document["episodes"]), f"page: {path}"]))
+    if open_page:
+        watch.open_page(path)
+    return 0
+
+
 def _log(text: str) -> None:
     print(f"fixfirst: {text} ...", file=sys.stderr, flush=True)
 
@@ -583,11 +663,15 @@ def main(arguments: list[str] | None = None) -> int:
         if not arguments:
             return welcome()
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except (CycloptsError, FixfirstError) as e:
         for note in getattr(e, "__notes__", ()):  # the traceback of a worker process
             print(note, file=sys.stderr)
         print(f"fixfirst: {' '.join(str(e).split())}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever reads our output has seen enough; Python must not try again when it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("fixfirst: interrupted", file=sys.stderr)
         return 130

@@ -37,6 +37,11 @@ def held_mask(access: np.ndarray) -> np.ndarray:
     return (access > 0) @ _HOST_BIT
 
 
+def needs_repair(held: np.ndarray, count_foothold: bool = False) -> np.ndarray:
+    """Of sets of held hosts, those that need repair."""
+    return held if count_foothold else held & ~(1 << FOOTHOLD)
+
+
 class Judgement(NamedTuple):
     """What was judged in T steps of N episodes, all [T, N] bool."""
 
@@ -65,7 +70,7 @@ def judge(
         raise ConfigError(f"unknown compliance rule {rule!r}; use {', '.join(RULES)}")
     host = REPAIRED_HOST[actions]  # [T, N]
     repair = host >= 0
-    needs = held[:-1] if count_foothold else held[:-1] & ~(1 << FOOTHOLD)
+    needs = needs_repair(held[:-1], count_foothold)
     needed = needs != 0
 
     host_unit = np.array(scheme.host_unit)

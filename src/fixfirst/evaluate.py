@@ -21,6 +21,7 @@ from fixfirst.workflow import Workflow
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
+PROTOCOL_PURPOSE = "protocol"  # the stream of seeds that `fixfirst evaluate` plays
 BATCH = 1_000  # episodes played side by side
 SIMULATOR_SHARE = 10  # in a comparison with CybORG, the simulator plays so many times its episodes
 CYBORG_BATCH = 100  # CybORG's environments are large

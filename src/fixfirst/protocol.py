@@ -11,7 +11,7 @@ from fixfirst.cage2.world import red_agent_name
 from fixfirst.compliance import Rule
 from fixfirst.cyborg.cyborg_env import Backend
 from fixfirst.errors import ConfigError
-from fixfirst.evaluate import PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, difference, evaluate
+from fixfirst.evaluate import PROTOCOL_PURPOSE, PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, difference, evaluate
 from fixfirst.files import write_atomically
 from fixfirst.learner.checkpoint import load_policy
 from fixfirst.network import VariantName
@@ -72,7 +72,7 @@ def run_protocol(
                 steps=length,
                 episodes=episodes,
                 seed=seed,
-                purpose="protocol",
+                purpose=PROTOCOL_PURPOSE,
                 workflows=orders,
                 rule=rule,
                 count_foothold=count_foothold,

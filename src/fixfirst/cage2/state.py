@@ -93,3 +93,8 @@ STATE_DTYPE = np.dtype(
         ("chances", np.int16),  # which chance decisions the last step made, one bit each (chance.py)
     ]  # packed: no padding, so that equal states have equal bytes
 )
+
+# What happened in an environment's last turn and how things stand since, for whoever looks on. Any world can tell.
+_TOLD: tuple[str, ...] = ("step", "return10", "red_agent", "red_verb", "red_target", "red_success", "red_exploit")
+_TOLD += ("scan_answered", "blue_action", "blue_success", "observation", "decoys", "ot")
+TURN_DTYPE = np.dtype([(name, STATE_DTYPE[name]) for name in _TOLD] + [("access", np.uint8, NUM_HOSTS)])

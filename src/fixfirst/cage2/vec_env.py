@@ -14,9 +14,14 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.actions import NUM_ACTIONS
 from fixfirst.cage2.kernel import OBSERVATION_BITS
+from fixfirst.cage2.turn import snapshot
 from fixfirst.cage2.world import AUTORESET_MODES, BaseWorld, GameSettings, World
 from fixfirst.errors import ActionError, WorldError
 from fixfirst.network import VariantName
+from fixfirst.network_map import picture, table
+
+RENDER_MODES = ("rgb_array", "ansi")
+RENDER_FPS = 4
 
 
 def observation_space() -> gym.spaces.Box:
@@ -29,6 +34,23 @@ def action_space() -> gym.spaces.Discrete:
     return gym.spaces.Discrete(NUM_ACTIONS)
 
 
+def render_mode_name(mode: str | None) -> str | None:
+    """The mode itself, if there is one of this name."""
+    if mode is not None and mode not in RENDER_MODES:
+        raise WorldError(f"render_mode {mode!r} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
+    return mode
+
+
+def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
+    """How every environment stands: as pictures (rgb_array) or tables (ansi) of the network. Shows the truth, too."""
+    moments = [snapshot(turn, world.variant) for turn in world.turns()]
+    if render_mode == "rgb_array":
+        return tuple(picture(moment) for moment in moments)
+    if render_mode == "ansi":
+        return tuple(table(moment) for moment in moments)
+    raise WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
+
+
 class VecWorld(gym.vector.VectorEnv):
     """A world as a Gymnasium vector environment.
 
@@ -38,10 +60,15 @@ class VecWorld(gym.vector.VectorEnv):
     "episode" {"r": return, "l": length} with the mask "_episode", and in SAME_STEP mode "final_obs" and "final_info".
     """
 
-    def __init__(self, world: BaseWorld):
+    def __init__(self, world: BaseWorld, render_mode: str | None = None):
+        self.render_mode = render_mode_name(render_mode)
         self.world = world
         self.num_envs = world.num_envs
-        self.metadata = {"render_modes": [], "autoreset_mode": AutoresetMode[world.autoreset.upper()]}
+        self.metadata = {
+            "render_modes": list(RENDER_MODES),
+            "render_fps": RENDER_FPS,
+            "autoreset_mode": AutoresetMode[world.autoreset.upper()],
+        }
         self.single_observation_space, self.single_action_space = observation_space(), action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
@@ -79,6 +106,10 @@ class VecWorld(gym.vector.VectorEnv):
             info["final_obs"], info["_final_obs"] = world.final_observations.copy(), ended
             info["final_info"], info["_final_info"] = {"access": world.final_access.copy(), "_access": ended}, ended
 
+    def render(self) -> tuple[np.ndarray, ...] | tuple[str, ...]:
+        """One frame per environment, see `frames`."""
+        return frames(self.world, self.render_mode)
+
     def get_state(self) -> np.ndarray:
         """All states as values, [N] records: save them, or put them back later, also into other environments."""
         return self.world.get_state()
@@ -101,15 +132,16 @@ class VecCage2(VecWorld):
         num_envs: int = 1,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
         **settings: Unpack[GameSettings],
     ):
-        super().__init__(World(num_envs, autoreset=autoreset_name(autoreset_mode), **settings))
+        super().__init__(World(num_envs, autoreset=autoreset_name(autoreset_mode), **settings), render_mode)
 
 
 class Cage2(gym.Env[np.ndarray, np.int64]):
     """One environment. `env_id` is its number in the vectorised environment that it equals (see `World`)."""
 
-    metadata = {"render_modes": []}  # noqa: RUF012  gymnasium reads it as a plain class attribute
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  gymnasium reads a plain attribute
 
     def __init__(
         self,
@@ -121,9 +153,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         env_id: int = 0,
         render_mode: str | None = None,
     ):
-        if render_mode is not None:
-            raise WorldError(f"render_mode {render_mode!r} is not supported; leave it out")
-        self.render_mode = None
+        self.render_mode = render_mode_name(render_mode)
         self.world = World(
             1, red_agent=red_agent, variant=variant, green=green, max_steps=max_steps, autoreset="disabled", env_ids=[env_id]
         )
@@ -146,6 +176,10 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         if ended:
             info["episode"] = {"r": int(world.final_returns10[0]) / 10, "l": int(world.final_lengths[0])}
         return world.observations[0].copy(), int(world.rewards10[0]) / 10, False, ended, info
+
+    def render(self) -> np.ndarray | str:
+        """How things stand, see `frames`."""
+        return frames(self.world, self.render_mode)[0]
 
     def get_state(self) -> np.ndarray:
         """The state as a value, an array of one record."""

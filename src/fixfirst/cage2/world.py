@@ -16,7 +16,7 @@ from fixfirst.cage2 import kernel
 from fixfirst.cage2.chance import CHANCE_DTYPE, Decision
 from fixfirst.cage2.compiled import announce_compilation
 from fixfirst.cage2.red_agents import BLINE_LAST_STAGE
-from fixfirst.cage2.state import NO_TARGET, STATE_DTYPE, OTService, RedAgent, RedVerb, Success
+from fixfirst.cage2.state import NO_TARGET, STATE_DTYPE, TURN_DTYPE, OTService, RedAgent, RedVerb, Success
 from fixfirst.errors import ActionError, ResetNeeded, WorldError
 from fixfirst.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
 
@@ -137,8 +137,7 @@ class BaseWorld(ABC):
 
     def step(self, actions: np.ndarray) -> int:
         """One turn of every environment; this object's arrays then hold the outcome. Returns how many episodes ended."""
-        if not self._all_started:
-            raise ResetNeeded("step() before reset(): call reset() first")
+        self._require_reset("step")
         if self._autoreset == kernel.DISABLED and self.ended.any():
             which = np.flatnonzero(self.ended)[:5].tolist()
             raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
@@ -161,6 +160,15 @@ class BaseWorld(ABC):
     def _step(self, actions: np.ndarray) -> int:
         """Step all environments with actions [N] int64: how many episodes ended, or -1 - i if action i is out of range."""
 
+    def turns(self) -> np.ndarray:
+        """What happened last in every environment and how things stand, [N] of TURN_DTYPE. After a reset: nothing yet."""
+        self._require_reset("turns")
+        return self._turns()
+
+    @abstractmethod
+    def _turns(self) -> np.ndarray:
+        """`turns` of environments that were all reset."""
+
     def get_state(self) -> np.ndarray:
         """A copy of all states, where the environments' states are values."""
         raise WorldError(f"a {type(self).__name__} cannot hand out its states: only the in-process simulator can")
@@ -171,6 +179,10 @@ class BaseWorld(ABC):
 
     def close(self) -> None:  # noqa: B027  most worlds hold nothing
         """Give back processes and memory held outside this process, if any. The arrays stay readable."""
+
+    def _require_reset(self, what: str) -> None:
+        if not self._all_started:
+            raise ResetNeeded(f"{what}() before reset(): call reset() first")
 
     def __enter__(self) -> Self:
         return self
@@ -244,9 +256,11 @@ class World(BaseWorld):
         self.ended[:] = self._states["ended"]
         self._show(np.zeros(self.num_envs, np.bool_))
 
-    def _require_reset(self, what: str) -> None:
-        if not self._all_started:
-            raise ResetNeeded(f"{what}() before reset(): call reset() first")
+    def _turns(self) -> np.ndarray:
+        turns = np.empty(self.num_envs, TURN_DTYPE)
+        for name in TURN_DTYPE.names or ():
+            turns[name] = self.access if name == "access" else self._states[name]
+        return turns
 
     def _show(self, mask: np.ndarray) -> None:
         kernel.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)

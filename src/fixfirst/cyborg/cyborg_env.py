@@ -9,7 +9,7 @@ from typing import Literal, Unpack, get_args
 
 from gymnasium.vector import AutoresetMode
 
-from fixfirst.cage2.vec_env import VecWorld, autoreset_name
+from fixfirst.cage2.vec_env import VecWorld, autoreset_name, render_mode_name
 from fixfirst.cage2.world import BaseWorld, GameSettings, World, WorldSettings
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.cyborg.cyborg_world import CyborgWorld
@@ -56,10 +56,12 @@ def make_vec(
     *,
     backend: Backend = "simulator",
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
     **settings: Unpack[BackendSettings],
 ) -> VecWorld:
     """N environments as a Gymnasium vector environment. For the settings see `make_world` and `BaseWorld`."""
-    return VecWorld(make_world(num_envs, backend=backend, autoreset=autoreset_name(autoreset_mode), **settings))
+    mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)  # refused before a process is started
+    return VecWorld(make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode)
 
 
 class CyborgVecEnv(VecWorld):
@@ -73,6 +75,8 @@ class CyborgVecEnv(VecWorld):
         num_envs: int = 1,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
         **settings: Unpack[BackendSettings],
     ):
-        super().__init__(make_world(num_envs, backend="cyborg", autoreset=autoreset_name(autoreset_mode), **settings))
+        mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)
+        super().__init__(make_world(num_envs, backend="cyborg", autoreset=autoreset, **settings), mode)

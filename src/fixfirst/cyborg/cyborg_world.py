@@ -11,7 +11,7 @@ import numpy as np
 
 from fixfirst.actions import NUM_ACTIONS
 from fixfirst.cage2 import kernel
-from fixfirst.cage2.state import RedAgent
+from fixfirst.cage2.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
 from fixfirst.cage2.world import BaseWorld, WorldSettings
 from fixfirst.cyborg.checkout import load_cyborg
 from fixfirst.cyborg.game import Game
@@ -36,6 +36,8 @@ class CyborgWorld(BaseWorld):
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
         self._returns10 = np.zeros(self.num_envs, np.int32)
+        self._red_agents = np.zeros(self.num_envs, np.uint8)  # [N] RedAgent of this episode
+        self._blue_actions = np.zeros(self.num_envs, np.int64)  # [N] of the last step
         settle_for_cyborg()  # this world has its process to itself
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
@@ -60,6 +62,7 @@ class CyborgWorld(BaseWorld):
                 continue
             self.observations[i], self.rewards10[i] = game.step(actions[i])
             game.read_access(self.access[i])
+            self._blue_actions[i] = actions[i]
             self._steps[i] += 1
             self._returns10[i] += self.rewards10[i]
             self.ended[i] = self._steps[i] == self.max_steps
@@ -72,6 +75,21 @@ class CyborgWorld(BaseWorld):
         self.words[:] = pack(self.observations)
         return num_ended
 
+    def _turns(self) -> np.ndarray:
+        turns = np.zeros(self.num_envs, TURN_DTYPE)
+        turns["step"], turns["return10"] = self._steps, self._returns10
+        turns["red_agent"], turns["observation"], turns["access"] = self._red_agents, self.words, self.access
+        turns["red_verb"], turns["red_target"], turns["red_exploit"] = RedVerb.SLEEP, NO_TARGET, -1
+        turns["red_success"] = turns["blue_success"] = Success.UNKNOWN
+        for i in np.flatnonzero(self._steps).tolist():
+            game, red = self._games[i], self._games[i].red_action()
+            turns["red_verb"][i], turns["red_target"][i], turns["red_exploit"][i] = red.verb, red.target, red.exploit
+            turns["red_success"][i] = red.success
+            turns["scan_answered"][i] = red.verb == RedVerb.SCAN and red.answered
+            turns["blue_action"][i], turns["blue_success"][i] = self._blue_actions[i], game.blue_success()
+            turns["ot"][i], turns["decoys"][i] = game.ot_service(), game.decoy_ports()
+        return turns
+
     def _next_episode(self, i: int) -> None:
         self._episodes[i] += 1
         self._start_episode(i)
@@ -81,6 +99,7 @@ class CyborgWorld(BaseWorld):
         entropy = [int(self._seeds[i]), int(self.env_ids[i]) % 2**64, int(self._episodes[i])]
         u = np.random.default_rng([*entropy, _AGENT_STREAM]).random()
         red_agent = RedAgent(int(np.searchsorted(self._red_odds[i], u, side="right")))
+        self._red_agents[i] = red_agent
         self._games[i].reset(red_agent, [*entropy, _GAME_STREAM])
         self._games[i].read_access(self.access[i])
         self.observations[i] = 0

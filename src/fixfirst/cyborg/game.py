@@ -6,18 +6,38 @@ own back: games live in processes that do nothing else.
 """
 
 import random
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random.mtrand import set_bit_generator
 
-from fixfirst.cage2.state import RedAgent
+from fixfirst.cage2.state import NO_TARGET, OTService, RedAgent, RedVerb, Success
+from fixfirst.cage2.tables import ports_mask
 from fixfirst.cyborg.checkout import Cyborg
-from fixfirst.network import HOST_ID
+from fixfirst.errors import CyborgError
+from fixfirst.network import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, OT_SERVER, SUBNETS
 
 PRIVILEGED_ACCOUNTS = ("root", "SYSTEM")
 USER_ACCESS, ROOT_ACCESS = 1, 2
+_VERBS = {
+    "Sleep": RedVerb.SLEEP,
+    "DiscoverRemoteSystems": RedVerb.DISCOVER,
+    "DiscoverNetworkServices": RedVerb.SCAN,
+    "ExploitRemoteService": RedVerb.EXPLOIT,
+    "PrivilegeEscalate": RedVerb.ESCALATE,
+    "Impact": RedVerb.IMPACT,
+}
+
+
+class RedAction(NamedTuple):
+    """What red did in the last step, in the numbers of our own state (`state.py`)."""
+
+    verb: RedVerb
+    target: int
+    success: Success
+    exploit: int
+    answered: bool  # red learnt something: a scan that reached its host
 
 
 class Game:
@@ -62,3 +82,43 @@ class Game:
             level = ROOT_ACCESS if session.username in PRIVILEGED_ACCOUNTS else USER_ACCESS
             host = HOST_ID[session.host]
             access[host] = max(access[host], level)
+
+    def red_action(self) -> RedAction:
+        """What red did in the last step and how it was told that it went."""
+        action, told = self.controller.action["Red"], self.controller.observation["Red"].data
+        name = type(action).__name__
+        if name not in _VERBS:
+            raise CyborgError(f"red did {name}, which our model does not have: {action}")
+        target, exploit = NO_TARGET, -1
+        if name == "DiscoverRemoteSystems":
+            target = SUBNETS.index(self.state.subnets[action.subnet].name)
+        elif name in ("DiscoverNetworkServices", "ExploitRemoteService"):
+            target = self.host_id(action.ip_address)
+        elif name != "Sleep":
+            target = self.host_id(action.hostname)
+        if (weapon := getattr(action, "sub_action", None)) is not None:  # never set where red knew no port
+            exploit = EXPLOIT_NAMES.index(type(weapon).__name__)
+        return RedAction(_VERBS[name], target, Success[told["success"].name], exploit, len(told) > 1)
+
+    def blue_success(self) -> Success:
+        """How blue was told that its last action went."""
+        return Success[self.controller.observation["Blue"].data["success"].name]
+
+    def ot_service(self) -> OTService:
+        """The service on Op_Server0."""
+        server = self.state.hosts[HOST_NAMES[OT_SERVER]]
+        if not any(process.name == "OTService" for process in server.processes):
+            return OTService.STOPPED
+        # Restore loses the service's process id: that is why Impact cannot stop it any more.
+        return OTService.RESTORED if server.services["OTService"]["process"] is None else OTService.RUNNING
+
+    def decoy_ports(self) -> list[int]:
+        """Per host the set of ports that decoys opened, as a bit mask."""
+        return [ports_mask(*(p["local_port"] for d in self._decoys(host) for p in d.open_ports)) for host in HOST_NAMES]
+
+    def _decoys(self, host: str) -> Iterator[Any]:
+        return (process for process in self.state.hosts[host].processes if process.decoy_type.name != "NONE")
+
+    def host_id(self, host_or_address: Any) -> int:
+        """Our number of a host that CybORG gives by name or address."""
+        return HOST_ID[self.state.ip_addresses.get(host_or_address, host_or_address)]

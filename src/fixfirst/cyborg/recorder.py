@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from fixfirst.cage2.chance import P_DETECTED, P_TOP_EXPLOIT
-from fixfirst.cage2.conformance import HOST_LETTERS, PID_REUSED, RED_AGENTS, SUBNET_LETTERS
-from fixfirst.cage2.state import RedAgent
+from fixfirst.cage2.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
+from fixfirst.cage2.state import NO_TARGET, RedAgent, RedVerb
 from fixfirst.cage2.world import check_seeds, red_odds, whole
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, Game
@@ -30,19 +30,10 @@ from fixfirst.cyborg.policies import POLICIES
 from fixfirst.cyborg.processes import available_cores, follow_parent
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.errors import CyborgError, WorkerError
-from fixfirst.network import EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, OT_SERVER, SUBNETS, VariantName
+from fixfirst.network import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
-_VERBS = {
-    "Sleep": "sleep",
-    "DiscoverRemoteSystems": "discover",
-    "DiscoverNetworkServices": "scan",
-    "ExploitRemoteService": "exploit",
-    "PrivilegeEscalate": "escalate",
-    "Impact": "impact",
-}
-_SUCCESS = {"TRUE": 1, "FALSE": 0, "UNKNOWN": -1}
 _EXPLOIT_OF_WEIGHT = {exploit.weight: exploit.name for exploit in EXPLOITS}  # CybORG draws among weights
 _MALWARE_DENSITY = 0.9  # of files that Analyse takes for malware
 
@@ -141,7 +132,6 @@ class Recorder:
     def __init__(self, cyborg: Cyborg, recording: Recording, variant: VariantName):
         self._recording, self._variant = recording, variant
         self._chances: list[list[Any]] = []
-        self._exploit: str | None = None
         self._step = 0  # of the episode, from 1; 0 = outside of any step
         self._pid_reuses: list[int] = []  # steps
         self._listen(cyborg)
@@ -159,7 +149,7 @@ class Recorder:
         observation = np.zeros(4 * NUM_HOSTS, np.int8)
         steps: list[list[Any]] = []
         for self._step in range(1, setting.steps + 1):
-            self._chances, self._exploit = [], None
+            self._chances = []
             action = int(choose(observation[None])[0])
             observation, reward10 = self._game.step(action)
             steps.append([action, self._chances, self._red(), _hex(observation), reward10, *self._truth()])
@@ -174,20 +164,10 @@ class Recorder:
 
     def _red(self) -> list[Any]:
         """[verb, target, success, exploit]"""
-        state, controller = self._game.state, self._game.controller
-        action = controller.action["Red"]
-        name = type(action).__name__
-        if name not in _VERBS:
-            raise CyborgError(f"red did {name}, which our model does not have: {action}")
-        target = None
-        if name == "DiscoverRemoteSystems":
-            target = SUBNET_LETTERS[SUBNETS.index(state.subnets[action.subnet].name)]
-        elif name in ("DiscoverNetworkServices", "ExploitRemoteService"):
-            target = self._letter(action.ip_address)
-        elif name != "Sleep":
-            target = self._letter(action.hostname)
-        success = controller.observation["Red"].data["success"]
-        return [_VERBS[name], target, _SUCCESS[success.name], self._exploit]
+        verb, target, success, exploit, _ = self._game.red_action()
+        letters = SUBNET_LETTERS if verb == RedVerb.DISCOVER else HOST_LETTERS
+        target_letter = None if target == NO_TARGET else letters[target]
+        return [RED_VERBS[verb], target_letter, int(success), None if exploit < 0 else EXPLOIT_NAMES[exploit]]
 
     def _truth(self) -> tuple[str, str, str]:
         """Access and malware per host, and the OT service."""
@@ -199,19 +179,14 @@ class Recorder:
             kinds[HOST_ID[session.host]].add(kind)
         access = "".join("p" if "p" in k else "b" if len(k) == 2 else next(iter(k), "0") for k in kinds)
         infected = (any(f.density >= _MALWARE_DENSITY for f in state.hosts[host].files) for host in HOST_NAMES)
-        server = state.hosts[HOST_NAMES[OT_SERVER]]
-        if not any(process.name == "OTService" for process in server.processes):
-            ot = "stopped"
-        else:  # Restore loses the service's process id: that is why Impact cannot stop it any more
-            ot = "restored" if server.services["OTService"]["process"] is None else "running"
-        return access, "".join(map(str, map(int, infected))), ot
+        return access, "".join(map(str, map(int, infected))), OT_NAMES[self._game.ot_service()]
 
     def _noted_pids(self) -> dict[str, list[int]]:
         """Process ids that blue takes for suspicious, per host name."""
         return self._game.state.sessions["Blue"][0].sus_pids
 
     def _letter(self, host_or_address: Any) -> str:
-        return HOST_LETTERS[HOST_ID[self._game.state.ip_addresses.get(host_or_address, host_or_address)]]
+        return HOST_LETTERS[self._game.host_id(host_or_address)]
 
     # ---- what is heard while CybORG plays
 
@@ -226,7 +201,6 @@ class Recorder:
         )
         detection = _Dice(lambda _: None, _Odds(self._note, "detected", P_DETECTED))
         cyborg.module(f"{actions}.ConcreteActions.ExploitAction").random = detection.random
-        self._wrap(exploits.DefaultExploitActionSelector, "get_exploit_action", self._hear_exploit)
         self._wrap(cyborg.module("Simulator.Host").Host, "add_process", self._hear_process)
 
     def _note(self, decision: str, outcome: Any) -> None:
@@ -241,9 +215,6 @@ class Recorder:
     def _hear_order(self, order: Sequence[Any]) -> None:
         letters = "".join(map(self._letter, order))
         self._note("names" if isinstance(order[0], str) else "addresses", letters)
-
-    def _hear_exploit(self, _: Any, action: Any) -> None:
-        self._exploit = None if action is None else type(action).__name__
 
     def _hear_process(self, host: Any, process: Any) -> None:
         """A process that blue will take for an old acquaintance."""

@@ -1,6 +1,7 @@
 """A world spread over W worker processes: N/W environments each, all arrays in shared memory, one pipe per worker.
 
-Over a pipe go commands and one number back; actions, seeds and everything `ARRAYS` names stay where they are. A worker
+Over a pipe go commands and one number back (the last turns, where someone looks on); actions, seeds and everything
+`ARRAYS` names stay where they are. A worker
 builds any world it is told to: CybORG, or our own simulator, whose results are then the bytes of the in-process world.
 
 What can go wrong, and what happens then:
@@ -36,7 +37,7 @@ from fixfirst.cyborg.processes import available_cores, follow_parent
 from fixfirst.errors import WorkerError, WorldError
 
 DEFAULT_TIMEOUT_S = 300.0
-_STEP, _RESET, _RESET_WITH_SEEDS = "step", "reset", "reset with seeds"
+_STEP, _RESET, _RESET_WITH_SEEDS, _LOOK = "step", "reset", "reset with seeds", "look"
 _INPUTS: Mapping[str, tuple[tuple[int, ...], type]] = {
     "actions": ((), np.int64),
     "seeds": ((), np.uint64),
@@ -97,6 +98,9 @@ class WorkerWorld(BaseWorld):
             return -1 - int(bad.argmax())
         self._inputs["actions"][:] = actions
         return sum(self._tell(_STEP))
+
+    def _turns(self) -> np.ndarray:
+        return np.concatenate(self._tell(_LOOK))
 
     @property
     def process_ids(self) -> list[int]:
@@ -262,6 +266,8 @@ def _serve(
         while (command := _next(pipe)) is not None:
             if command == _STEP:
                 pipe.send((False, world.step(shared["actions"])))
+            elif command == _LOOK:
+                pipe.send((False, world.turns()))
             else:
                 seeds = shared["seeds"] if command == _RESET_WITH_SEEDS else None
                 world.begin(shared["mask"].copy(), seeds, shared["episodes"])
