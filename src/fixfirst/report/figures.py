@@ -1,25 +1,14 @@
-"""Figures for screen and print: SVG for the page, SVG and PNG files, and the numbers in them.
+"""What the figures show.
 
-Ink (text, axes) is drawn in one sentinel colour. In the page it becomes the text's colour, so that figures follow light and
-dark mode; in files it is near black. Colours are those of Okabe and Ito, which colour-blind readers can tell apart; meaning
-never depends on colour alone. Nothing depends on the clock or on chance: the same numbers give the same bytes.
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart; meaning never depends on colour alone.
 """
 
-import csv
-import re
 import textwrap
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from html import escape
-from io import BytesIO, StringIO
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.files import write_atomically
 from fixfirst.ledger import ACCEPTED, DEAD
 from fixfirst.ranking import Ranked
 from fixfirst.report.analysis import (
@@ -33,17 +22,13 @@ from fixfirst.report.analysis import (
     thinned,
 )
 from fixfirst.report.read import Run
+from fixfirst.report.sheet import INK, WIDTH, FigureData, sheet
 from fixfirst.workflow import Workflow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawing
-
-# matplotlib takes a second to import: functions that draw import it themselves.
 
 MINUS = "\u2212"
-INK = "#010203"  # sentinel, see above
-PRINTED_INK = "#222222"
 ACCENT = "#0072B2"
 SECOND = "#D55E00"
 PALE = "#8A8F94"
@@ -51,130 +36,9 @@ PALE = "#8A8F94"
 UNIT_COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#F0E442", ACCENT, SECOND)
 OTHER_UNITS = "#9A9A9A"  # beyond seven unit types
 GROUP_COLOURS = (ACCENT, SECOND, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-WIDTH = 7.2  # inches: a page of print
 MOST_RANKED, LAST_RANKED = 130, 30  # rows of the ranking that are drawn; of those, how many from its end
 MOST_PAIRS = 40
 CURVE_BINS = 250
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "fixfirst",
-    "pdf.fonttype": 42,
-    "text.parse_math": False,  # names of folders may hold a $
-    "font.family": ["DejaVu Sans", "sans-serif"],
-    "font.size": 8,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.labelsize": 8,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 7.5,
-    "lines.linewidth": 1.2,
-    "path.simplify": True,
-}
-
-
-@dataclass(frozen=True)
-class FigureData:
-    """A drawn figure and the numbers in it."""
-
-    name: str  # of its files
-    alt: str  # what it shows, for readers who cannot see it
-    svg: str  # with INK
-    png: Callable[[], bytes]
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
-    def inline(self) -> str:
-        """For an HTML page: ink is the page's text colour, ids are its own, nothing but shapes."""
-        svg = self.svg[self.svg.index("<svg") :]
-        svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
-        svg = svg.replace(INK, "currentColor")
-        used = set(re.findall(r"#([\w.-]+)[\")]", svg))
-        svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{self.name}-{m[1]}"' if m[1] in used else "", svg)
-        svg = re.sub(r'(href="|url\()#([\w.-]+)', rf"\1#{self.name}-\2", svg)
-        head = f'<svg role="img" aria-label="{escape(self.alt)}"'
-        width = re.search(r'width="([\d.]+)pt"', svg)
-        assert width is not None
-        svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
-        return svg.replace("<svg", f'{head} style="--width: {float(width[1]):.0f}pt"', 1)
-
-    def csv_text(self) -> str:
-        text = StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([["" if value is None else value for value in row] for row in self.rows])
-        return text.getvalue()
-
-    def write(self, folder: Path) -> list[Path]:
-        """SVG, PNG and CSV files."""
-        svg = self.svg.replace(INK, PRINTED_INK).encode("utf-8", "replace")
-        contents = {"svg": svg, "png": self.png(), "csv": self.csv_text().encode("utf-8", "replace")}
-        for suffix, data in contents.items():
-            write_atomically(folder / f"{self.name}.{suffix}", data)
-        return [folder / f"{self.name}.{suffix}" for suffix in contents]
-
-
-@dataclass
-class Sheet:
-    """A figure being drawn. `tips` are texts shown when the reader points at a mark."""
-
-    drawing: "Drawing"
-    tips: dict[str, str] = field(default_factory=dict)
-
-    def tip(self, text: str) -> str:
-        """An id for a mark that shows this text."""
-        name = f"tip{len(self.tips)}"
-        self.tips[name] = text
-        return name
-
-    def finish(self, name: str, alt: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> FigureData:
-        svg = self._saved("svg").decode()
-        for key, text in self.tips.items():
-            svg = svg.replace(f'<g id="{key}">', f"<g><title>{escape(text)}</title>", 1)
-        return FigureData(name, alt, svg, self._png, columns, tuple(rows))
-
-    def _png(self) -> bytes:
-        with _style():
-            return self._saved("png")  # INK is near black
-
-    def _saved(self, kind: str) -> bytes:
-        data = BytesIO()
-        metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
-        background = "none" if kind == "svg" else "white"
-        self.drawing.savefig(
-            data, format=kind, dpi=200, metadata=metadata, facecolor=background, bbox_inches="tight", pad_inches=0.06
-        )
-        return data.getvalue()
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib
-
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a folder's name in another script
-        yield
-
-
-@contextmanager
-def sheet(height: float, columns: int = 1, rows: int = 1, width: float = WIDTH, **grid: Any) -> Iterator[tuple[Sheet, Any]]:
-    """A figure and its axes; sizes in inches."""
-    with _style():
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure as Drawing
-
-        drawing = Drawing(figsize=(width, height))
-        FigureCanvasAgg(drawing)
-        yield Sheet(drawing), drawing.subplots(rows, columns, **grid)
 
 
 def _grid(axes: "Axes", axis: Any = "y") -> None:
@@ -269,7 +133,15 @@ def _marks_legend(axes: "Axes", verdicts: set[str], count: int) -> None:
         )
         if verdict in verdicts
     ]
-    axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, handlelength=1.6, columnspacing=1.2)
+    axes.legend(
+        handles=handles,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=3,
+        handlelength=1.6,
+        columnspacing=1.2,
+        borderaxespad=1.8,
+    )
 
 
 def progress(run: Run) -> FigureData:
