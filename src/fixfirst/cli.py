@@ -277,6 +277,73 @@ def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> i
         )
     else:
         print_result(search)
+    _report_search(search.folder)
+    return 0
+
+
+def _report_search(folder: Path) -> None:
+    """The search is done and told; whatever may be wrong with its report, it must not look as if the search had failed."""
+    try:
+        from fixfirst.report.build import write_report
+
+        path = write_report([folder], version=__version__).path
+    except Exception as e:
+        said = " ".join(str(e).split()) or type(e).__name__
+        print(f"fixfirst: no report ({said}); try again with: fixfirst report {folder}", file=sys.stderr)
+    else:
+        print(f"fixfirst: report: {path}", file=sys.stderr)
+
+
+@app.command(name="report")
+def report(
+    runs: Annotated[list[Path], Parameter(negative="")],
+    /,
+    *,
+    out: Path | None = None,
+    figures: Path | None = None,
+    form: Annotated[Literal["html", "md"], Parameter(name="--format")] = "html",
+    open_it: Annotated[bool, Parameter(name="--open", negative="")] = False,
+    as_json: Json = False,
+) -> int:
+    """Make one page of a run: the answer with its uncertainty, figures, settings. Several runs are compared.
+
+    Needs only the run directories; what is missing in them, the report says.
+
+    Parameters
+    ----------
+    runs
+        Run directories of `search` or `train`, or folders that hold some.
+    out
+        Where to write (RUN/report.html; of several runs: report.html).
+    figures
+        Also write every figure to this folder: SVG, PNG, and CSV with its numbers.
+    form
+        html: one page that needs no network; md: Markdown, with pictures if --figures is given.
+    open_it
+        Show it in the browser.
+    """
+    from fixfirst.report.build import write_report
+
+    written = write_report(runs, out, figures=figures, form=form, version=__version__, say=_log)
+    document = written.document
+    if as_json:
+        facts = {
+            "report": str(written.path),
+            "figures": [str(path) for path in written.figures],
+            "runs": [str(path) for path in written.runs],
+            "headline": " > ".join(document.headline),
+            "answer": document.answer,
+            "missing": document.missing,
+        }
+        print(json.dumps(facts, indent=2))
+    else:
+        for text in document.missing:
+            print(f"missing: {text}")
+        print(written.path)
+    if open_it:
+        import webbrowser
+
+        webbrowser.open(written.path.resolve().as_uri())
     return 0
 
 

@@ -293,7 +293,7 @@ def deciding_settings(run: Run) -> dict[str, str]:
     for key, value in run.config.items():
         if isinstance(value, dict):
             flat |= {f"{key}.{inner}": str(v) for inner, v in value.items()}
-        elif key not in BYSTANDERS:
+        elif key not in BYSTANDERS and not (run.kind == SEARCH and key == "workflow"):  # always "all"
             flat[key] = str(value)
     return flat
 
@@ -309,7 +309,8 @@ def _labels(settings: Sequence[dict[str, str]]) -> list[str]:
     """As few settings as tell the groups apart, in words."""
     parts: list[list[str]] = [[] for _ in settings]
     for key in differing_settings(settings):
-        words = [group.get(key, "") if key in SELF_EXPLAINING else f"{key} {group.get(key, '-')}" for group in settings]
+        named = "" if key in SELF_EXPLAINING else f"{key} "
+        words = [f"{named}{group[key]}" if key in group else "" for group in settings]
         if len({(*p, word) for p, word in zip(parts, words, strict=True)}) > len(set(map(tuple, parts))):
             for p, word in zip(parts, words, strict=True):
                 p += [word] if word else []

@@ -45,7 +45,8 @@ class Section:
 @dataclass(frozen=True)
 class Document:
     title: str
-    question: str  # what the headline answers
+    question: str
+    lead: str  # how the headline answers it
     headline: tuple[str, ...]  # the answer: unit types in their order, or one text
     figures_of_merit: tuple[tuple[str, str], ...]  # (number, what it is): shown large
     answer: tuple[str, ...]  # in sentences

@@ -12,7 +12,8 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 def markdown(document: Document, pictures: Mapping[str, Path]) -> str:
     """pictures: the file of each figure, relative to where the text will be; figures without one are left out."""
-    parts = [f"# {escaped(document.title)}", f"{escaped(document.question)} **{escaped(' > '.join(document.headline))}**"]
+    headline = f"**{escaped(' > '.join(document.headline))}**"
+    parts = [f"# {escaped(document.title)}", escaped(document.question), f"{escaped(document.lead)} {headline}".strip()]
     if document.missing:
         parts.append("**What is missing**\n\n" + "\n".join(f"- {escaped(text)}" for text in document.missing))
     if document.figures_of_merit:

@@ -54,6 +54,7 @@ def search_report(run: Run, draw: Draw) -> Document:
         return Document(
             title=f"fixfirst: {run.name}",
             question="Which kind of machine should the defender fix first?",
+            lead="",
             headline=("No order passed the gate.",),
             figures_of_merit=(),
             answer=(words.NO_ORDER_PASSED, f"{count}; {game(run)}."),
@@ -64,6 +65,7 @@ def search_report(run: Run, draw: Draw) -> Document:
     return Document(
         title=f"fixfirst: {run.name}",
         question="Which kind of machine should the defender fix first?",
+        lead=_lead(found),
         headline=tuple(run.scheme.names[unit] for unit in best.workflow.order),
         figures_of_merit=(
             (num(best.mean), f"return per episode; {_confidence(found)} interval {interval(best.low, best.high)}"),
@@ -74,6 +76,16 @@ def search_report(run: Run, draw: Draw) -> Document:
         missing=run.missing,
         sections=tuple(sections),
     )
+
+
+def _lead(found: Standings) -> str:
+    """What the order in the headline is: the winner only if there is one."""
+    ranked, alike = len(found.ranking.rows), len(found.ranking.maybe_best)
+    if ranked == 1:
+        return "The only order that passed the gate:"
+    if found.ranking.winner is not None:
+        return f"The best of {ranked} accepted orders:"
+    return f"No single order wins. The highest return of {ranked} accepted orders, {alike} of which may be the best:"
 
 
 def _confidence(found: Standings) -> str:
@@ -264,6 +276,7 @@ def training_report(run: Run, draw: Draw) -> Document:
     return Document(
         title=f"fixfirst: {run.name}",
         question="What does one trained defender earn?",
+        lead="",
         headline=(whose,),
         figures_of_merit=tuple(merit),
         answer=tuple(answer),

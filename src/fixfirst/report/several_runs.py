@@ -41,10 +41,15 @@ def comparison(runs: Sequence[Run], skipped: Sequence[str], draw: Draw) -> Docum
         + f", {some(len(values), 'run')}."
         for label, e, values in judged
     ]
-    missing = [*skipped, *repeated, *(f"{run.name}: {text}" for run in runs for text in run.missing)]
+    of_run: dict[str, list[str]] = {}
+    for run in runs:
+        for text in run.missing:
+            of_run.setdefault(text, []).append(run.name)
+    missing = [*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())]
     return Document(
         title=f"fixfirst: {some(len(runs), 'run')} compared",
         question="How do these runs compare?",
+        lead="",
         headline=(f"{some(len(runs), 'run')} in {some(len(groups), 'group')}",),
         figures_of_merit=(),
         answer=tuple(answer) or ("None of the runs has a final return yet.",),

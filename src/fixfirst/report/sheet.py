@@ -35,6 +35,7 @@ STYLE: dict[Any, Any] = {
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": INK,
+    "axes.facecolor": "none",  # the page may be dark
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
