@@ -109,7 +109,7 @@ FOCUSED = """() => {
 }"""
 
 # Every visible text node with its contrast to what is painted behind it: the background colours of its ancestors, nearest
-# last, over white or the canvas's dark. SVG text is painted with `fill`.
+# last, over the canvas. SVG text is painted with `fill`, over whatever shapes lie under its middle.
 CONTRASTS = """() => {
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
     canvas.canvas.width = canvas.canvas.height = 1;
@@ -127,13 +127,18 @@ CONTRASTS = """() => {
     while (walker.nextNode()) {
         const text = walker.currentNode.textContent.trim(), element = walker.currentNode.parentElement;
         if (!text || !element.checkVisibility({opacityProperty: true, visibilityProperty: true})) continue;
-        const style = getComputedStyle(element);
-        const svg = element.closest('svg');
-        if (!svg && !element.getClientRects().length) continue;
-        const behind = [];
-        for (let e = element; e; e = e.parentElement) behind.unshift(getComputedStyle(e).backgroundColor);
-        behind.unshift('Canvas');
-        const ink = svg && style.fill !== 'none' ? style.fill : style.color;
+        const style = getComputedStyle(element), svg = element.closest('svg');
+        const behind = ['Canvas'], ancestors = [];
+        for (let e = svg ?? element; e; e = e.parentElement) ancestors.unshift(getComputedStyle(e).backgroundColor);
+        behind.push(...ancestors);
+        if (svg) {
+            element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
+            const box = element.getBoundingClientRect();
+            const stack = document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+            const shapes = stack.filter(e => svg.contains(e) && e !== svg && !['text', 'tspan'].includes(e.tagName));
+            behind.push(...shapes.reverse().map(e => getComputedStyle(e).fill).filter(fill => fill !== 'none'));
+        } else if (!element.getClientRects().length) continue;
+        const ink = svg ? style.fill : style.color;
         const back = luminance(paint(behind)), front = luminance(paint([...behind, ink]));
         found.push([text.slice(0, 60), (Math.max(back, front) + 0.05) / (Math.min(back, front) + 0.05)]);
     }

@@ -38,6 +38,14 @@ def test_pale_text_is_noticed_also_in_pictures(page_with):
     assert visited.low_contrasts()[0][1] == pytest.approx(4.48, abs=0.005)
 
 
+def test_text_in_a_picture_is_compared_with_the_shape_under_it(page_with):
+    shape = "<rect width='200' height='40' fill='#000'/>"
+    visited = page_with(
+        f"<svg>{shape}<text x='9' y='20' fill='#fff'>ok</text><text x='99' y='20' fill='#222'>dim</text></svg>"
+    )
+    assert [text for text, _ in visited.low_contrasts()] == ["dim"]
+
+
 def test_dark_mode_is_what_the_page_sees(page_with):
     style = "<style>@media (prefers-color-scheme: dark) {p {color: #111}}</style><p>text</p>"
     assert page_with(style, dark=True).page.eval_on_selector("p", "p => getComputedStyle(p).color") == "rgb(17, 17, 17)"
