@@ -90,11 +90,11 @@ def game(run: Run) -> str:
     return f"red agent {red}, variant {variant}"
 
 
-def pairs_table(pairs: Sequence[tuple[str, str]], caption: str) -> Table:
+def pairs_table(pairs: Sequence[tuple[str, str]], caption: str, columns: tuple[str, str] = ("what", "value")) -> Table:
     rows = tuple((Cell(printable(key)), Cell(printable(value)[:MOST_CELL])) for key, value in pairs)
-    return Table(("what", "value"), rows, caption)
+    return Table(columns, rows, caption)
 
 
 def glossary(several: bool = False) -> Section:
     entries = words.GLOSSARY + words.GLOSSARY_OF_SEVERAL if several else words.GLOSSARY
-    return Section("Glossary", tables=(pairs_table(entries, "Every quantity shown"),))
+    return Section("Glossary", tables=(pairs_table(entries, "Every quantity shown", ("term", "meaning")),))

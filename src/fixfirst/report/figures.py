@@ -22,14 +22,13 @@ from fixfirst.report.analysis import (
     thinned,
 )
 from fixfirst.report.read import Run
-from fixfirst.report.sheet import INK, WIDTH, FigureData, sheet
+from fixfirst.report.sheet import ACCENT, INK, WIDTH, FigureData, sheet
 from fixfirst.workflow import Workflow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MINUS = "\u2212"
-ACCENT = "#0072B2"
 SECOND = "#D55E00"
 PALE = "#8A8F94"
 # Unit types, by id; the last two only where there are more than five, since they also say what became of an order.

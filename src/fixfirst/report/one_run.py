@@ -102,11 +102,12 @@ def search_answer(run: Run, found: Standings) -> list[str]:
     sentences = [f"A defender trained for {best.workflow} {earned} and {kept}."]
     sentences.append(_told_apart(found))
     if len(rows) > 1 and not found.ranking.winner:
-        for above, below, others in shared_precedences(found.ranking)[:3]:
-            sentences.append(
-                f"What those {len(found.ranking.maybe_best)} have in common: {above} before {below}. "
-                f"None of the {some(others, 'accepted order')} with {below} before {above} is among them."
-            )
+        shared = [
+            f"{above} before {below} (the other way round in {some(others, 'accepted order')})"
+            for above, below, others in shared_precedences(found.ranking)
+        ]
+        if shared:
+            sentences.append(f"What those {len(found.ranking.maybe_best)} have in common: {', '.join(shared)}.")
     if run.warmup is not None:
         sentences.append(_against_no_order(run, best, trial, len(rows)))
     if len(rows) > 1:
@@ -290,9 +291,9 @@ def training_report(run: Run, draw: Draw) -> Document:
 
 def _settings_section(run: Run) -> Section:
     settings = [(key, value) for key, value in deciding_settings(run).items() if key != "kind"]
-    settings.insert(0, ("seed", str(seed_of(run))))
-    versions, machine = (run.manifest.get(key) for key in ("versions", "machine"))
+    versions, machine, options = (run.manifest.get(key) for key in ("versions", "machine", "options"))
     origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]
+    origin.append(("seed", str(seed_of(run))))
     origin += [(f"version of {key}", str(value)) for key, value in (versions.items() if isinstance(versions, dict) else ())]
     origin += [(f"machine: {key}", str(value)) for key, value in (machine.items() if isinstance(machine, dict) else ())]
     origin.append(("command", str(run.manifest.get("command", "-"))))
@@ -302,6 +303,8 @@ def _settings_section(run: Run) -> Section:
     command = None
     if run.config:
         command = f"fixfirst {run.kind} --config {shlex.quote(printable(str(run.folder / CONFIG)))} --out runs/again"
+        if run.kind != SEARCH and isinstance(options, dict) and options.get("from_policy"):  # not part of its configuration
+            command += f" --from {shlex.quote(printable(str(options['from_policy'])))}"
     return Section(
         "Settings, and how to do it again",
         (words.AGAIN,) if command else (),

@@ -175,11 +175,15 @@ def read_run(folder: Path) -> Run:
     warmup = None
     found = None
     if kind == SEARCH:
+        if not trials and not any(LEDGER in text for text in missing):
+            missing.append(f"{LEDGER} has no finished trial.")
         if not config:
             missing.append(f"Without {CONFIG}, five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.")
         test_episodes = _whole(config.get("test_episodes"), least=2) or ASSUMED_TEST_EPISODES
         found = _attempt(lambda: standings(trials, scheme, test_episodes), None, f"the ranking in {LEDGER}", missing)
         choices = _attempt(lambda: _choices(folder), (), CHOICES, missing)
+        if not choices and not any(CHOICES in text for text in missing):
+            missing.append(f"{CHOICES} has no rows: what was expected of the orders is not known.")
         if (folder / WARMUP / RESULT).exists():
             warmup = _attempt(lambda: _score(folder / WARMUP / RESULT), None, f"{WARMUP}/{RESULT}", missing)
         elif config.get("warmup_episodes") != 0 and "from_policy" not in config:
@@ -204,7 +208,8 @@ def read_run(folder: Path) -> Run:
     policy = found.best["policy_sha256"] if found is not None else None
     stored = _stored_sha256(folder / BEST if kind == SEARCH else folder)
     if kind == SEARCH and policy is not None and state == FINISHED and stored != policy:
-        missing.append(f"The policy in {BEST}/ is not the one the ledger names as best.")
+        found_there = "another policy than" if stored else "no policy, not even"
+        missing.append(f"{BEST}/ holds {found_there} the one the ledger names as best.")
     return Run(
         folder=folder,
         name=printable(folder.resolve().name),
@@ -249,9 +254,8 @@ def _attempt(read: Callable[[], T], otherwise: T, what: str, missing: list[str])
     try:
         return read()
     except UNREADABLE as e:
-        # Our own messages name the file; those of libraries do not.
-        said = str(e) if isinstance(e, FixfirstError) else f"{what}: cannot be read ({e})"
-        missing.append(said[:300])
+        said = str(e) if isinstance(e, FixfirstError) else f"cannot be read ({e})"
+        missing.append((said if what in said else f"{what}: {said}")[:300])
         return otherwise
 
 

@@ -1,7 +1,8 @@
 """One figure: drawn once, it comes as SVG for the page, as SVG and PNG files, and with the numbers in it.
 
-Ink (text, axes) is drawn in one sentinel colour. In the page it becomes the text's colour, so that figures follow light and
-dark mode; in files it is near black. Nothing depends on the clock or on chance: the same numbers give the same bytes.
+Ink (text, axes) is drawn in one sentinel colour. In the page it becomes the text's colour, and the accent the page's own, so
+that figures follow light and dark mode; in files ink is near black. Nothing depends on the clock or on chance: the same
+numbers give the same bytes.
 """
 
 import csv
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 INK = "#010203"  # sentinel, see above
 PRINTED_INK = "#222222"
+ACCENT = "#0072B2"  # in the page, the page's own
 WIDTH = 7.2  # inches: a page of print
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
@@ -68,7 +70,7 @@ class FigureData:
         """For an HTML page: ink is the page's text colour, ids are its own, nothing but shapes."""
         svg = self.svg[self.svg.index("<svg") :]
         svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
-        svg = svg.replace(INK, "currentColor")
+        svg = svg.replace(INK, "currentColor").replace(ACCENT.lower(), "var(--accent)")
         used = set(re.findall(r"#([\w.-]+)[\")]", svg))
         svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{self.name}-{m[1]}"' if m[1] in used else "", svg)
         svg = re.sub(r'(href="|url\()#([\w.-]+)', rf"\1#{self.name}-\2", svg)
