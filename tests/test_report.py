@@ -465,7 +465,7 @@ def test_a_failing_report_does_not_fail_the_search(search, monkeypatch, capsys):
         raise ZeroDivisionError("a bug\nin the report")
 
     monkeypatch.setattr("fixfirst.report.build.write_report", fail)
-    cli._report_search(search)
+    assert cli._report_search(search) is None
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"fixfirst: no report (a bug in the report); try again with: fixfirst report {search}"
 

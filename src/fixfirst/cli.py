@@ -158,6 +158,7 @@ def search(
     log_episodes: bool | None = None,
     tensorboard: bool | None = None,
     config: Path | None = None,
+    report: bool = True,
     quiet: bool = False,
     as_json: Json = False,
 ) -> int:
@@ -220,11 +221,13 @@ def search(
         Write one row per training episode to episodes.csv.
     config
         A TOML file with settings, as written to config.toml of every run.
+    report
+        End with a page about the run, as `fixfirst report` writes it.
     """
     from fixfirst import settings
     from fixfirst.experiment import begin_search
 
-    outside = ("workers", "out", "units", "config", "quiet", "as_json")
+    outside = ("workers", "out", "units", "config", "report", "quiet", "as_json")
     given = {
         name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
     }
@@ -232,7 +235,7 @@ def search(
     _check_workers(workers)
     folder = out or _unused_folder(f"search-{resolved.red_agent}-{resolved.seed}")
     announce_compilation()
-    return _run_search(begin_search(resolved, folder), workers, quiet, as_json)
+    return _run_search(begin_search(resolved, folder), workers, report, quiet, as_json)
 
 
 def _unused_folder(name: str) -> Path:
@@ -247,7 +250,7 @@ def _check_workers(workers: int) -> None:
         raise ConfigError(f"--workers must be at least 0, got {workers}")
 
 
-def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
+def _run_search(search: "Search", workers: int, report: bool, quiet: bool, as_json: bool) -> int:
     from fixfirst.cage2.world import compile_kernel
     from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
     from fixfirst.experiment import run_search
@@ -268,30 +271,28 @@ def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> i
         print(f"fixfirst: interrupted; go on with: fixfirst resume {search.folder}", file=sys.stderr)
         return 130
     if as_json:
+        page = _report_search(search.folder) if report else None
         found = search.standings()
         rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
-        print(
-            json.dumps(
-                {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}, indent=2
-            )
-        )
-    else:
-        print_result(search)
-    _report_search(search.folder)
+        document = {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}
+        print(json.dumps(document | {"report": None if page is None else str(page)}, indent=2))
+        return 0
+    print_result(search)
+    if report and (page := _report_search(search.folder)) is not None:
+        print(f"report:      {page}")
     return 0
 
 
-def _report_search(folder: Path) -> None:
-    """The search is done and told; whatever may be wrong with its report, it must not look as if the search had failed."""
-    try:
-        from fixfirst.report.build import write_report
+def _report_search(folder: Path) -> Path | None:
+    """The search is done; whatever may be wrong with its report, it must not look as if the search had failed."""
+    from fixfirst.report.build import write_report
 
-        path = write_report([folder], version=__version__).path
+    try:
+        return write_report([folder], version=__version__).path
     except Exception as e:
         said = " ".join(str(e).split()) or type(e).__name__
         print(f"fixfirst: no report ({said}); try again with: fixfirst report {folder}", file=sys.stderr)
-    else:
-        print(f"fixfirst: report: {path}", file=sys.stderr)
+        return None
 
 
 @app.command(name="report")
@@ -473,7 +474,7 @@ def _tell_training(result: "TrainResult", as_json: bool) -> int:
 
 
 @app.command(name="resume")
-def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json = False) -> int:
+def resume(run: Path, /, *, workers: int = 0, report: bool = True, quiet: bool = False, as_json: Json = False) -> int:
     """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
 
     Parameters
@@ -481,6 +482,8 @@ def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json
     run
         A run directory.
     workers
+        As in `fixfirst search`.
+    report
         As in `fixfirst search`.
     """
     from fixfirst import train_run
@@ -491,7 +494,7 @@ def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json
     kind = read_manifest(run)["kind"]
     announce_compilation()
     if kind == KIND:
-        return _run_search(open_search(run), workers, quiet, as_json)
+        return _run_search(open_search(run), workers, report, quiet, as_json)
     return _tell_training(train_run.resume(run, quiet=quiet), as_json)
 
 
