@@ -40,8 +40,8 @@ def trial_rows(trials):
             "status": status,
             "return_mean": mean,
             "return_se": se,
-            "return_low": mean - 2 * se,
-            "return_high": mean + 2 * se,
+            "return_low": None if mean is None else mean - 2 * se,
+            "return_high": None if mean is None else mean + 2 * se,
             "compliance": compliance,
             "contested_compliance": contested,
             "episodes": episodes,
@@ -56,7 +56,7 @@ def trial_rows(trials):
 def update_rows(trials, warmup_episodes):
     used = warmup_episodes
     for number, order, _, mean, _, compliance, _, episodes, _ in trials:
-        for update in range(1, episodes // 100 + 1):
+        for update in range(1, 1 if mean is None else episodes // 100 + 1):  # a worker that died left no log
             yield {
                 "Workflow_ID": number,
                 "Workflow_Order": order,

@@ -101,6 +101,14 @@ def test_without_an_accepted_order_there_is_no_best_one(tmp_path):
     assert [figure.name for figure in document.figures] == ["ranking", "progress", "compliance", "learning", "time"]
 
 
+def test_a_trial_whose_worker_died_is_listed_without_numbers(tmp_path):
+    """Its order was tried before without passing; it has neither return nor compliance."""
+    dead = (4, LOST, "failed", None, None, None, None, 300, None)
+    folder = write_search(tmp_path / "run", (*TRIALS, dead))
+    table = write_report([folder]).document.sections[0].tables[0]
+    assert [cell.text for cell in table.rows[-1]] == ["", LOST, "-", "-", "-", "-", "failed", "4", "300"]
+
+
 def test_a_training_is_reported_by_its_evaluation(tmp_path):
     said = answer(write_training(tmp_path / "run", -15.0))
     assert "The trained policy earned −15.00 per episode (−15.30 to −14.70) on 1,000 held-out episodes." in said

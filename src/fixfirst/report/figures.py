@@ -69,8 +69,9 @@ def ranking(run: Run) -> FigureData:
     failed: dict[Workflow, Any] = {}
     for trial in run.trials:
         workflow = Workflow.parse(trial["workflow"], run.scheme)
-        better = workflow not in failed or trial["return_mean"] > failed[workflow]["return_mean"]
-        if workflow not in seen and trial["status"] != DEAD and better:
+        if workflow in seen or trial["status"] == DEAD:  # a worker that died left no return
+            continue
+        if workflow not in failed or trial["return_mean"] > failed[workflow]["return_mean"]:
             failed[workflow] = trial
     others = sorted(failed.items(), key=lambda item: -item[1]["return_mean"])
     lines: list[tuple[Workflow, float, float, float, str]] = [
