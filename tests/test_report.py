@@ -468,6 +468,13 @@ def test_the_command_tells_a_program_what_the_page_says(search, tmp_path, capsys
     assert told["runs"] == [str(search)] and len(told["figures"]) == 18 and told["missing"] == []
 
 
+def test_a_slow_report_says_once_what_it_does(search, monkeypatch):
+    monkeypatch.setattr("fixfirst.report.build.SILENT_S", -1.0)
+    said = []
+    write_report([search], say=said.append)
+    assert said == ["drawing figures"]
+
+
 def test_a_failing_report_does_not_fail_the_search(search, monkeypatch, capsys):
     def fail(*args, **kwargs):
         raise ZeroDivisionError("a bug\nin the report")

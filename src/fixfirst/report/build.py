@@ -62,6 +62,18 @@ def write_report(
     if not found:
         raise RunDirError("; ".join(unreadable))
 
+    try:
+        for place in (out.parent, figures):  # before drawing: a place that cannot be is told at once
+            if place is not None:
+                place.mkdir(parents=True, exist_ok=True)
+        return _write(_document(folders, found, unreadable, say), folders, out, figures, form, version)
+    except OSError as e:
+        raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
+
+
+def _document(
+    folders: Sequence[Path], found: Sequence[Run], unreadable: Sequence[str], say: Callable[[str], None]
+) -> Document:
     started, told = time.perf_counter(), False
 
     def draw(make: Callable[[], FigureData]) -> FigureData:
@@ -72,13 +84,8 @@ def write_report(
         return make()
 
     if len(folders) > 1:
-        document = comparison(found, unreadable, draw)
-    else:
-        document = search_report(found[0], draw) if found[0].kind == SEARCH else training_report(found[0], draw)
-    try:
-        return _write(document, folders, out, figures, form, version)
-    except OSError as e:
-        raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
+        return comparison(found, unreadable, draw)
+    return search_report(found[0], draw) if found[0].kind == SEARCH else training_report(found[0], draw)
 
 
 def _write(
@@ -86,10 +93,8 @@ def _write(
 ) -> Report:
     written: list[Path] = []
     if figures is not None:
-        figures.mkdir(parents=True, exist_ok=True)
         for figure in document.figures:
             written += figure.write(figures)
-    out.parent.mkdir(parents=True, exist_ok=True)
     if form == "html":
         text = page(document, version)
     else:

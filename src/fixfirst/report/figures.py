@@ -198,22 +198,23 @@ def progress(run: Run) -> FigureData:
         budget.set_ylim(0, None)
         budget.set_xlabel("trial")
         _whole_ticks(budget)
-        _progress_legend(axes)
+        _progress_legend(axes, beliefs=any(choice.ucb is not None for choice in run.choices))
         page.drawing.align_ylabels()
         alt = f"Expected and earned returns of {len(run.trials)} trials, the best so far, and training episodes used."
         return page.finish("progress", alt, columns, numbers)
 
 
-def _progress_legend(axes: "Axes") -> None:
+def _progress_legend(axes: "Axes", beliefs: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
         Line2D([], [], marker="o", linestyle="", color=ACCENT, markersize=4, label="earned"),
         Line2D([], [], marker="o", linestyle="", color=SECOND, markerfacecolor="none", markersize=4, label="not accepted"),
         Line2D([], [], color=ACCENT, alpha=0.7, label="best so far"),
-        Line2D([], [], color=INK, alpha=0.3, linewidth=3, label="expected ± std"),
-        Line2D([], [], marker="_", linestyle="", color=INK, markersize=6, label="UCB"),
     ]
+    if beliefs:
+        handles.append(Line2D([], [], color=INK, alpha=0.3, linewidth=3, label="expected ± std"))
+        handles.append(Line2D([], [], marker="_", linestyle="", color=INK, markersize=6, label="UCB"))
     axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=5, handlelength=1.4, columnspacing=1.2)
 
 

@@ -220,8 +220,11 @@ def _precedence_section(found: Standings, draw: Draw) -> Section:
 
 def _progress_section(run: Run, draw: Draw) -> Section:
     asked = sum(choice.ucb is not None for choice in run.choices)
-    how = words.BY_GAUSSIAN_PROCESS.format(asked=asked, trials=len(run.trials)) if asked else words.WITHOUT_GAUSSIAN_PROCESS
-    text = (words.PROGRESS.format(how=how), words.PROGRESS_READING)
+    if asked:
+        how = words.BY_GAUSSIAN_PROCESS.format(asked=asked, trials=len(run.trials))
+        text: tuple[str, ...] = (words.PROGRESS.format(how=how), words.PROGRESS_READING)
+    else:
+        text = (words.PROGRESS_WITHOUT_BELIEFS,)
     return Section("How the search went", text, (draw(lambda: figures.progress(run)),))
 
 
@@ -233,7 +236,8 @@ def _compliance_section(run: Run, threshold: float | None, draw: Draw) -> Sectio
 
 
 def _learning_section(run: Run, threshold: float | None, draw: Draw) -> Section:
-    marks = words.LEARNING_MARKS if run.kind == SEARCH else ""
+    inherited = words.LEARNING_INHERITED if any(trial["parent"] is not None for trial in run.trials) else ""
+    marks = words.LEARNING_MARKS.format(inherited=inherited) if run.kind == SEARCH else ""
     text = (words.LEARNING.format(marks=marks), words.LEARNING_READING)
     return Section("Learning", text, (draw(lambda: figures.learning(run, threshold)),))
 

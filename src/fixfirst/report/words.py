@@ -32,7 +32,10 @@ BY_GAUSSIAN_PROCESS = (
     "{asked} of {trials} orders were chosen by the Gaussian process: the largest UCB, which is the expected return "
     "plus beta standard deviations."
 )
-WITHOUT_GAUSSIAN_PROCESS = "The orders were chosen without a Gaussian process, so nothing was expected of them."
+PROGRESS_WITHOUT_BELIEFS = (
+    "Trial by trial: what each order earned, and the highest accepted return so far. No Gaussian process chose, so nothing "
+    "was expected of the orders."
+)
 PROGRESS_READING = (
     "Good to see: bars that shrink, and dots near their bars. A dot far outside its bar is an order unlike its neighbours."
 )
@@ -49,7 +52,8 @@ LEARNING = (
     "Returns and compliance of the training episodes themselves, by update: the line is the mean of a few consecutive "
     "updates, the band goes from the lowest to the highest of them.{marks}"
 )
-LEARNING_MARKS = " A thin line marks where another order begins; it inherits the weights of an earlier trial."
+LEARNING_MARKS = " A thin line marks where another order begins{inherited}."
+LEARNING_INHERITED = ", mostly from the weights of an earlier trial"
 LEARNING_READING = (
     "These policies explore, so they earn less than the frozen ones. The axis of returns is cut below where the worst "
     "three per cent begin."
