@@ -53,7 +53,7 @@ EASY = {
     "ppo": {"num_envs": 4},
 }
 RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does not matter
-SILENT = ["--quiet", "--workers", "1"]
+SILENT = ["--quiet", "--no-report", "--workers", "1"]
 
 
 class NoView:
@@ -78,9 +78,10 @@ def settings_file(folder, settings):
     return path
 
 
-def start(folder, settings, *arguments, workers=1, expect=0):
+def start(folder, settings, *arguments, workers=1, report=False, expect=0):
     """`fixfirst search`, driven from this process."""
     options = ["--config", str(settings_file(folder.parent, settings)), "--workers", str(workers), "--quiet"]
+    options += [] if report else ["--no-report"]
     assert main(["search", "--out", str(folder), *options, *arguments]) == expect
     return folder
 
@@ -132,7 +133,7 @@ def one_line(capsys, *says):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A finished search: three random orders, then the GP's."""
-    return start(tmp_path_factory.mktemp("search") / "run", EASY, "--log-episodes")
+    return start(tmp_path_factory.mktemp("search") / "run", EASY, "--log-episodes", report=True)
 
 
 @pytest.fixture
@@ -250,7 +251,14 @@ def test_the_files_have_the_promised_columns(run):
         assert lines[0] == ",".join(columns)
         assert {len(cells) for cells in csv.reader(lines)} == {len(columns)}, name
     names = {"config.toml", "manifest.json", "trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv", "tb"}
-    assert {path.name for path in run.iterdir()} == names | {"trials", "warmup", "best", "runtime.csv", ".lock"}
+    assert {path.name for path in run.iterdir()} == names | {
+        "trials",
+        "warmup",
+        "best",
+        "runtime.csv",
+        "report.html",
+        ".lock",
+    }
 
 
 def test_a_row_of_the_ledger_says_what_its_trial_showed(run):

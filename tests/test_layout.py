@@ -48,7 +48,20 @@ FOLDERS = {
     "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "turn", "world", "vec_env", "conformance"),
     "learner": ("policy", "ppo", "config", "training", "checkpoint"),
     "search": ("gp", "strategy"),
-    "report": ("replay",),
+    "report": (
+        "read",
+        "analysis",
+        "sheet",
+        "figures",
+        "words",
+        "document",
+        "one_run",
+        "several_runs",
+        "page",
+        "markdown",
+        "build",
+        "replay",
+    ),
     "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
 }
 
@@ -83,6 +96,15 @@ def test_every_import_points_upwards():
 def test_search_knows_neither_the_world_nor_learning():
     for path in (SOURCE / "search").glob("*.py"):
         assert {target[0] for target in imports(path)} <= {"errors", "workflow", "ranking", "search"}
+
+
+def test_a_report_needs_only_files():
+    """It imports neither the world, nor learning, nor search; importing it brings neither PyTorch nor matplotlib."""
+    allowed = {"errors", "files", "workflow", "ranking", "run_dir", "ledger", "progress", "network", "network_map", "report"}
+    for path in (SOURCE / "report").glob("*.py"):
+        assert {target[0] for target in imports(path)} <= allowed
+    code = "import sys, fixfirst.report.build; sys.exit('torch' in sys.modules or 'matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_importing_fixfirst_does_not_import_torch():

@@ -209,6 +209,7 @@ def search(
     log_episodes: bool | None = None,
     tensorboard: bool | None = None,
     config: Path | None = None,
+    report: bool = True,
     quiet: bool = False,
     as_json: Json = False,
 ) -> int:
@@ -271,11 +272,13 @@ def search(
         Write one row per training episode to episodes.csv.
     config
         A TOML file with settings, as written to config.toml of every run.
+    report
+        End with a page about the run, as `fixfirst report` writes it.
     """
     from fixfirst import settings
     from fixfirst.experiment import begin_search
 
-    outside = ("workers", "out", "units", "config", "quiet", "as_json")
+    outside = ("workers", "out", "units", "config", "report", "quiet", "as_json")
     given = {
         name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
     }
@@ -283,7 +286,7 @@ def search(
     _check_workers(workers)
     folder = out or _unused_folder(f"search-{resolved.red_agent}-{resolved.seed}")
     announce_compilation()
-    return _run_search(begin_search(resolved, folder), workers, quiet, as_json)
+    return _run_search(begin_search(resolved, folder), workers, report, quiet, as_json)
 
 
 def _unused_folder(name: str) -> Path:
@@ -298,7 +301,7 @@ def _check_workers(workers: int) -> None:
         raise ConfigError(f"--workers must be at least 0, got {workers}")
 
 
-def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
+def _run_search(search: "Search", workers: int, report: bool, quiet: bool, as_json: bool) -> int:
     from fixfirst.cage2.world import compile_kernel
     from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
     from fixfirst.experiment import run_search
@@ -319,15 +322,80 @@ def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> i
         print(f"fixfirst: interrupted; go on with: fixfirst resume {search.folder}", file=sys.stderr)
         return 130
     if as_json:
+        page = _report_search(search.folder) if report else None
         found = search.standings()
         rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
-        print(
-            json.dumps(
-                {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}, indent=2
-            )
-        )
+        document = {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}
+        print(json.dumps(document | {"report": None if page is None else str(page)}, indent=2))
+        return 0
+    print_result(search)
+    if report and (page := _report_search(search.folder)) is not None:
+        print(f"report:      {page}")
+    return 0
+
+
+def _report_search(folder: Path) -> Path | None:
+    """The search is done; whatever may be wrong with its report, it must not look as if the search had failed."""
+    from fixfirst.report.build import write_report
+
+    try:
+        return write_report([folder], version=__version__).path
+    except Exception as e:
+        said = " ".join(str(e).split()) or type(e).__name__
+        print(f"fixfirst: no report ({said}); try again with: fixfirst report {folder}", file=sys.stderr)
+        return None
+
+
+@app.command(name="report")
+def report(
+    runs: Annotated[list[Path], Parameter(negative="")],
+    /,
+    *,
+    out: Path | None = None,
+    figures: Path | None = None,
+    form: Annotated[Literal["html", "md"], Parameter(name="--format")] = "html",
+    open_it: Annotated[bool, Parameter(name="--open", negative="")] = False,
+    as_json: Json = False,
+) -> int:
+    """Make one page of a run: the answer with its uncertainty, figures, settings. Several runs are compared.
+
+    Needs only the run directories; what is missing in them, the report says.
+
+    Parameters
+    ----------
+    runs
+        Run directories of `search` or `train`, or folders that hold some.
+    out
+        Where to write (RUN/report.html; of several runs: report.html).
+    figures
+        Also write every figure to this folder: SVG, PNG, and CSV with its numbers.
+    form
+        html: one page that needs no network; md: Markdown, with pictures if --figures is given.
+    open_it
+        Show it in the browser.
+    """
+    from fixfirst.report.build import write_report
+
+    written = write_report(runs, out, figures=figures, form=form, version=__version__, say=_log)
+    document = written.document
+    if as_json:
+        facts = {
+            "report": str(written.path),
+            "figures": [str(path) for path in written.figures],
+            "runs": [str(path) for path in written.runs],
+            "headline": " > ".join(document.headline),
+            "answer": document.answer,
+            "missing": document.missing,
+        }
+        print(json.dumps(facts, indent=2))
     else:
-        print_result(search)
+        for text in document.missing:
+            print(f"missing: {text}")
+        print(written.path)
+    if open_it:
+        import webbrowser
+
+        webbrowser.open(written.path.resolve().as_uri())
     return 0
 
 
@@ -457,7 +525,7 @@ def _tell_training(result: "TrainResult", as_json: bool) -> int:
 
 
 @app.command(name="resume")
-def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json = False) -> int:
+def resume(run: Path, /, *, workers: int = 0, report: bool = True, quiet: bool = False, as_json: Json = False) -> int:
     """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
 
     Parameters
@@ -465,6 +533,8 @@ def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json
     run
         A run directory.
     workers
+        As in `fixfirst search`.
+    report
         As in `fixfirst search`.
     """
     from fixfirst import train_run
@@ -475,7 +545,7 @@ def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json
     kind = read_manifest(run)["kind"]
     announce_compilation()
     if kind == KIND:
-        return _run_search(open_search(run), workers, quiet, as_json)
+        return _run_search(open_search(run), workers, report, quiet, as_json)
     return _tell_training(train_run.resume(run, quiet=quiet), as_json)
 
 
