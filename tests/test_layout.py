@@ -30,6 +30,8 @@ GROUPS = (
         "search_config",
         "search_trial",
         "executor",
+        "process_executor",
+        "ray_executor",
         "experiment",
         "settings",
         "search_view",

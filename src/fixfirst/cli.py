@@ -3,7 +3,8 @@
 import json
 import os
 import sys
-from dataclasses import asdict
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -22,7 +23,10 @@ from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.network import VariantName
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fixfirst.cage2.conformance import Report
+    from fixfirst.executor import Executor
     from fixfirst.experiment import Search
     from fixfirst.train_run import TrainResult
 
@@ -37,6 +41,38 @@ app = App(
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 Settings = Annotated[Recording, Parameter(name="*")]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where trials run; the result does not depend on it."""
+
+    workers: int = 0
+    """Trials side by side; 0 = as many as there are cores and trials; 1 = in this process."""
+
+    executor: Literal["inline", "process", "ray"] | None = None
+    """inline (this process), process (worker processes; default with several workers) or ray (a cluster, docs/scale.md)."""
+
+    ray_address: str | None = None
+    """With --executor ray: local (default: a cluster of this machine alone), auto, or the address of a running cluster."""
+
+    cpus_per_trial: int | None = None
+    """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
+
+    def __post_init__(self) -> None:
+        if self.workers < 0:
+            raise ConfigError(f"--workers must be at least 0, got {self.workers}")
+        if self.executor == "inline" and self.workers > 1:
+            raise ConfigError(f"--executor inline runs one trial at a time, --workers {self.workers} asks for more")
+        if self.executor != "ray" and (self.ray_address, self.cpus_per_trial) != (None, None):
+            raise ConfigError("--ray-address and --cpus-per-trial need --executor ray")
+        if self.cpus_per_trial is not None and self.cpus_per_trial < 1:
+            raise ConfigError(f"--cpus-per-trial must be at least 1, got {self.cpus_per_trial}")
+        if self.workers and self.ray_address not in (None, "local"):
+            raise ConfigError("--workers is for this machine; how many trials run on a Ray cluster follows from its CPUs")
+
+
+Place = Annotated[Where, Parameter(name="*")]
 
 
 @app.command(name="conform")
@@ -144,7 +180,7 @@ def search(
     n_workflows: int | None = None,
     warmup_episodes: int | None = None,
     min_episodes: int | None = None,
-    workers: int = 0,
+    where: Place = Where(),  # noqa: B008  frozen
     seed: int | None = None,
     out: Path | None = None,
     variant: str | None = None,
@@ -200,8 +236,6 @@ def search(
         Training without an order that the first trials inherit (20,000, at most a third of the budget, which includes it).
     min_episodes
         Training episodes of one workflow before the gate may end it (2,000).
-    workers
-        Processes; 0 = as many as cores, up to the round size; 1 = this process. The result does not depend on it.
     seed
         Same seed, same ledger and policies (0).
     out
@@ -224,15 +258,14 @@ def search(
     from fixfirst import settings
     from fixfirst.experiment import begin_search
 
-    outside = ("workers", "out", "units", "config", "quiet", "as_json")
+    outside = ("where", "out", "units", "config", "quiet", "as_json")
     given = {
         name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
     }
     resolved = settings.resolve_search(given, config, units)
-    _check_workers(workers)
     folder = out or _unused_folder(f"search-{resolved.red_agent}-{resolved.seed}")
     announce_compilation()
-    return _run_search(begin_search(resolved, folder), workers, quiet, as_json)
+    return _run_search(begin_search(resolved, folder), where, quiet, as_json)
 
 
 def _unused_folder(name: str) -> Path:
@@ -242,28 +275,19 @@ def _unused_folder(name: str) -> Path:
     return next(folder for folder in (Path("runs") / name for name in names) if not folder.exists())
 
 
-def _check_workers(workers: int) -> None:
-    if workers < 0:
-        raise ConfigError(f"--workers must be at least 0, got {workers}")
-
-
-def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> int:
+def _run_search(search: "Search", where: Where, quiet: bool, as_json: bool) -> int:
     from fixfirst.cage2.world import compile_kernel
-    from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
-    from fixfirst.experiment import run_search
+    from fixfirst.experiment import run_searches
     from fixfirst.search_view import SearchView, print_result
     from fixfirst.trial import interrupts
 
-    workers = workers or min(os.cpu_count() or 1, search.config.round_size)
-    if search.config.backend != "simulator":
-        workers = 1  # the worlds have processes of their own
     compile_kernel()
-    with SearchView(quiet=quiet) as view, interrupts() as interrupt:
-        executor: Executor = InlineExecutor(interrupt) if workers == 1 else ProcessExecutor(workers, interrupt)
-        try:
-            finished = run_search(search, executor, view, interrupt)
-        finally:
-            executor.close()
+    with (
+        SearchView(quiet=quiet) as view,
+        interrupts() as interrupt,
+        closing(_executor(where, [search], interrupt)) as executor,
+    ):
+        finished = run_searches([search], executor, view, interrupt, search.folder)
     if not finished:
         print(f"fixfirst: interrupted; go on with: fixfirst resume {search.folder}", file=sys.stderr)
         return 130
@@ -278,6 +302,23 @@ def _run_search(search: "Search", workers: int, quiet: bool, as_json: bool) -> i
     else:
         print_result(search)
     return 0
+
+
+def _executor(where: Where, searches: "Sequence[Search]", interrupt: Any) -> "Executor":
+    """As asked, or for as many trials as the searches can have side by side."""
+    from fixfirst.executor import InlineExecutor
+    from fixfirst.process_executor import ProcessExecutor
+    from fixfirst.ray_executor import RayExecutor
+
+    plain = all(search.config.backend == "simulator" for search in searches)  # else worlds have processes of their own
+    if where.executor == "ray":
+        cpus = where.cpus_per_trial or (1 if plain else 0)
+        return RayExecutor(where.ray_address or "local", workers=where.workers, cpus_per_job=cpus, interrupt=interrupt)
+    side_by_side = sum(search.config.round_size for search in searches)
+    workers = where.workers or (min(os.cpu_count() or 1, side_by_side) if plain else 1)
+    if where.executor == "inline" or (where.executor is None and workers == 1):
+        return InlineExecutor(interrupt)
+    return ProcessExecutor(workers, interrupt)
 
 
 @app.command(name="train")
@@ -406,25 +447,22 @@ def _tell_training(result: "TrainResult", as_json: bool) -> int:
 
 
 @app.command(name="resume")
-def resume(run: Path, /, *, workers: int = 0, quiet: bool = False, as_json: Json = False) -> int:
+def resume(run: Path, /, *, where: Place = Where(), quiet: bool = False, as_json: Json = False) -> int:  # noqa: B008  frozen
     """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
 
     Parameters
     ----------
     run
         A run directory.
-    workers
-        As in `fixfirst search`.
     """
     from fixfirst import train_run
     from fixfirst.experiment import KIND, open_search
     from fixfirst.run_dir import read_manifest
 
-    _check_workers(workers)
     kind = read_manifest(run)["kind"]
     announce_compilation()
     if kind == KIND:
-        return _run_search(open_search(run), workers, quiet, as_json)
+        return _run_search(open_search(run), where, quiet, as_json)
     return _tell_training(train_run.resume(run, quiet=quiet), as_json)
 
 
