@@ -90,7 +90,15 @@ def ray_folder():
 
 
 @pytest.fixture(scope="module")
-def cluster(ray_folder):
+def two_nodes(ray_folder):
     nodes = TwoNodes(ray_folder)
     yield nodes
     nodes.shutdown()
+
+
+@pytest.fixture
+def cluster(two_nodes):
+    """The cluster, with empty scratch folders: a killed trial leaves its own behind."""
+    for scratch in two_nodes.folder.glob("s*/fixfirst-*"):
+        shutil.rmtree(scratch)
+    return two_nodes

@@ -23,11 +23,13 @@ from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.network import VariantName
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fixfirst.cage2.conformance import Report
     from fixfirst.executor import Executor
     from fixfirst.experiment import Search
+    from fixfirst.search_config import SearchConfig
+    from fixfirst.study import Study
     from fixfirst.train_run import TrainResult
 
 # Each command imports what it needs: PyTorch takes seconds, and `--help` should not wait for it.
@@ -182,6 +184,7 @@ def search(
     min_episodes: int | None = None,
     where: Place = Where(),  # noqa: B008  frozen
     seed: int | None = None,
+    seeds: int = 1,
     out: Path | None = None,
     variant: str | None = None,
     rule: str | None = None,
@@ -209,7 +212,8 @@ def search(
     total_episodes
         Training episodes of the whole search (100,000).
     red_agent
-        b_line (default), meander, sleep, CybORG's names for them, or a mixture such as b_line:0.5,meander:0.5.
+        b_line (default), meander, sleep, CybORG's names for them, or a mixture such as b_line:0.5,meander:0.5. A plain list
+        (b_line,meander) is a study: one search each.
     max_episodes
         Training episodes of one workflow, at most.
     compliance_threshold
@@ -238,8 +242,10 @@ def search(
         Training episodes of one workflow before the gate may end it (2,000).
     seed
         Same seed, same ledger and policies (0).
+    seeds
+        A study: the same search under so many seeds, counted from --seed, and what they say together.
     out
-        Where to write (runs/search-<red agent>-<seed>).
+        Where to write (runs/search-<red agent>-<seed>, a study: runs/study-<red agents>-<seeds>).
     variant
         current (default), leaderboard or debugged.
     backend
@@ -256,16 +262,21 @@ def search(
         A TOML file with settings, as written to config.toml of every run.
     """
     from fixfirst import settings
-    from fixfirst.experiment import begin_search
+    from fixfirst.study import begin_study
 
-    outside = ("where", "out", "units", "config", "quiet", "as_json")
-    given = {
-        name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
-    }
-    resolved = settings.resolve_search(given, config, units)
-    folder = out or _unused_folder(f"search-{resolved.red_agent}-{resolved.seed}")
+    outside = ("where", "seeds", "out", "units", "config", "quiet", "as_json")
+    given = {name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_study")}
+    configs = settings.resolve_study(given, config, units, seeds)
+    folder = out or _unused_folder(_study_name(configs))
     announce_compilation()
-    return _run_search(begin_search(resolved, folder), where, quiet, as_json)
+    return _run_study(configs, lambda: begin_study(configs, folder), where, quiet, as_json)
+
+
+def _study_name(configs: "Sequence[SearchConfig]") -> str:
+    """search-b_line-0, or study-b_line-meander-0-4."""
+    agents = dict.fromkeys(config.red_agent for config in configs)
+    seeds = dict.fromkeys(str(seed) for seed in (configs[0].seed, configs[-1].seed))
+    return "-".join(["search" if len(configs) == 1 else "study", *agents, *seeds])
 
 
 def _unused_folder(name: str) -> Path:
@@ -275,46 +286,68 @@ def _unused_folder(name: str) -> Path:
     return next(folder for folder in (Path("runs") / name for name in names) if not folder.exists())
 
 
-def _run_search(search: "Search", where: Where, quiet: bool, as_json: bool) -> int:
+def _run_study(
+    configs: "Sequence[SearchConfig]", open_study: "Callable[[], Study]", where: Where, quiet: bool, as_json: bool
+) -> int:
+    """Run the searches and tell the result. The executor comes before the folder: without it there is nothing to begin."""
     from fixfirst.cage2.world import compile_kernel
     from fixfirst.experiment import run_searches
-    from fixfirst.search_view import SearchView, print_result
+    from fixfirst.search_view import SearchView
+    from fixfirst.study_view import StudyView
     from fixfirst.trial import interrupts
 
     compile_kernel()
-    with (
-        SearchView(quiet=quiet) as view,
-        interrupts() as interrupt,
-        closing(_executor(where, [search], interrupt)) as executor,
-    ):
-        finished = run_searches([search], executor, view, interrupt, search.folder)
+    with interrupts() as interrupt, closing(_executor(where, configs, interrupt)) as executor:
+        study = open_study()
+        with StudyView(quiet=quiet) if len(study.searches) > 1 else SearchView(quiet=quiet) as view:
+            to_run = study.unfinished if len(study.searches) > 1 else study.searches
+            finished = run_searches(to_run, executor, view, interrupt, study.folder)
     if not finished:
-        print(f"fixfirst: interrupted; go on with: fixfirst resume {search.folder}", file=sys.stderr)
+        print(f"fixfirst: interrupted; go on with: fixfirst resume {study.folder}", file=sys.stderr)
         return 130
-    if as_json:
-        found = search.standings()
-        rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
-        print(
-            json.dumps(
-                {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}, indent=2
-            )
-        )
+    # The comparison page of a study's runs is written here.
+    if len(study.searches) > 1:
+        _tell_study(study, as_json)
     else:
-        print_result(search)
+        _tell_search(study.searches[0], as_json)
     return 0
 
 
-def _executor(where: Where, searches: "Sequence[Search]", interrupt: Any) -> "Executor":
+def _tell_search(search: "Search", as_json: bool) -> None:
+    from fixfirst.search_view import print_result
+
+    if not as_json:
+        print_result(search)
+        return
+    found = search.standings()
+    rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
+    document = {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}
+    print(json.dumps(document, indent=2))
+
+
+def _tell_study(study: "Study", as_json: bool) -> None:
+    from fixfirst.study import compare
+    from fixfirst.study_view import comparison_document, print_study
+
+    if not as_json:
+        print_study(study)
+        return
+    comparisons = [comparison_document(comparison) for comparison in compare(study.searches)]
+    runs = [str(search.folder) for search in study.searches]
+    print(json.dumps({"study": str(study.folder), "runs": runs, "red_agents": comparisons}, indent=2))
+
+
+def _executor(where: Where, configs: "Sequence[SearchConfig]", interrupt: Any) -> "Executor":
     """As asked, or for as many trials as the searches can have side by side."""
     from fixfirst.executor import InlineExecutor
     from fixfirst.process_executor import ProcessExecutor
     from fixfirst.ray_executor import RayExecutor
 
-    plain = all(search.config.backend == "simulator" for search in searches)  # else worlds have processes of their own
+    plain = all(config.backend == "simulator" for config in configs)  # else worlds have processes of their own
     if where.executor == "ray":
         cpus = where.cpus_per_trial or (1 if plain else 0)
         return RayExecutor(where.ray_address or "local", workers=where.workers, cpus_per_job=cpus, interrupt=interrupt)
-    side_by_side = sum(search.config.round_size for search in searches)
+    side_by_side = sum(config.round_size for config in configs)
     workers = where.workers or (min(os.cpu_count() or 1, side_by_side) if plain else 1)
     if where.executor == "inline" or (where.executor is None and workers == 1):
         return InlineExecutor(interrupt)
@@ -453,16 +486,17 @@ def resume(run: Path, /, *, where: Place = Where(), quiet: bool = False, as_json
     Parameters
     ----------
     run
-        A run directory.
+        A run directory, or the folder of a study: all of its searches that are not finished.
     """
     from fixfirst import train_run
-    from fixfirst.experiment import KIND, open_search
-    from fixfirst.run_dir import read_manifest
+    from fixfirst.run_dir import STUDY, read_manifest
+    from fixfirst.study import open_study
 
-    kind = read_manifest(run)["kind"]
+    is_training = not (run / STUDY).exists() and read_manifest(run)["kind"] == train_run.KIND
     announce_compilation()
-    if kind == KIND:
-        return _run_search(open_search(run), where, quiet, as_json)
+    if not is_training:
+        study = open_study(run)
+        return _run_study([search.config for search in study.searches], lambda: study, where, quiet, as_json)
     return _tell_training(train_run.resume(run, quiet=quiet), as_json)
 
 
