@@ -1,6 +1,7 @@
 """Searches on a Ray cluster: the bytes of a search in one process, whatever is killed meanwhile, and nothing left behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,19 +23,20 @@ from fixfirst.search_config import search_config
 from fixfirst.search_trial import WarmupJob, pack, run_parcel, unpack
 
 on_a_cluster = pytest.mark.ray
+SEARCH = LONG | {"n_workflows": 4, "strategy": "random"}  # two rounds, each long enough to be disturbed
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    path = settings_file(folder, LONG)
+    path = settings_file(folder, SEARCH)
     assert main(["search", "--out", str(folder / "run"), "--config", str(path), "--executor", "inline", "--quiet"]) == 0
     return folder / "run"
 
 
 def search(folder, cluster):
     """`fixfirst search` on the cluster, in a process of its own."""
-    path = settings_file(folder.parent, LONG)
+    path = settings_file(folder.parent, SEARCH)
     return launch("search", "--out", folder, "--config", path, "--executor", "ray", "--ray-address", cluster.address)
 
 
@@ -262,7 +264,7 @@ def test_a_cluster_of_this_machine_alone_goes_with_the_search(tmp_path, ray_fold
     own = Path(str(ray_folder) + "l")
     own.mkdir()
     environment = os.environ | ray_environment(own) | {"TMPDIR": str(own)}
-    settings = LONG | {"n_workflows": 2, "strategy": "random", "test_episodes": 10}
+    settings = SEARCH | {"n_workflows": 2}
     arguments = ["search", "--out", tmp_path / "run", "--config", settings_file(tmp_path, settings), "--executor", "ray"]
     command = [sys.executable, "-m", "fixfirst", *map(str, arguments), "--workers", "2", "--quiet", "--json"]
     process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
@@ -270,3 +272,4 @@ def test_a_cluster_of_this_machine_alone_goes_with_the_search(tmp_path, ray_fold
     assert [row["workers"] for row in rows(tmp_path / "run" / "runtime.csv")] == ["2"]
     assert eventually(lambda: not processes_naming(own), within_s=20)
     assert {path.name for path in own.iterdir()} == {"home", "ray"} and not list((own / "home").iterdir())
+    shutil.rmtree(own)

@@ -77,6 +77,7 @@ class Search:
     folder: Path
     trials: list[Trial]
     strategy: Strategy
+    _ranked: tuple[int, Standings | None] = (0, None)  # the standings after so many trials; a live view asks often
 
     @property
     def used(self) -> int:
@@ -86,7 +87,9 @@ class Search:
 
     def standings(self) -> Standings | None:
         """Accepted orders by return; None before there is one."""
-        return standings(self.trials, self.scheme, self.config.test_episodes)
+        if self._ranked[0] != len(self.trials):
+            self._ranked = len(self.trials), standings(self.trials, self.scheme, self.config.test_episodes)
+        return self._ranked[1]
 
     @property
     def scheme(self) -> UnitScheme:
