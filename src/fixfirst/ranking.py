@@ -112,8 +112,8 @@ def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
 def lead_p_bounds(lead: float, error: float, errors: np.ndarray) -> tuple[float, float]:
     """Between which numbers lead_p_value() lies, for a positive lead; cheap when there are thousands of orders.
 
-    With r = s_i / s_j, a factor is Phi(lead * sqrt(1 + r^2) + r * z), its argument convex in r. So over a group of orders with
-    similar errors it is largest at one end of their r, and smallest at an end or where lead * r / sqrt(1 + r^2) = -z.
+    With r = s_i / s_j, a factor is Phi(lead * sqrt(1 + r^2) + r * z), its argument convex in r. So over a group of orders
+    with similar errors it is largest at one end of their r, and smallest at an end or where lead * r / sqrt(1 + r^2) = -z.
     """
     groups = np.array_split(np.sort(error / errors), GROUPS)
     count = np.array([len(group) for group in groups])
