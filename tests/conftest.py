@@ -21,7 +21,7 @@ class TwoNodes:
         self.folder, self._count = folder, 0
         self._cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **self._node()})
         self.address = self._cluster.address
-        self.second = self.join()
+        self.join()
 
     def _node(self):
         scratch = self.folder / f"s{self._count}"
@@ -30,10 +30,9 @@ class TwoNodes:
         return {"num_cpus": 1, "object_store_memory": MEMORY, "env_vars": {"TMPDIR": str(scratch)}}
 
     def join(self):
-        """Another node; the scratch folders of its trials are below `scratch`."""
+        """Another second node; the scratch folders of its trials are below `scratch`."""
         self.scratch = self.folder / f"s{self._count}"
         self.second = self._cluster.add_node(**self._node())
-        return self.second
 
     def processes(self):
         """Of the second node; the node itself comes first."""
