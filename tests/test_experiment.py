@@ -7,21 +7,34 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tomli_w
+from searches import (
+    EASY,
+    LONG,
+    RANDOM,
+    NoView,
+    checkpoints,
+    end,
+    launch,
+    ledger,
+    outcome,
+    policies,
+    recorded,
+    rows,
+    settings_file,
+    training_log,
+    wait_for,
+)
 
 from fixfirst import experiment, run_dir, search_trial
 from fixfirst.cli import main
 from fixfirst.errors import RunDirError
 from fixfirst.executor import Finished, InlineExecutor
-from fixfirst.experiment import WARMUP_KEY, Search, begin_search, open_search, run_search
+from fixfirst.experiment import WARMUP_KEY, Search, begin_search, open_search, run_searches
 from fixfirst.learner.checkpoint import load_policy
 from fixfirst.run_dir import (
     CHOICE_COLUMNS,
@@ -37,45 +50,7 @@ from fixfirst.search_config import search_config
 from fixfirst.seeds import derive
 from fixfirst.workflow import all_workflows
 
-# Updates of 4 episodes of 20 steps. The gate asks for little, so that most trials pass it.
-EASY = {
-    "max_steps": 20,
-    "gate_episodes": 20,
-    "test_episodes": 20,
-    "compliance_threshold": 0.2,
-    "min_judged": 5,
-    "warmup_episodes": 8,
-    "min_episodes": 0,
-    "max_episodes": 12,
-    "total_episodes": 48,
-    "initial_orders": 3,
-    "checkpoint_every": 1,
-    "ppo": {"num_envs": 4},
-}
-RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does not matter
 SILENT = ["--quiet", "--no-report", "--workers", "1"]
-
-
-class NoView:
-    """Nobody watches."""
-
-    def begin(self, search):
-        pass
-
-    def chosen(self, search, number, choice):
-        pass
-
-    def progress(self, search, number, message):
-        pass
-
-    def recorded(self, search, trial):
-        pass
-
-
-def settings_file(folder, settings):
-    path = folder / f"settings-{len(list(folder.iterdir()))}.toml"
-    path.write_text(tomli_w.dumps(settings))
-    return path
 
 
 def start(folder, settings, *arguments, workers=1, report=False, expect=0):
@@ -94,33 +69,8 @@ def resume(folder, *arguments, expect=0):
 def run_with(executor, folder, settings):
     """A search with an executor of the test's own."""
     search = begin_search(search_config(**settings), folder)
-    assert run_search(search, executor, NoView(), interrupt=False)
+    assert run_searches([search], executor, NoView(), interrupt=False, folder=folder)
     return search
-
-
-def rows(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def ledger(folder):
-    """The ledger without what the clock says."""
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows(folder / "trials.csv")]
-
-
-def training_log(folder):
-    times = ("Collection_Time", "Update_Time")
-    return [{k: v for k, v in row.items() if k not in times} for row in rows(folder / "training_log.csv")]
-
-
-def policies(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("policy.safetensors"))}
-
-
-def outcome(folder):
-    """All that must not depend on workers and interruptions."""
-    choices = (folder / "gp_sampling_log.csv").read_bytes()
-    return ledger(folder), choices, training_log(folder), policies(folder)
 
 
 def one_line(capsys, *says):
@@ -176,20 +126,22 @@ def test_budgets_of_a_round(settings, used, budgets):
 class MadeUp:
     """An executor without training: every trial breaks its order, after some part of its budget."""
 
-    workers = 1
+    workers, shares_disk = 1, True
 
     def __init__(self, seed):
         self._rng, self._jobs = np.random.default_rng(seed), []
 
     def submit(self, key, job, argument):
-        self._jobs.append(argument)
+        self._jobs.append((key, argument))
 
     def wait(self, on_progress):
-        job = self._jobs.pop(self._rng.integers(len(self._jobs)))  # in any order
+        if not self._jobs:
+            return None
+        key, job = self._jobs.pop(self._rng.integers(len(self._jobs)))  # in any order
         update = job.config.ppo.episodes_per_update
         episodes = update * int(self._rng.integers(1, job.config.total_episodes // update + 1))
         row = {"id": job.number, "workflow": job.config.workflow, "status": "non_compliant", "episodes": episodes}
-        return Finished(job.number, row | {"return_mean": -1.0, "return_se": 0.5})
+        return Finished(key, row | {"return_mean": -1.0, "return_se": 0.5})
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -522,49 +474,12 @@ def test_when_nothing_passes_the_gate_it_says_what_to_do(tmp_path, capsys):
 
 # ---------------------------------------------------------------- workers and interruptions, for real
 
-# Six trials of 30 updates after a warm-up of as many: long enough to be killed within. The GP chooses only the last order.
-EPISODES = {"warmup_episodes": 120, "min_episodes": 120, "max_episodes": 120, "total_episodes": 840}
-LONG = EASY | EPISODES | {"max_steps": 60, "initial_orders": 5}
-
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = start(tmp_path_factory.mktemp("undisturbed") / "run", LONG)
     assert len(ledger(folder)) == 6 and "accepted" in {row["status"] for row in ledger(folder)}
     return folder
-
-
-def checkpoints(folder):
-    return len(list(folder.glob("checkpoint-*.json")))
-
-
-def recorded(folder):
-    """Rows of the ledger."""
-    path = folder / "trials.csv"
-    return max(path.read_text().count("\n") - 1, 0) if path.exists() else 0
-
-
-def launch(*arguments):
-    """A command in a session of its own, as in a terminal."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "fixfirst", *map(str, arguments), "--quiet"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def wait_for(process, ready):
-    deadline = time.monotonic() + 60
-    while not ready():
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.001)
-
-
-def end(process):
-    """What it said. Workers hold its stdout: this returns when the last of them is gone."""
-    return process.communicate(timeout=60)
 
 
 def test_the_driver_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_run(tmp_path, undisturbed, capsys):
@@ -811,10 +726,11 @@ class Dying(InlineExecutor):
         self._deaths = dict(deaths)
 
     def wait(self, on_progress):
-        key = self._jobs[0][0]
-        if self._deaths.get(key, 0) == 0:
+        key = self._jobs[0][0] if self._jobs else None
+        number = None if key is None else key[1]
+        if self._deaths.get(number, 0) == 0:
             return super().wait(on_progress)
-        self._deaths[key] -= 1
+        self._deaths[number] -= 1
         self._jobs.popleft()
         return Finished(key, died="killed by signal 9")
 
@@ -846,4 +762,4 @@ def test_a_search_whose_workers_always_die_ends(tmp_path, capsys):
 def test_a_warm_up_whose_worker_dies_twice_ends_the_search(tmp_path):
     search = begin_search(search_config(**RANDOM), tmp_path / "run")
     with pytest.raises(RunDirError, match="the worker of the warm-up died again and again"):
-        run_search(search, Dying({WARMUP_KEY: 2}), NoView(), interrupt=False)
+        run_searches([search], Dying({WARMUP_KEY: 2}), NoView(), interrupt=False, folder=search.folder)

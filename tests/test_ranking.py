@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import dunnett, norm
 
 from fixfirst.errors import SearchError
-from fixfirst.ranking import lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
+from fixfirst.ranking import lead_p_bounds, lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
 from fixfirst.search.strategy import Outcome, Strategy, StrategyConfig
 from fixfirst.workflow import UnitScheme, Workflow, all_workflows
 
@@ -191,3 +191,24 @@ def test_a_precedence_that_matters_hardly_moves_the_spread():
 
 def test_with_three_orders_no_spread_can_be_estimated():
     assert training_spread(list(all_workflows())[:3], [0.0, 1.0, 2.0], [0.1] * 3) == 0.0
+
+
+@pytest.mark.parametrize("lead", [0.5, 2.0, 3.5, 4.5])
+def test_the_bounds_of_a_p_value_hold_it_and_meet_for_equal_errors(lead):
+    rng = np.random.default_rng(0)
+    for spread in (0.0, 0.1, 1.0):
+        errors = np.exp(spread * rng.normal(size=300))
+        low, high = lead_p_bounds(lead, 1.0, errors)
+        exact = lead_p_value(lead, 1.0, errors)
+        assert low - 1e-9 <= exact <= high + 1e-9
+        assert spread or high - low < 1e-9
+
+
+def test_the_bounds_change_no_verdict():
+    """300 orders whose leads lie around the decision: each is decided as by its exact p-value."""
+    rng = np.random.default_rng(1)
+    mean, error = np.linspace(0, -4, 300), rng.uniform(0.5, 1.5, 300)
+    lead = (mean - mean[:, None]) / np.hypot(error[:, None], error)
+    np.fill_diagonal(lead, -np.inf)
+    exact = [lead_p_value(lead[i].max(), error[i], np.delete(error, i)) >= 0.025 for i in range(300)]
+    assert may_be_best(mean, error, 0.025).tolist() == exact and 0 < sum(exact) < 300

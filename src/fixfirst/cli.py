@@ -4,7 +4,8 @@ import json
 import os
 import sys
 from collections import Counter
-from dataclasses import asdict
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,9 +24,14 @@ from fixfirst.errors import ConfigError, FixfirstError
 from fixfirst.network import VariantName
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from fixfirst.cage2.conformance import Report
+    from fixfirst.executor import Executor
     from fixfirst.experiment import Search
     from fixfirst.runs import Run
+    from fixfirst.search_config import SearchConfig
+    from fixfirst.study import Study
     from fixfirst.train_run import TrainResult
 
 # Each command imports what it needs: PyTorch takes seconds, and `--help` should not wait for it.
@@ -39,6 +45,38 @@ app = App(
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 Settings = Annotated[Recording, Parameter(name="*")]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where trials run; the result does not depend on it."""
+
+    workers: int = 0
+    """Trials side by side; 0 = as many as there are cores and trials; 1 = in this process."""
+
+    executor: Literal["inline", "process", "ray"] | None = None
+    """inline (this process), process (worker processes; default with several workers) or ray (a cluster, docs/scale.md)."""
+
+    ray_address: str | None = None
+    """With --executor ray: local (default: a cluster of this machine alone), auto, or the address of a running cluster."""
+
+    cpus_per_trial: int | None = None
+    """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
+
+    def __post_init__(self) -> None:
+        if self.workers < 0:
+            raise ConfigError(f"--workers must be at least 0, got {self.workers}")
+        if self.executor == "inline" and self.workers > 1:
+            raise ConfigError(f"--executor inline runs one trial at a time, --workers {self.workers} asks for more")
+        if self.executor != "ray" and (self.ray_address, self.cpus_per_trial) != (None, None):
+            raise ConfigError("--ray-address and --cpus-per-trial need --executor ray")
+        if self.cpus_per_trial is not None and self.cpus_per_trial < 1:
+            raise ConfigError(f"--cpus-per-trial must be at least 1, got {self.cpus_per_trial}")
+        if self.workers and self.ray_address not in (None, "local"):
+            raise ConfigError("--workers is for this machine; how many trials run on a Ray cluster follows from its CPUs")
+
+
+Place = Annotated[Where, Parameter(name="*")]
 
 
 def welcome() -> int:
@@ -195,8 +233,9 @@ def search(
     n_workflows: int | None = None,
     warmup_episodes: int | None = None,
     min_episodes: int | None = None,
-    workers: int = 0,
+    where: Place = Where(),  # noqa: B008  frozen
     seed: int | None = None,
+    seeds: int = 1,
     out: Path | None = None,
     variant: str | None = None,
     rule: str | None = None,
@@ -225,7 +264,8 @@ def search(
     total_episodes
         Training episodes of the whole search (100,000).
     red_agent
-        b_line (default), meander, sleep, CybORG's names for them, or a mixture such as b_line:0.5,meander:0.5.
+        b_line (default), meander, sleep, CybORG's names for them, or a mixture such as b_line:0.5,meander:0.5. A plain list
+        (b_line,meander) is a study: one search each.
     max_episodes
         Training episodes of one workflow, at most.
     compliance_threshold
@@ -252,12 +292,12 @@ def search(
         Training without an order that the first trials inherit (20,000, at most a third of the budget, which includes it).
     min_episodes
         Training episodes of one workflow before the gate may end it (2,000).
-    workers
-        Processes; 0 = as many as cores, up to the round size; 1 = this process. The result does not depend on it.
     seed
         Same seed, same ledger and policies (0).
+    seeds
+        A study: the same search under so many seeds, counted from --seed, and what they say together.
     out
-        Where to write (runs/search-<red agent>-<seed>).
+        Where to write (runs/search-<red agent>-<seed>, a study: runs/study-<red agents>-<seeds>).
     variant
         current (default), leaderboard or debugged.
     backend
@@ -276,17 +316,21 @@ def search(
         End with a page about the run, as `fixfirst report` writes it.
     """
     from fixfirst import settings
-    from fixfirst.experiment import begin_search
+    from fixfirst.study import begin_study
 
-    outside = ("workers", "out", "units", "config", "report", "quiet", "as_json")
-    given = {
-        name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_search")
-    }
-    resolved = settings.resolve_search(given, config, units)
-    _check_workers(workers)
-    folder = out or _unused_folder(f"search-{resolved.red_agent}-{resolved.seed}")
+    outside = ("where", "seeds", "out", "units", "config", "report", "quiet", "as_json")
+    given = {name: value for name, value in locals().items() if name not in (*outside, "outside", "settings", "begin_study")}
+    configs = settings.resolve_study(given, config, units, seeds)
+    folder = out or _unused_folder(_study_name(configs))
     announce_compilation()
-    return _run_search(begin_search(resolved, folder), workers, report, quiet, as_json)
+    return _run_study(configs, lambda: begin_study(configs, folder), where, report, quiet, as_json)
+
+
+def _study_name(configs: "Sequence[SearchConfig]") -> str:
+    """search-b_line-0, or study-b_line-meander-0-4."""
+    agents = dict.fromkeys(config.red_agent for config in configs)
+    seeds = dict.fromkeys(str(seed) for seed in (configs[0].seed, configs[-1].seed))
+    return "-".join(["search" if len(configs) == 1 else "study", *agents, *seeds])
 
 
 def _unused_folder(name: str) -> Path:
@@ -296,54 +340,100 @@ def _unused_folder(name: str) -> Path:
     return next(folder for folder in (Path("runs") / name for name in names) if not folder.exists())
 
 
-def _check_workers(workers: int) -> None:
-    if workers < 0:
-        raise ConfigError(f"--workers must be at least 0, got {workers}")
-
-
-def _run_search(search: "Search", workers: int, report: bool, quiet: bool, as_json: bool) -> int:
+def _run_study(
+    configs: "Sequence[SearchConfig]",
+    open_study: "Callable[[], Study]",
+    where: Where,
+    report: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Run the searches and tell the result. The executor comes before the folder: without it there is nothing to begin."""
     from fixfirst.cage2.world import compile_kernel
-    from fixfirst.executor import Executor, InlineExecutor, ProcessExecutor
-    from fixfirst.experiment import run_search
-    from fixfirst.search_view import SearchView, print_result
+    from fixfirst.experiment import run_searches
+    from fixfirst.search_view import SearchView
+    from fixfirst.study_view import StudyView
     from fixfirst.trial import interrupts
 
-    workers = workers or min(os.cpu_count() or 1, search.config.round_size)
-    if search.config.backend != "simulator":
-        workers = 1  # the worlds have processes of their own
     compile_kernel()
-    with SearchView(quiet=quiet) as view, interrupts() as interrupt:
-        executor: Executor = InlineExecutor(interrupt) if workers == 1 else ProcessExecutor(workers, interrupt)
-        try:
-            finished = run_search(search, executor, view, interrupt)
-        finally:
-            executor.close()
+    with interrupts() as interrupt, closing(_executor(where, configs, interrupt)) as executor:
+        study = open_study()
+        with StudyView(quiet=quiet) if len(study.searches) > 1 else SearchView(quiet=quiet) as view:
+            to_run = study.unfinished if len(study.searches) > 1 else study.searches
+            finished = run_searches(to_run, executor, view, interrupt, study.folder)
     if not finished:
-        print(f"fixfirst: interrupted; go on with: fixfirst resume {search.folder}", file=sys.stderr)
+        print(f"fixfirst: interrupted; go on with: fixfirst resume {study.folder}", file=sys.stderr)
         return 130
-    if as_json:
-        page = _report_search(search.folder) if report else None
-        found = search.standings()
-        rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
-        document = {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}
-        print(json.dumps(document | {"report": None if page is None else str(page)}, indent=2))
-        return 0
-    print_result(search)
-    if report and (page := _report_search(search.folder)) is not None:
-        print(f"report:      {page}")
+    page = _report_runs(study, quiet) if report else None
+    if len(study.searches) > 1:
+        _tell_study(study, page, as_json)
+    else:
+        _tell_search(study.searches[0], page, as_json)
     return 0
 
 
-def _report_search(folder: Path) -> Path | None:
+def _report_runs(study: "Study", quiet: bool) -> Path | None:
     """The search is done; whatever may be wrong with its report, it must not look as if the search had failed."""
     from fixfirst.report.build import write_report
 
+    folders = [search.folder for search in study.searches]
     try:
-        return write_report([folder], version=__version__).path
+        if len(folders) > 1 and not quiet:
+            _log(f"writing {len(folders) + 1} reports")
+        pages = [write_report([folder], version=__version__).path for folder in folders]
+        if len(folders) == 1:
+            return pages[0]
+        return write_report(folders, study.folder / pages[0].name, version=__version__).path
     except Exception as e:
         said = " ".join(str(e).split()) or type(e).__name__
-        print(f"fixfirst: no report ({said}); try again with: fixfirst report {folder}", file=sys.stderr)
+        print(f"fixfirst: no report ({said}); try again with: fixfirst report {study.folder}", file=sys.stderr)
         return None
+
+
+def _tell_search(search: "Search", page: Path | None, as_json: bool) -> None:
+    from fixfirst.search_view import print_result
+
+    if not as_json:
+        print_result(search)
+        if page is not None:
+            print(f"report:      {page}")
+        return
+    found = search.standings()
+    rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
+    document = {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": search.trials}
+    print(json.dumps(document | {"report": None if page is None else str(page)}, indent=2))
+
+
+def _tell_study(study: "Study", page: Path | None, as_json: bool) -> None:
+    from fixfirst.study import compare
+    from fixfirst.study_view import comparison_document, print_study
+
+    if not as_json:
+        print_study(study)
+        if page is not None:
+            print(f"report:      {page}")
+        return
+    comparisons = [comparison_document(comparison) for comparison in compare(study.searches)]
+    runs = [str(search.folder) for search in study.searches]
+    document = {"study": str(study.folder), "runs": runs, "red_agents": comparisons}
+    print(json.dumps(document | {"report": None if page is None else str(page)}, indent=2))
+
+
+def _executor(where: Where, configs: "Sequence[SearchConfig]", interrupt: Any) -> "Executor":
+    """As asked, or for as many trials as the searches can have side by side."""
+    from fixfirst.executor import InlineExecutor
+    from fixfirst.process_executor import ProcessExecutor
+    from fixfirst.ray_executor import RayExecutor
+
+    plain = all(config.backend == "simulator" for config in configs)  # else worlds have processes of their own
+    if where.executor == "ray":
+        cpus = where.cpus_per_trial or (1 if plain else 0)
+        return RayExecutor(where.ray_address or "local", workers=where.workers, cpus_per_job=cpus, interrupt=interrupt)
+    side_by_side = sum(config.round_size for config in configs)
+    workers = where.workers or (min(os.cpu_count() or 1, side_by_side) if plain else 1)
+    if where.executor == "inline" or (where.executor is None and workers == 1):
+        return InlineExecutor(interrupt)
+    return ProcessExecutor(workers, interrupt)
 
 
 @app.command(name="report")
@@ -525,27 +615,33 @@ def _tell_training(result: "TrainResult", as_json: bool) -> int:
 
 
 @app.command(name="resume")
-def resume(run: Path, /, *, workers: int = 0, report: bool = True, quiet: bool = False, as_json: Json = False) -> int:
+def resume(
+    run: Path,
+    /,
+    *,
+    where: Place = Where(),  # noqa: B008  frozen
+    report: bool = True,
+    quiet: bool = False,
+    as_json: Json = False,
+) -> int:
     """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
 
     Parameters
     ----------
     run
-        A run directory.
-    workers
-        As in `fixfirst search`.
+        A run directory, or the folder of a study: all of its searches that are not finished.
     report
         As in `fixfirst search`.
     """
     from fixfirst import train_run
-    from fixfirst.experiment import KIND, open_search
-    from fixfirst.run_dir import read_manifest
+    from fixfirst.run_dir import STUDY, read_manifest
+    from fixfirst.study import open_study
 
-    _check_workers(workers)
-    kind = read_manifest(run)["kind"]
+    is_training = not (run / STUDY).exists() and read_manifest(run)["kind"] == train_run.KIND
     announce_compilation()
-    if kind == KIND:
-        return _run_search(open_search(run), workers, report, quiet, as_json)
+    if not is_training:
+        study = open_study(run)
+        return _run_study([search.config for search in study.searches], lambda: study, where, report, quiet, as_json)
     return _tell_training(train_run.resume(run, quiet=quiet), as_json)
 
 

@@ -13,7 +13,7 @@ from fixfirst.cyborg.processes import available_cores
 from fixfirst.cyborg.variant import identify
 from fixfirst.errors import CyborgError
 
-PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scipy", "stable-baselines3", "gym")
+PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scipy", "stable-baselines3", "gym", "ray")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")
 
 

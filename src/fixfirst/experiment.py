@@ -3,17 +3,20 @@
 The one place where learning and search meet. Trials go in rounds; a round's orders, budgets and parents are fixed before it
 begins and depend only on the ledger's rounds before it, so the outcome is the same for any number of workers, and after any
 interruption: a round that was cut short is begun again, and reads what is finished of it from the trials' folders.
+
+A search is a generator: it yields the jobs it wants done and is sent their ends. One driver feeds any number of searches.
 """
 
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.executor import Executor
+from fixfirst.executor import Executor, Finished
 from fixfirst.learner.checkpoint import POLICY_JSON, POLICY_TENSORS, load_policy, versions
 from fixfirst.learner.config import readable_errors
 from fixfirst.ledger import DEAD, NOT_COMPLIANT, Standings, Trial, accepted, read_trials, standings
@@ -44,13 +47,14 @@ from fixfirst.run_dir import (
 )
 from fixfirst.search.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
 from fixfirst.search_config import SearchConfig
-from fixfirst.search_trial import TrialJob, WarmupJob, failed_row, run_trial, run_warmup
+from fixfirst.search_trial import TrialJob, WarmupJob, failed_row, pack, run_job, run_parcel, unpack
 from fixfirst.seeds import derive
 from fixfirst.workflow import UnitScheme, Workflow
 
 KIND = "search"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 MAX_ATTEMPTS = 2  # a trial whose worker dies is tried once more
+MAX_NODES_LOST = 10  # a trial whose machine is lost begins again elsewhere, so often
 
 
 class View(Protocol):
@@ -73,6 +77,7 @@ class Search:
     folder: Path
     trials: list[Trial]
     strategy: Strategy
+    _ranked: tuple[int, Standings | None] = (0, None)  # the standings after so many trials; a live view asks often
 
     @property
     def used(self) -> int:
@@ -82,7 +87,9 @@ class Search:
 
     def standings(self) -> Standings | None:
         """Accepted orders by return; None before there is one."""
-        return standings(self.trials, self.scheme, self.config.test_episodes)
+        if self._ranked[0] != len(self.trials):
+            self._ranked = len(self.trials), standings(self.trials, self.scheme, self.config.test_episodes)
+        return self._ranked[1]
 
     @property
     def scheme(self) -> UnitScheme:
@@ -181,88 +188,118 @@ def open_search(folder: Path) -> Search:
     return search
 
 
-def run_search(search: Search, executor: Executor, view: View, interrupt: Any) -> bool:
-    """Rounds until the budget is used. Returns False if interrupted; `resume` then goes on from the same place."""
+def run_searches(searches: Sequence[Search], executor: Executor, view: View, interrupt: Any, folder: Path) -> bool:
+    """Run searches until their budgets are used, trials of different searches side by side; none depends on another.
+
+    False if interrupted: `resume` of `folder`, their run directory or that of their study, then goes on from the same place.
+    """
+    driver = _Driver(searches, executor, view, interrupt)
     try:
-        with (
-            locked(search.folder),
-            closing(Books(search)) as books,
-            Runtime(search.folder, executor.workers) as runtime,
-        ):
-            view.begin(search)
-            if not _warm_up(search, executor, view):
-                return False
-            while budgets := search.next_budgets():
-                if not _run_round(search, budgets, executor, view, books, runtime, interrupt):
-                    return False
-            finish_search(search)
-            runtime.finished = True
-            return True
+        with ExitStack() as open_files:
+            return driver.run(open_files)
     except OSError as e:
         raise RunDirError(
-            f"{search.folder}: cannot be written ({e.strerror or e}); free the way, then: fixfirst resume {search.folder}"
+            f"{folder}: cannot be written ({e.strerror or e}); free the way, then: fixfirst resume {folder}"
         ) from e
 
 
-def _warm_up(search: Search, executor: Executor, view: View) -> bool:
-    """Train the policy that the first trials inherit, unless it is there. False if interrupted."""
+Jobs = dict[int, TrialJob | WarmupJob]  # by number: a trial's, or WARMUP_KEY
+Steps = Generator[Jobs, Finished, None]  # a search: says which jobs are to be done now, is sent the end of one
+
+
+class _Driver:
+    """Feeds the jobs of several searches to one executor, and the ends of jobs back to their searches."""
+
+    def __init__(self, searches: Sequence[Search], executor: Executor, view: View, interrupt: Any):
+        self._searches, self._executor, self._view, self._interrupt = searches, executor, view, interrupt
+        self._steps: list[Steps] = []
+        self._jobs: list[Jobs] = []  # submitted so far, by search
+
+    def run(self, open_files: ExitStack) -> bool:
+        runtimes = []
+        for search in self._searches:
+            open_files.enter_context(locked(search.folder))
+            books = open_files.enter_context(closing(Books(search)))
+            runtimes.append(open_files.enter_context(Runtime(search.folder, self._executor.workers)))
+            self._steps.append(_steps(search, self._view, books, runtimes[-1]))
+            self._jobs.append({})
+            self._view.begin(search)
+        for index, steps in enumerate(self._steps):
+            self._submit(index, next(steps, {}))
+        while (ended := self._executor.wait(self._show)) is not None:
+            index, number = ended.key
+            ended = self._brought_home(index, replace(ended, key=number))
+            interrupted = ended.died is None and not ended.result
+            if not interrupted and not self._interrupt:  # what is finished is in its folder: `resume` finds it there
+                with suppress(StopIteration):
+                    self._submit(index, self._steps[index].send(ended))
+        return all(runtime.finished for runtime in runtimes)
+
+    def _submit(self, index: int, jobs: Jobs) -> None:
+        self._jobs[index] |= jobs
+        for number, job in jobs.items():
+            if self._executor.shares_disk:
+                self._executor.submit((index, number), run_job, job)
+            else:
+                self._executor.submit((index, number), run_parcel, pack(job))
+
+    def _brought_home(self, index: int, ended: Finished) -> Finished:
+        """The end of a job with its files in its folder, wherever it ran."""
+        if self._executor.shares_disk or ended.died is not None or ended.result is None:
+            return ended
+        result, files = ended.result
+        unpack(self._jobs[index][ended.key], files)
+        return replace(ended, result=result)
+
+    def _show(self, key: tuple[int, int], message: Any) -> None:
+        index, number = key
+        self._view.progress(self._searches[index], number, message)
+
+
+def _steps(search: Search, view: View, books: "Books", runtime: Runtime) -> Steps:
+    """The search, as far as the ends of its jobs take it."""
+    yield from _warm_up(search, view)
+    while budgets := search.next_budgets():
+        yield from _round(search, budgets, view, books, runtime)
+    finish_search(search)
+    runtime.finished = True
+
+
+def _warm_up(search: Search, view: View) -> Steps:
+    """Train the policy that the first trials inherit, unless it is there."""
     config, folder = search.config.warmup_config, search.folder / WARMUP
     if config is None or (folder / RESULT).exists():
-        return True
-    job, died = WarmupJob(config, folder, search.config.test_episodes, search.config.seed), ""
-    for _ in range(MAX_ATTEMPTS):
-        executor.submit(WARMUP_KEY, run_warmup, job)
-        ended = executor.wait(lambda number, message: view.progress(search, number, message))
-        if ended.died is None:
-            return bool(ended.result)
-        died = ended.died
-    raise RunDirError(f"{folder}: the worker of the warm-up died again and again ({died})")
+        return
+    job = WarmupJob(config, folder, search.config.test_episodes, search.config.seed)
+    deaths = _Deaths(search, view)
+    while (ended := (yield {WARMUP_KEY: job})).died is not None:
+        if not deaths.forgiven(ended):
+            raise RunDirError(f"{folder}: the worker of the warm-up died again and again ({ended.died})")
 
 
-def _run_round(
-    search: Search,
-    budgets: Sequence[int],
-    executor: Executor,
-    view: View,
-    books: "Books",
-    runtime: Runtime,
-    interrupt: Any,
-) -> bool:
+def _round(search: Search, budgets: Sequence[int], view: View, books: "Books", runtime: Runtime) -> Steps:
     first = len(search.trials)
     with runtime.choosing():
         choices = search.strategy.ask(len(budgets))
-    jobs = {}
+    jobs: dict[int, TrialJob] = {}
     for number, (choice, budget) in enumerate(zip(choices, budgets, strict=True), start=first):
         jobs[number] = search.job(number, choice.workflow, budget)
         books.choice(number, first, choice)
         view.chosen(search, number, choice)
     parents = {number: search.parent_of(choice.workflow) for number, choice in enumerate(choices, start=first)}
     books.sync_choices()
-    for number, job in jobs.items():
-        executor.submit(number, run_trial, job)
 
     finished: dict[int, Trial] = {}
-    attempts = dict.fromkeys(jobs, 1)
-    waiting = set(jobs)
-    while waiting:
-        if interrupt:
-            executor.cancel()
-            return False
-        ended = executor.wait(lambda number, message: view.progress(search, number, message))
-        if ended.died is not None and attempts[ended.key] < MAX_ATTEMPTS:
-            view.progress(
-                search, ended.key, ("complaint", f"trial {ended.key}: its worker is gone ({ended.died}); trying again")
-            )
-            attempts[ended.key] += 1
-            executor.submit(ended.key, run_trial, jobs[ended.key])
-            continue
-        waiting.discard(ended.key)
-        if ended.died is not None:
-            finished[ended.key] = failed_row(jobs[ended.key])
-        elif ended.result is None:
-            return False
-        else:
+    deaths = _Deaths(search, view)
+    to_do: Jobs = dict(jobs)
+    while len(search.trials) < first + len(jobs):
+        ended, to_do = (yield to_do), {}
+        if ended.died is None:
             finished[ended.key] = ended.result
+        elif deaths.forgiven(ended):
+            to_do = {ended.key: jobs[ended.key]}
+        else:
+            finished[ended.key] = failed_row(jobs[ended.key])
         while (number := len(search.trials)) in finished:  # the ledger is written in the order of the numbers
             parent = parents[number]
             known = finished.pop(number) | {"parent": None if parent is None else parent["id"]}
@@ -272,7 +309,25 @@ def _run_round(
             books.record(trial)
             search.tell(trial)
             view.recorded(search, trial)
-    return True
+
+
+class _Deaths:
+    """Which jobs of a round get another attempt. A job may be the end of its worker, hardly that of ten machines."""
+
+    def __init__(self, search: Search, view: View):
+        self._search, self._view = search, view
+        self._workers: Counter[int] = Counter()
+        self._nodes: Counter[int] = Counter()
+
+    def forgiven(self, ended: Finished) -> bool:
+        count, limit = (self._nodes, MAX_NODES_LOST) if ended.node_lost else (self._workers, MAX_ATTEMPTS)
+        count[ended.key] += 1
+        if count[ended.key] >= limit:
+            return False
+        name = "warm-up" if ended.key == WARMUP_KEY else f"trial {ended.key}"
+        text = f"{name}: its worker is gone ({ended.died}); trying again"
+        self._view.progress(self._search, ended.key, ("complaint", text))
+        return True
 
 
 class Books:

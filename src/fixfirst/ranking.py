@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
 from fixfirst.errors import SearchError
 from fixfirst.workflow import Workflow
@@ -86,8 +86,18 @@ def may_be_best(mean: np.ndarray, error: np.ndarray, level: float) -> np.ndarray
     single = ndtr(-largest)
     may = single >= level
     for i in np.flatnonzero(~may & ((len(mean) - 1) * single >= level)):
-        may[i] = lead_p_value(largest[i], error[i], np.delete(error, i)) >= level
+        others = np.delete(error, i)
+        low, high = lead_p_bounds(largest[i], error[i], others) if len(others) > 4 * GROUPS else (0.0, 1.0)
+        may[i] = low >= level or (high >= level and lead_p_value(largest[i], error[i], others) >= level)
     return np.asarray(may)
+
+
+# Even steps: the product below is nearly a step where the errors differ much.
+Z = np.linspace(-6, 6, 121)
+Z_WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
+for _constant in (Z, Z_WEIGHT):
+    _constant.setflags(write=False)
+GROUPS = 24  # of orders with similar errors
 
 
 def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
@@ -95,10 +105,27 @@ def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
 
     1 - E_z prod_j Phi((lead * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j); z, standard normal, is the noise of the order itself.
     """
-    z = np.linspace(-6, 6, 121)  # even steps: the product is nearly a step where the errors differ much
-    weight = np.exp(-(z**2) / 2)
-    below = ndtr((lead * np.hypot(error, errors)[:, None] + error * z) / errors[:, None]).prod(axis=0)
-    return float(1 - below @ weight / weight.sum())
+    below = ndtr((lead * np.hypot(error, errors)[:, None] + error * Z) / errors[:, None]).prod(axis=0)
+    return float(1 - below @ Z_WEIGHT)
+
+
+def lead_p_bounds(lead: float, error: float, errors: np.ndarray) -> tuple[float, float]:
+    """Between which numbers lead_p_value() lies, for a positive lead; cheap when there are thousands of orders.
+
+    With r = s_i / s_j, a factor is Phi(lead * sqrt(1 + r^2) + r * z), its argument convex in r. So over a group of orders
+    with similar errors it is largest at one end of their r, and smallest at an end or where lead * r / sqrt(1 + r^2) = -z.
+    """
+    groups = np.array_split(np.sort(error / errors), GROUPS)
+    count = np.array([len(group) for group in groups])
+    first, last = (np.array([group[end] for group in groups])[:, None] for end in (0, -1))
+    flat = np.where(lead > -Z, np.maximum(-Z, 0) / np.sqrt(np.maximum(lead**2 - Z**2, 1e-300)), np.inf)
+
+    def value(r: np.ndarray) -> np.ndarray:
+        return np.asarray(lead * np.sqrt(1 + r**2) + r * Z)
+
+    smallest, largest = value(np.clip(flat, first, last)), np.maximum(value(first), value(last))
+    low, high = (1 - np.exp(count @ log_ndtr(terms)) @ Z_WEIGHT for terms in (largest, smallest))
+    return float(low), float(high)
 
 
 def t_over_normal(freedom: int, tail: float) -> float:
@@ -114,8 +141,8 @@ def training_spread(workflows: Sequence[Workflow], means: Sequence[float], stand
     """
     if len(workflows) < 4:
         return 0.0
-    signs = np.array([workflow.pair_signs() for workflow in workflows], np.int64)
-    discordant = (signs.shape[1] - signs @ signs.T) // 2  # [n, n]
+    signs = np.array([workflow.pair_signs() for workflow in workflows], np.float64)  # whole numbers, multiplied by BLAS
+    discordant = (signs.shape[1] - signs @ signs.T) / 2  # [n, n]
     np.fill_diagonal(discordant, signs.shape[1] + 1)
     value = np.array(means, np.float64)
     near = discordant == discordant.min(axis=1, keepdims=True)

@@ -17,6 +17,10 @@ runs/<name>/
   warmup/              the policy that the first trials inherit, and its result.json
   best/                the winner's policy
   report.html
+
+runs/<study>/
+  study.json           a manifest that names the searches
+  <red agent>-<seed>/  the run directory of each
 """
 
 import csv
@@ -40,7 +44,7 @@ from fixfirst.errors import RunDirError
 from fixfirst.files import write_atomically, write_json
 
 SCHEMA = 1
-CONFIG, MANIFEST, RESULT = "config.toml", "manifest.json", "result.json"
+CONFIG, MANIFEST, STUDY, RESULT = "config.toml", "manifest.json", "study.json", "result.json"
 TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "training_log.csv", "episodes.csv", "tb"
 RUNTIME = "runtime.csv"
 LEDGER, CHOICES, TRIALS, BEST, WARMUP, LOCK = "trials.csv", "gp_sampling_log.csv", "trials", "best", "warmup", ".lock"
@@ -285,14 +289,24 @@ def create_run(
 ) -> None:
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
     try:
-        if folder.exists() and any(folder.iterdir()):
-            hint = f"go on with it: fixfirst resume {folder}" if (folder / MANIFEST).exists() else "choose another --out"
-            raise RunDirError(f"{folder} exists already; {hint}")
+        check_unused(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / CONFIG, tomli_w.dumps(without_none(config)).encode())
         write_manifest(folder, kind, config["seed"], versions, options)
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+
+
+def check_unused(folder: Path) -> None:
+    """Nothing is ever written over."""
+    try:
+        if not folder.exists() or not any(folder.iterdir()):
+            return
+    except OSError as e:
+        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+    is_run = (folder / MANIFEST).exists() or (folder / STUDY).exists()
+    hint = f"go on with it: fixfirst resume {folder}" if is_run else "choose another --out"
+    raise RunDirError(f"{folder} exists already; {hint}")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -313,11 +327,16 @@ def without_none(value: Any) -> Any:
 
 
 def write_manifest(
-    folder: Path, kind: str, seed: int, versions: dict[str, str], options: dict[str, Any] | None = None
+    folder: Path,
+    kind: str,
+    seed: int,
+    versions: dict[str, str],
+    options: dict[str, Any] | None = None,
+    file: str = MANIFEST,
 ) -> None:
     """options: how the run was started, beside its configuration."""
     write_json(
-        folder / MANIFEST,
+        folder / file,
         {
             "schema": SCHEMA,
             "kind": kind,
@@ -331,9 +350,9 @@ def write_manifest(
     )
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
     """The manifest of a run of this version; anything else raises RunDirError."""
-    path = folder / MANIFEST
+    path = folder / file
     try:
         manifest = json.loads(path.read_bytes())
     except FileNotFoundError as e:

@@ -1,18 +1,25 @@
-"""One trial of a search, wherever it runs: train, gate, evaluate. Its job holds all it needs, its folder all it leaves."""
+"""One trial of a search, wherever it runs: train, gate, evaluate. Its job holds all it needs, its folder all it leaves.
+
+On a machine that does not see our disk it runs from a parcel, in a scratch folder there; its files come back with its
+result, and only the driver writes them into the run directory.
+"""
 
 import json
+import re
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from fixfirst.compliance import Counts
+from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.evaluate import Evaluation
-from fixfirst.files import sha256, write_json
-from fixfirst.learner.checkpoint import POLICY_TENSORS, load_policy
+from fixfirst.files import sha256, write_atomically, write_json
+from fixfirst.learner.checkpoint import POLICY_JSON, POLICY_TENSORS, load_policy, policy_folder, versions
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.training import Training, UpdateRow
 from fixfirst.ledger import ACCEPTED, DEAD, NOT_COMPLIANT
@@ -197,6 +204,81 @@ def run_warmup(job: WarmupJob, tell: Callable[[Any], None], interrupt: Any) -> b
             write_json(job.folder / RESULT, {"evaluation": asdict(shown), **facts})
         trained.training.close()
         return not trained.interrupted
+
+
+def run_job(job: "TrialJob | WarmupJob", tell: Callable[[Any], None], interrupt: Any) -> Any:
+    """Either kind, in its own folder on this machine. What it returns is false if it was interrupted."""
+    return run_trial(job, tell, interrupt) if isinstance(job, TrialJob) else run_warmup(job, tell, interrupt)
+
+
+# ---------------------------------------------------------------- on a machine that does not see our disk
+
+Files = dict[str, bytes]
+# All that a trial may leave in its folder. The names come from another machine: nothing else is written.
+TRIAL_FILES = re.compile(
+    "|".join(map(re.escape, (POLICY_TENSORS, POLICY_JSON, TRAINING_LOG, EPISODE_LOG, RESULT)))
+    + r"|checkpoint-\d{8}\.(json|safetensors)"
+)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A job with all that it reads: its parent's policy, and what its folder holds of an interrupted attempt."""
+
+    job: TrialJob | WarmupJob
+    parent: Files
+    begun: Files
+    versions: dict[str, str]  # of what packed it; other ones would give other bytes
+
+
+def pack(job: TrialJob | WarmupJob) -> Parcel:
+    parent: Files = {}
+    if isinstance(job, TrialJob) and job.parent_policy is not None:
+        folder = policy_folder(job.parent_policy)
+        parent = {name: (folder / name).read_bytes() for name in (POLICY_TENSORS, POLICY_JSON)}
+    job.folder.mkdir(parents=True, exist_ok=True)
+    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+        return Parcel(job, parent, _read_files(job.folder), versions())
+
+
+def run_parcel(parcel: Parcel, tell: Callable[[Any], None], interrupt: Any) -> tuple[Any, Files]:
+    """run_job() in a scratch folder of this machine: its result, and the files it left."""
+    for name, version in versions().items():
+        if version != parcel.versions.get(name):
+            raise ConfigError(
+                f"the cluster has {name} {version}, the driver {parcel.versions.get(name)}: results would differ; "
+                "install the same versions everywhere"
+            )
+    with TemporaryDirectory(prefix="fixfirst-") as scratch:
+        folder, parent = Path(scratch) / "trial", Path(scratch) / "parent"
+        _write_files(folder, parcel.begun)
+        _write_files(parent, parcel.parent)
+        job = replace(parcel.job, folder=folder)
+        if isinstance(job, TrialJob):
+            job = replace(job, parent_policy=parent if parcel.parent else None)
+        return run_job(job, tell, interrupt), _read_files(folder)
+
+
+def unpack(job: TrialJob | WarmupJob, files: Files) -> None:
+    """The files of a parcel's job into its own folder, as if it had run there."""
+    odd = [name for name in files if not TRIAL_FILES.fullmatch(name)]
+    if odd:
+        raise RunDirError(f"{job.folder}: the cluster sent a file that no trial writes ({odd[0]!r})")
+    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+        for old in _read_files(job.folder).keys() - files.keys():
+            (job.folder / old).unlink()
+        _write_files(job.folder, files)
+
+
+def _read_files(folder: Path) -> Files:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if TRIAL_FILES.fullmatch(path.name)}
+
+
+def _write_files(folder: Path, files: Files) -> None:
+    """The result last: with it the folder is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sorted(files, key=lambda name: name == RESULT):
+        write_atomically(folder / name, files[name])
 
 
 class _Reporter:

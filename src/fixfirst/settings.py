@@ -68,9 +68,24 @@ def train_config(given: Mapping[str, Any], file: Path | None = None, units: Path
     return make_config(**settings)
 
 
-def resolve_search(given: Mapping[str, Any], file: Path | None = None, units: Path | None = None) -> SearchConfig:
-    """The config of a search."""
+def resolve_study(
+    given: Mapping[str, Any], file: Path | None = None, units: Path | None = None, seeds: int = 1
+) -> list[SearchConfig]:
+    """The configs of a study's searches: every red agent under every seed; of a single search, one."""
     settings = gather(given, file, SEARCH_LEVEL)
     if units is not None:
         settings["units"] = UnitScheme.from_toml(units).as_dict()
-    return search_config(**settings)
+    if seeds < 1:
+        raise ConfigError(f"--seeds must be at least 1, got {seeds}")
+    agents = red_agents(settings.pop("red_agent", SearchConfig.model_fields["red_agent"].default))
+    firsts = [search_config(**settings, red_agent=agent) for agent in agents]
+    return [
+        search_config(**settings | {"seed": first.seed + i}, red_agent=first.red_agent)
+        for first in firsts
+        for i in range(seeds)
+    ]
+
+
+def red_agents(spec: str) -> list[str]:
+    """A plain list of names means one after the other; weights make it one mixture."""
+    return spec.split(",") if isinstance(spec, str) and ":" not in spec else [spec]

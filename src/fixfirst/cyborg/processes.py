@@ -8,9 +8,13 @@ import threading
 from functools import lru_cache
 from multiprocessing import parent_process
 
+CORES_VARIABLE = "FIXFIRST_CORES"  # where somebody else hands out cores, and the system does not know it
+
 
 def available_cores() -> int:
     """How many cores this process may use."""
+    if (granted := os.environ.get(CORES_VARIABLE, "")).isdigit():
+        return max(1, int(granted))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

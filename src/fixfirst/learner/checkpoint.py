@@ -100,12 +100,7 @@ def save_policy(folder: Path, training: Training, notes: dict[str, Any] | None =
 
 def load_policy(path: str | Path) -> Policy:
     """From a folder with policy.json (or with best/), or from the file itself."""
-    path = Path(path)
-    folder = path.parent if path.name in (POLICY_JSON, POLICY_TENSORS) else path
-    if not (folder / POLICY_JSON).exists() and (folder / "best" / POLICY_JSON).exists():
-        folder = folder / "best"
-    if not (folder / POLICY_JSON).exists():
-        raise PolicyError(f"{path}: holds no policy ({POLICY_JSON} is missing)")
+    folder = policy_folder(Path(path))
     facts, tensors = _read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
     try:
         scheme = None if facts["units"] is None else UnitScheme.from_dict(facts["units"])
@@ -114,6 +109,16 @@ def load_policy(path: str | Path) -> Policy:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
     _check_tensors(folder / POLICY_TENSORS, tensors, _network_shapes(num_inputs(scheme)))
     return Policy(tensors, workflow, scheme, facts.get("config", {}), facts)
+
+
+def policy_folder(path: Path) -> Path:
+    """The folder that holds a policy's two files."""
+    folder = path.parent if path.name in (POLICY_JSON, POLICY_TENSORS) else path
+    if not (folder / POLICY_JSON).exists() and (folder / "best" / POLICY_JSON).exists():
+        folder = folder / "best"
+    if not (folder / POLICY_JSON).exists():
+        raise PolicyError(f"{path}: holds no policy ({POLICY_JSON} is missing)")
+    return folder
 
 
 # ---------------------------------------------------------------- checkpoints

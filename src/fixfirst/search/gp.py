@@ -21,6 +21,7 @@ needed. Pending orders are hallucinated at their mean (GP-BUCB: Desautels, Kraus
 standard deviation and leave the mean and the weights alone.
 """
 
+from copy import copy
 from itertools import combinations
 from typing import NamedTuple
 
@@ -104,6 +105,9 @@ ALL_KERNELS = Kernels(MODELS)
 class OrderGP:
     """The belief after some orders were told, with some pending."""
 
+    _x: torch.Tensor
+    _factor: torch.Tensor
+
     def __init__(
         self, orders: np.ndarray, values: np.ndarray, standard_errors: np.ndarray, pending: np.ndarray | None = None
     ):
@@ -120,17 +124,34 @@ class OrderGP:
         self.scale = float(values.std()) or float(standard_errors.max())
         y = (values - self.center) / self.scale
         noise = np.maximum((standard_errors / self.scale) ** 2, NOISE_FLOOR)
-        if pending is not None and len(pending):
-            orders = np.concatenate([orders, pending])
-            noise = np.concatenate([noise, np.full(len(pending), np.median(noise))])
+        self._pending_noise = float(np.median(noise))
         self._condition(features(orders), torch.from_numpy(y), torch.from_numpy(noise))
+        if pending is not None and len(pending):
+            self._extend(features(pending))
+
+    def with_pending(self, pending: np.ndarray) -> "OrderGP":
+        """The same belief with further orders pending [p, U]: a round is chosen without factorising the told ones again."""
+        longer = copy(self)
+        if len(pending):
+            longer._extend(features(pending))
+        return longer
+
+    @torch.no_grad()
+    def _extend(self, x: torch.Tensor) -> None:
+        """Add rows to L: with L11 known, L21 = (L11^-1 K12)^T and L22 = cholesky(K22 - L21 L21^T)."""
+        n, p = self._x.shape[1], x.shape[1]
+        lower = torch.linalg.solve_triangular(self._factor, self._kernels(self._x, x) + MEAN_VARIANCE, upper=False).mT
+        noise = self._pending_noise * torch.eye(p, dtype=torch.float64)
+        corner = torch.linalg.cholesky(self._kernels(x, x) + MEAN_VARIANCE + noise - lower @ lower.mT)
+        factor = torch.zeros(len(self._kept), n + p, n + p, dtype=torch.float64)
+        factor[:, :n, :n], factor[:, n:, :n], factor[:, n:, n:] = self._factor, lower, corner
+        self._factor, self._x = factor, torch.cat([self._x, x], 1)
 
     @torch.no_grad()
     def _condition(self, x: torch.Tensor, y: torch.Tensor, noise: torch.Tensor) -> None:
-        n = len(y)
         factor = torch.linalg.cholesky(ALL_KERNELS(x, x) + MEAN_VARIANCE + torch.diag(noise))
-        w = torch.linalg.solve_triangular(factor[:, :n, :n], y[:, None], upper=False)  # [G, n, 1]
-        log_diagonal = factor.diagonal(dim1=1, dim2=2)[:, :n].log()
+        w = torch.linalg.solve_triangular(factor, y[:, None], upper=False)  # [G, n, 1]
+        log_diagonal = factor.diagonal(dim1=1, dim2=2).log()
         evidence = -0.5 * (w**2).sum((1, 2)) - log_diagonal.sum(1)
         prior = torch.tensor([model.prior for model in MODELS], dtype=torch.float64)
         self.weights = torch.softmax(evidence + prior.log(), 0)  # [G]

@@ -131,6 +131,7 @@ class Strategy:
         self.scheme = scheme
         self.told: list[tuple[Workflow, Outcome]] = []
         self.pending: list[Workflow] = []
+        self._told_gp: tuple[int, OrderGP] | None = None  # of so many told orders; a round asks it several times
 
     @property
     def num_asked(self) -> int:
@@ -191,7 +192,9 @@ class Strategy:
     def _gp(self) -> "OrderGP":
         from fixfirst.search.gp import OrderGP  # here, because GPyTorch takes seconds to import
 
-        return OrderGP(*self._observations(), pending=np.array([workflow.order for workflow in self.pending]))
+        if self._told_gp is None or self._told_gp[0] != len(self.told):
+            self._told_gp = len(self.told), OrderGP(*self._observations())
+        return self._told_gp[1].with_pending(np.array([workflow.order for workflow in self.pending]))
 
     def _tries(self) -> Counter[Order]:
         """How often each order was told or is pending."""

@@ -1,0 +1,103 @@
+"""A Ray cluster of two real nodes on this machine, for the tests marked `ray`."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from processes import children, eventually, gone
+
+MEMORY = 80 * 2**20  # of a node's object store, bytes
+
+
+class TwoNodes:
+    """A head node with one CPU, where drivers connect, and a second node with one, which tests may lose."""
+
+    def __init__(self, folder):
+        from ray.cluster_utils import Cluster
+
+        self.folder, self._count = folder, 0
+        self._cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **self._node()})
+        self.address = self._cluster.address
+        self.join()
+
+    def _node(self):
+        scratch = self.folder / f"s{self._count}"
+        scratch.mkdir()
+        self._count += 1
+        return {"num_cpus": 1, "object_store_memory": MEMORY, "env_vars": {"TMPDIR": str(scratch)}}
+
+    def join(self):
+        """Another second node; the scratch folders of its trials are below `scratch`."""
+        self.scratch = self.folder / f"s{self._count}"
+        self.second = self._cluster.add_node(**self._node())
+
+    def processes(self):
+        """Of the second node; the node itself comes first."""
+        raylet = self.second.all_processes["raylet"][0].process.pid
+        return [raylet, *children(raylet)]
+
+    def checkpoints(self):
+        """Of trials that run on the second node."""
+        return len(list(self.scratch.glob("fixfirst-*/trial/checkpoint-*.json")))
+
+    def shutdown(self):
+        self._cluster.shutdown()
+
+
+def ray_environment(folder):
+    """Ray keeps its files, and a token, below the folder; its workers find the modules of the tests."""
+    (folder / "home").mkdir(exist_ok=True)
+    compiled = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return {
+        "HOME": str(folder / "home"),
+        "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", compiled),
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "RAY_AUTH_MODE": "disabled",
+        "RAY_TMPDIR": str(folder),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+
+
+def processes_naming(text):
+    """Processes whose command line or environment mentions it: all that Ray starts names its folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            said = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
+        except OSError:
+            continue
+        if str(text).encode() in said and int(path.name) != os.getpid() and not gone(int(path.name)):
+            found.append(int(path.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def ray_folder():
+    """A folder for Ray's files, with a short name: its sockets are in there. Nothing of Ray may outlive it."""
+    pytest.importorskip("ray")
+    folder = Path(tempfile.mkdtemp(prefix="ff", dir="/tmp"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ray_environment(folder).items():
+            patch.setenv(name, value)
+        yield folder
+    assert eventually(lambda: not processes_naming(folder), within_s=20), processes_naming(folder)
+    assert not list((folder / "home").rglob("*")), "Ray left something in the home folder"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def two_nodes(ray_folder):
+    nodes = TwoNodes(ray_folder)
+    yield nodes
+    nodes.shutdown()
+
+
+@pytest.fixture
+def cluster(two_nodes):
+    """The cluster, with empty scratch folders: a killed trial leaves its own behind."""
+    for scratch in two_nodes.folder.glob("s*/fixfirst-*"):
+        shutil.rmtree(scratch)
+    return two_nodes

@@ -1,0 +1,108 @@
+"""Small searches for tests: their settings, how to start them, and what must not depend on where and how often they ran."""
+
+import csv
+import subprocess
+import sys
+import time
+
+import tomli_w
+
+# Updates of 4 episodes of 20 steps. The gate asks for little, so that most trials pass it.
+EASY = {
+    "max_steps": 20,
+    "gate_episodes": 20,
+    "test_episodes": 20,
+    "compliance_threshold": 0.2,
+    "min_judged": 5,
+    "warmup_episodes": 8,
+    "min_episodes": 0,
+    "max_episodes": 12,
+    "total_episodes": 48,
+    "initial_orders": 3,
+    "checkpoint_every": 1,
+    "ppo": {"num_envs": 4},
+}
+RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does not matter
+# Six trials of 30 updates after a warm-up of as many: long enough to be killed within. The GP chooses only the last order.
+EPISODES = {"warmup_episodes": 120, "min_episodes": 120, "max_episodes": 120, "total_episodes": 840}
+LONG = EASY | EPISODES | {"max_steps": 60, "initial_orders": 5}
+
+
+class NoView:
+    """Nobody watches."""
+
+    def begin(self, search):
+        pass
+
+    def chosen(self, search, number, choice):
+        pass
+
+    def progress(self, search, number, message):
+        pass
+
+    def recorded(self, search, trial):
+        pass
+
+
+def settings_file(folder, settings):
+    path = folder / f"settings-{len(list(folder.iterdir()))}.toml"
+    path.write_text(tomli_w.dumps(settings))
+    return path
+
+
+def rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def ledger(folder):
+    """The ledger without what the clock says."""
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows(folder / "trials.csv")]
+
+
+def training_log(folder):
+    times = ("Collection_Time", "Update_Time")
+    return [{k: v for k, v in row.items() if k not in times} for row in rows(folder / "training_log.csv")]
+
+
+def policies(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("policy.safetensors"))}
+
+
+def outcome(folder):
+    """All that must not depend on workers and interruptions."""
+    choices = (folder / "gp_sampling_log.csv").read_bytes()
+    return ledger(folder), choices, training_log(folder), policies(folder)
+
+
+def checkpoints(folder):
+    return len(list(folder.glob("checkpoint-*.json")))
+
+
+def recorded(folder):
+    """Rows of the ledger."""
+    path = folder / "trials.csv"
+    return max(path.read_text().count("\n") - 1, 0) if path.exists() else 0
+
+
+def launch(*arguments):
+    """A command in a session of its own, as in a terminal."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "fixfirst", *map(str, arguments), "--quiet", "--no-report"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(process, ready):
+    deadline = time.monotonic() + 60
+    while not ready():
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.001)
+
+
+def end(process):
+    """What it said. Workers hold its stdout: this returns when the last of them is gone."""
+    return process.communicate(timeout=60)
