@@ -324,6 +324,32 @@ def test_every_python_block_runs(name, scratch):
         assert not said or ran.stdout.splitlines() == said
 
 
+# Three turns of the new red agent, not compiled: that would take half a minute.
+THREE_TURNS = """
+import numpy as np
+from fixfirst.cage2.chance import CHANCE_DTYPE
+from fixfirst.cage2.red_agents import choose_red
+from fixfirst.cage2.state import STATE_DTYPE, RedAgent, RedVerb
+
+env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (STATE_DTYPE, CHANCE_DTYPE))
+env.red_agent = RedAgent.SCANNER
+for env.step in range(3):
+    choose_red(env, chance)
+    print(RedVerb(env.red_verb).name, 9 <= env.red_target <= 12)
+"""
+
+
+def test_the_red_agent_of_the_guide_can_be_added_as_described(tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    (patch,) = fenced((ROOT / "docs/extend.md").read_text(), "diff")
+    outside = os.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent), "PYTHONPATH": str(tmp_path / "src")}
+    outside["NUMBA_DISABLE_JIT"] = "1"
+    applied = subprocess.run(["git", "apply"], input=patch, cwd=tmp_path, env=outside, capture_output=True, text=True)
+    assert applied.returncode == 0, applied.stderr
+    ran = subprocess.run([sys.executable, "-c", THREE_TURNS], env=outside, capture_output=True, text=True)
+    assert ran.stdout.splitlines() == ["DISCOVER False", "SCAN True", "SCAN True"], ran.stderr
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_stand_in_fenced_blocks(name):
     """An indented command would not be run by the tests above."""
