@@ -65,6 +65,7 @@ PLACEHOLDERS = {"RUN": "runs/search-b_line-0", "POLICY": "runs/search-b_line-0/b
 # Commands of other programs, and of ours that measure for minutes or need a cluster: `tests/test_cli.py` runs the first.
 NOT_RUN = ("git", "pip", ".venv/bin/pip", "cd", "export", "tensorboard", "sbatch", "srun", "ray", "kubectl", "docker")
 PARSED_ONLY = ("bench", "ray")
+OTHER_FLAGS = {"--num-cpus"}  # in the text, of `ray start`
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
 NEEDS_CYBORG = {"cage-challenge-2", "cyborg", "both"}  # words of commands that need it
 
@@ -209,6 +210,15 @@ def run(command, monkeypatch):
         Path(command.target).write_text(told.getvalue())
 
 
+def check_script(script):
+    """A program for a cluster is not run: its syntax is right, and our flags in it exist."""
+    read = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
+    for line in script.replace("\\\n", " ").splitlines():
+        if line.startswith(OURS):
+            assert set(flags_in(line.split())) <= all_flags(), line
+
+
 def check(command, monkeypatch, missing):
     """Whatever has to be done with a command of a document. `missing`: files that commands not run would have written."""
     words = command.words
@@ -252,6 +262,12 @@ def test_a_wrong_command_is_noticed(line, says, monkeypatch, tmp_path):
     (command,) = shell_commands(line)
     with pytest.raises(AssertionError, match=re.escape(says)):
         check(command, monkeypatch, set())
+
+
+def test_a_wrong_flag_in_a_script_is_noticed():
+    check_script("#!/bin/bash\nif true; then go=search; fi\nfixfirst $go --seed 1 &\n")
+    with pytest.raises(AssertionError, match="--wings"):
+        check_script("#!/bin/bash\nfixfirst $go --wings 1 &\n")
 
 
 def test_a_block_is_read_as_a_shell_reads_it():
@@ -307,8 +323,11 @@ def test_every_command_runs(name, scratch, monkeypatch):
             (scratch / file[1]).write_text(block)
     missing = set()
     for script in fenced(text, "sh"):
-        for command in shell_commands(script):
-            check(command, monkeypatch, missing)
+        if script.startswith("#!"):
+            check_script(script)
+        else:
+            for command in shell_commands(script):
+                check(command, monkeypatch, missing)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if fenced((ROOT / name).read_text(), "python")])
@@ -359,7 +378,7 @@ def test_commands_stand_in_fenced_blocks(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_and_flags_in_the_text_exist(name, monkeypatch):
-    known = all_flags()
+    known = all_flags() | OTHER_FLAGS
     monkeypatch.chdir(ROOT)
     for code in inline_code(without_theirs((ROOT / name).read_text())):
         if not re.match(r"(\.venv/bin/)?fixfirst |make \w|python benchmarks/|--\w", code):
