@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.cage2.state import RedAgent
+from fixfirst.cyborg.game import Game
 
 
 @pytest.mark.parametrize(
@@ -137,3 +139,10 @@ def test_rendering_is_refused_clearly():
     env.reset(seed=0)
     with pytest.raises(ff.WorldError, match="needs a render_mode"):
         env.render()
+
+
+def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
+    game = Game.__new__(Game)
+    game._red_agents = (None,) * len(RedAgent)
+    with pytest.raises(ff.CyborgError, match="CybORG has no red agent 'meander'"):
+        game.reset(RedAgent.MEANDER, [0])

@@ -36,6 +36,8 @@ def cache_folder() -> Path:
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Decorator for the kernel's entry points: compiled at first use, cached on disk when a folder can be written."""
+    if config.DISABLE_JIT:  # somebody looks at single functions with a debugger
+        return function
     dispatcher = numba.njit(function)
     before = config.CACHE_DIR
     config.CACHE_DIR = str(cache_folder())  # read by enable_caching() only; other users of Numba keep their own

@@ -56,7 +56,7 @@ class Cyborg:
     folder: Path
     simulator: Any  # class CybORG
     wrapper: Any  # class ChallengeWrapper
-    red_agents: tuple[Any, ...]  # classes, in the order of RedAgent
+    red_agents: tuple[Any, ...]  # classes, in the order of RedAgent; None for one that only the simulator has
     green_agent: Any  # class GreenAgent
 
     @property
@@ -89,7 +89,7 @@ def load_cyborg(folder: Path) -> Cyborg:
         folder=folder,
         simulator=importlib.import_module("CybORG").CybORG,
         wrapper=wrappers.ChallengeWrapper,
-        red_agents=tuple(getattr(agents, by_agent[agent]) for agent in RedAgent),
+        red_agents=tuple(getattr(agents, by_agent[agent]) if agent in by_agent else None for agent in RedAgent),
         green_agent=agents.GreenAgent,
     )
 

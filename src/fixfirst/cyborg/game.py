@@ -59,11 +59,14 @@ class Game:
 
     def reset(self, red_agent: RedAgent, entropy: Sequence[int]) -> None:
         """A new episode against `red_agent`; all its chances follow from `entropy`. Blue's first view is all zeros."""
+        agent = self._red_agents[red_agent]
+        if agent is None:
+            raise CyborgError(f"CybORG has no red agent {red_agent.name.lower()!r}; play it on the simulator")
         for_python, for_numpy = np.random.SeedSequence(list(entropy)).spawn(2)
         random.seed(for_python.generate_state(8).tobytes())
         self._numpy_generator = np.random.MT19937(for_numpy)
         set_bit_generator(self._numpy_generator)
-        self.controller.agent_interfaces["Red"].agent = self._red_agents[red_agent]()
+        self.controller.agent_interfaces["Red"].agent = agent()
         self.env.reset()
         self._python_generator = random.getstate()
 

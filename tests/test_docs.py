@@ -1,0 +1,480 @@
+"""Every command and every flag in the documents is tried, and every link leads somewhere.
+
+Commands in fenced `sh` blocks run in the order in which they stand, in a scratch folder that already holds the run which
+`make search` writes; they are made small (`SMALLER`), but no flag is taken away. Fenced `python` blocks run as programs.
+Commands and flags inside the text are checked for existence only. A command of a program that is not known here is an
+error: say in `NOT_RUN` or in `check` what to do with it.
+"""
+
+import contextlib
+import glob
+import inspect
+import io
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from enum import Enum
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import fixfirst as ff
+from fixfirst.cage2.world import BaseWorld
+from fixfirst.cli import app, main
+from fixfirst.learner.config import preset_alignment
+from fixfirst.learner.ppo import PRESETS
+from fixfirst.search_config import search_config
+from fixfirst.settings import ENVIRONMENT_PREFIX, PLACES
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("benchmarks/*.md")),
+]
+NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+# Settings that decide how long a command takes, and their values here: in place of the number a command gives, as a flag or
+# as a variable, and where it gives none. Thresholds are low so that some order passes the gate after 8 episodes.
+SMALLER = {
+    "total_episodes": "48",
+    "episodes": "4",
+    "warmup_episodes": "8",
+    "max_episodes": "8",
+    "min_episodes": "4",
+    "test_episodes": "10",
+    "gate_episodes": "10",
+    "n_envs": "4",
+    "episodes_per_update": "4",
+    "max_steps": "20",
+    "min_judged": "2",
+    "compliance_threshold": "0.05",
+    "workers": "1",
+    "seeds": "2",
+}
+# Flags for sizes that have no variable, added where a command leaves them out.
+ADDED = {"search": ("workers",), "resume": ("workers",), "record": ("episodes",), "evaluate": ("episodes",)}
+PLACEHOLDERS = {"RUN": "runs/search-b_line-0", "POLICY": "runs/search-b_line-0/best", "PATH": "cage-challenge-2"}
+# Commands of other programs, and of ours that measure for minutes or need a cluster: `tests/test_cli.py` runs the first.
+NOT_RUN = ("git", "pip", ".venv/bin/pip", "cd", "export", "tensorboard", "sbatch", "srun", "ray", "kubectl", "docker")
+PARSED_ONLY = ("bench", "ray")
+OTHER_FLAGS = {"--num-cpus"}  # in the text, of `ray start`
+CYBORG = os.environ.get("FIXFIRST_CYBORG")
+NEEDS_CYBORG = {"cage-challenge-2", "cyborg", "both"}  # words of commands that need it
+
+OURS = ("fixfirst", ".venv/bin/fixfirst")
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+class Command(NamedTuple):
+    """One command of a document."""
+
+    variables: dict[str, str]  # set for it alone
+    words: list[str]
+    target: str | None = None  # where `>` sends its output
+
+    def __str__(self):
+        return shlex.join(self.words)
+
+
+# ---------------------------------------------------------------- reading documents
+
+
+def fenced(text, language):
+    return [block for name, block in FENCED.findall(text) if name == language]
+
+
+def shell_commands(script):
+    """The commands of a shell script, one by one: continued lines joined, comments dropped, cut at && ; and |."""
+    for line in script.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="&;|")
+        lexer.whitespace_split = True
+        words = []
+        for word in [*lexer, ";"]:
+            if word in ("&&", ";", "|", "&"):
+                if words:
+                    yield command_of(words)
+                words = []
+            else:
+                words.append(PLACEHOLDERS.get(word, word))
+
+
+def command_of(words):
+    variables = {}
+    while (assignment := re.fullmatch(r"([A-Z]\w*)=(.*)", words[0])) and len(words) > 1:
+        variables[assignment[1]] = assignment[2]
+        words = words[1:]
+    if ">" in words:
+        return Command(variables, words[: words.index(">")], words[words.index(">") + 1])
+    return Command(variables, words)
+
+
+def inline_code(text):
+    """What stands between single backticks, line breaks and table rules as blanks."""
+    return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", FENCED.sub("", text))]
+
+
+def tables(text):
+    """All tables, each a list of rows of cells; the first row is the header."""
+    for block in re.findall(r"(?:^\|.*\|$\n?)+", FENCED.sub("", text), re.M):
+        rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in block.strip().splitlines()]
+        yield [rows[0], *rows[2:]]
+
+
+def without_theirs(text):
+    """The text without the first column of tables that begin with `theirs`: the flags of another system."""
+    for table in tables(text):
+        if table[0][0].startswith("theirs"):
+            for row in table[1:]:
+                text = text.replace(f"| {row[0]} |", "| |")
+    return text
+
+
+# ---------------------------------------------------------------- checking commands
+
+
+def flags_of(command):
+    names = {name for argument in app[command].assemble_argument_collection() for name in argument.names}
+    return {name for name in names if name.startswith("--")} | {"--help"}
+
+
+def all_flags():
+    return {flag for command in app if not command.startswith("-") for flag in flags_of(command)} | {"--version"}
+
+
+def flags_in(words):
+    return [word.split("=")[0] for word in words if word.startswith("--")]
+
+
+def check_flags(words):
+    """A command of ours and its flags exist."""
+    if len(words) > 1 and not words[1].startswith("-"):
+        assert words[1] in set(app), f"there is no command `fixfirst {words[1]}`"
+        for flag in flags_in(words):
+            assert flag in flags_of(words[1]), f"`fixfirst {words[1]}` has no {flag}"
+    else:
+        assert set(flags_in(words)) <= all_flags(), words
+
+
+def recipe(target):
+    """What `make target` would run, and nothing is run."""
+    made = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, f"make {target}: {made.stderr}"
+    return made.stdout
+
+
+def check_benchmark(words, monkeypatch):
+    """A script exists and knows its flags."""
+    assert (ROOT / words[1]).exists(), f"{words[1]} does not exist"
+    monkeypatch.setattr(sys, "argv", [words[1], "--help"])
+    with contextlib.redirect_stdout(io.StringIO()) as told, pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / words[1]), run_name="__main__")
+    assert ended.value.code == 0
+    for flag in flags_in(words):
+        assert re.search(rf"{flag}\b", told.getvalue()), f"{words[1]} has no {flag}"
+
+
+def smaller(command):
+    """The command's arguments and variables, with small numbers in place of large ones."""
+    flag = {f"--{name.replace('_', '-')}": value for name, value in SMALLER.items()}
+    variables = {ENVIRONMENT_PREFIX + name.upper(): value for name, value in SMALLER.items()}
+    arguments = command.words[1:]
+    for i, word in enumerate(arguments[:-1]):
+        if word in flag:
+            arguments[i + 1] = flag[word]
+    for name in ADDED.get(arguments[0], ()) if arguments else ():
+        added = f"--{name.replace('_', '-')}"
+        if added not in arguments:
+            arguments += [added, SMALLER[name]]
+    found = [sorted(glob.glob(word)) if "*" in word else [word] for word in arguments]
+    return [word for words in found for word in words], command.variables | variables
+
+
+def run(command, monkeypatch):
+    """Run a command of ours in this process; it must succeed."""
+    arguments, variables = smaller(command)
+    with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as told:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        with contextlib.redirect_stderr(io.StringIO()) as complaints:
+            code = main(arguments)
+    assert code == 0, f"`{command}`, run as `fixfirst {shlex.join(arguments)}`: {complaints.getvalue()}"
+    if command.target:
+        Path(command.target).write_text(told.getvalue())
+
+
+def check_script(script):
+    """A program for a cluster is not run: its syntax is right, and our flags in it exist."""
+    read = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
+    for line in script.replace("\\\n", " ").splitlines():
+        if line.startswith(OURS):
+            assert set(flags_in(line.split())) <= all_flags(), line
+
+
+def check(command, monkeypatch, missing):
+    """Whatever has to be done with a command of a document. `missing`: files that commands not run would have written."""
+    words = command.words
+    if words[:3] == ["python", "-m", "fixfirst"]:
+        command = Command(command.variables, ["fixfirst", *words[3:]], command.target)
+        words = command.words
+    if words[0] in OURS:
+        check_flags(words)
+        needs_cyborg = NEEDS_CYBORG & set(words) and not CYBORG
+        if needs_cyborg or missing & set(words) or set(words) & set(PARSED_ONLY):
+            missing |= {value for flag, value in pairwise(words) if flag == "--out"}
+        else:
+            run(command, monkeypatch)
+    elif words[0] == "make":
+        for target in words[1:] or ["help"]:
+            recipe(target)
+    elif words[0] == "python" and words[1].startswith("benchmarks/"):
+        check_benchmark(words, monkeypatch)
+    else:
+        assert words[0] in NOT_RUN or words[:3] == ["python", "-m", "pytest"], f"how is `{command}` to be tested?"
+
+
+# ---------------------------------------------------------------- the checks themselves
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("fixfirst fly", "no command `fixfirst fly`"),
+        ("fixfirst search --wings 2", "`fixfirst search` has no --wings"),
+        ("fixfirst conform nothing.jsonl.gz", "nothing.jsonl.gz"),
+        ("fixfirst train --workflow upwards", "upwards"),
+        ("make believe", "make believe"),
+        ("python benchmarks/nothing.py", "does not exist"),
+        ("python benchmarks/quality.py --wings 2", "has no --wings"),
+        ("rm -rf runs", "how is `rm -rf runs` to be tested?"),
+    ],
+)
+def test_a_wrong_command_is_noticed(line, says, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (command,) = shell_commands(line)
+    with pytest.raises(AssertionError, match=re.escape(says)):
+        check(command, monkeypatch, set())
+
+
+def test_a_wrong_flag_in_a_script_is_noticed():
+    check_script("#!/bin/bash\nif true; then go=search; fi\nfixfirst $go --seed 1 &\n")
+    with pytest.raises(AssertionError, match="--wings"):
+        check_script("#!/bin/bash\nfixfirst $go --wings 1 &\n")
+
+
+def test_a_block_is_read_as_a_shell_reads_it():
+    block = 'A=1 fixfirst train \\\n  --workflow "a > b"  # why\n\ngit status && fixfirst evaluate RUN --json > table.json\n'
+    train, status, evaluate = shell_commands(block)
+    assert train == Command({"A": "1"}, ["fixfirst", "train", "--workflow", "a > b"])
+    assert status.words == ["git", "status"]
+    assert evaluate == Command({}, ["fixfirst", "evaluate", "runs/search-b_line-0", "--json"], "table.json")
+
+
+def test_numbers_become_small_and_flags_stay():
+    (command,) = shell_commands("FIXFIRST_N_ENVS=100 fixfirst search --total-episodes 100000 --seed 7")
+    arguments, variables = smaller(command)
+    assert arguments == ["search", "--total-episodes", "48", "--seed", "7", "--workers", "1"]
+    assert variables["FIXFIRST_N_ENVS"] == "4"
+
+
+# ---------------------------------------------------------------- tests
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A folder with the run that `make search` writes, made small."""
+    folder = tmp_path_factory.mktemp("searched")
+    (search,) = (c for c in shell_commands(recipe("search")) if c.words[0] in OURS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run(search, patch)
+    assert (folder / PLACEHOLDERS["RUN"] / "best" / "policy.json").exists()  # the README says so
+    return folder
+
+
+@pytest.fixture
+def scratch(searched, tmp_path, monkeypatch):
+    """Where the commands of one document run: the repository's files that they name, and the run of `make search`."""
+    shutil.copytree(searched / "runs", tmp_path / "runs")
+    (tmp_path / "tests/conformance").mkdir(parents=True)
+    (tmp_path / "tests/conformance/sleep.jsonl.gz").symlink_to(ROOT / "tests/conformance/sleep.jsonl.gz")
+    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    if CYBORG:
+        (tmp_path / "cage-challenge-2").symlink_to(Path(CYBORG).resolve())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BROWSER", "true")  # a page to be shown is shown to nobody
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_runs(name, scratch, monkeypatch):
+    """TOML blocks come first: they are the files the commands read, named in their first line as `# name.toml`."""
+    text = (ROOT / name).read_text()
+    for block in fenced(text, "toml"):
+        if file := re.match(r"# (\w+\.toml)\n", block):
+            (scratch / file[1]).write_text(block)
+    missing = set()
+    for script in fenced(text, "sh"):
+        if script.startswith("#!"):
+            check_script(script)
+        else:
+            for command in shell_commands(script):
+                check(command, monkeypatch, missing)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if fenced((ROOT / name).read_text(), "python")])
+def test_every_python_block_runs(name, scratch):
+    """It prints what the comments after its print lines say, up to a colon."""
+    for number, block in enumerate(fenced((ROOT / name).read_text(), "python")):
+        if "cage-challenge-2" in block and not CYBORG:
+            continue
+        (scratch / f"block{number}.py").write_text(block)
+        ran = subprocess.run([sys.executable, f"block{number}.py"], capture_output=True, text=True)
+        assert ran.returncode == 0, f"{name}, Python block {number}: {ran.stderr}"
+        said = re.findall(r"^ *print\(.*\)  # ([^:\n]+)", block, re.M)
+        assert not said or ran.stdout.splitlines() == said
+
+
+# Three turns of the new red agent, not compiled: that would take half a minute.
+THREE_TURNS = """
+import numpy as np
+from fixfirst.cage2.chance import CHANCE_DTYPE
+from fixfirst.cage2.red_agents import choose_red
+from fixfirst.cage2.state import STATE_DTYPE, RedAgent, RedVerb
+
+env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (STATE_DTYPE, CHANCE_DTYPE))
+env.red_agent = RedAgent.SCANNER
+for env.step in range(3):
+    choose_red(env, chance)
+    print(RedVerb(env.red_verb).name, 9 <= env.red_target <= 12)
+"""
+
+
+def test_the_red_agent_of_the_guide_can_be_added_as_described(tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    (patch,) = fenced((ROOT / "docs/extend.md").read_text(), "diff")
+    outside = os.environ | {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent), "PYTHONPATH": str(tmp_path / "src")}
+    outside["NUMBA_DISABLE_JIT"] = "1"
+    applied = subprocess.run(["git", "apply"], input=patch, cwd=tmp_path, env=outside, capture_output=True, text=True)
+    assert applied.returncode == 0, applied.stderr
+    ran = subprocess.run([sys.executable, "-c", THREE_TURNS], env=outside, capture_output=True, text=True)
+    assert ran.stdout.splitlines() == ["DISCOVER False", "SCAN True", "SCAN True"], ran.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_commands_stand_in_fenced_blocks(name):
+    """An indented command would not be run by the tests above."""
+    text = FENCED.sub("", (ROOT / name).read_text())
+    assert not re.findall(r"^ {4,}(?:\.venv/bin/)?(?:fixfirst|make|python) .*", text, re.M)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_commands_and_flags_in_the_text_exist(name, monkeypatch):
+    known = all_flags() | OTHER_FLAGS
+    monkeypatch.chdir(ROOT)
+    for code in inline_code(without_theirs((ROOT / name).read_text())):
+        if not re.match(r"(\.venv/bin/)?fixfirst |make \w|python benchmarks/|--\w", code):
+            continue
+        words = shlex.split(code)
+        if words[0] in OURS:
+            check_flags(words)
+        elif words[0] == "make":
+            recipe(words[1])
+        elif words[0] == "python":
+            check_benchmark(words, monkeypatch)
+        else:
+            assert set(flags_in(words)) <= known, f"no command has {set(flags_in(words)) - known}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_to_files_and_headings(name):
+    document = ROOT / name
+    text = FENCED.sub("", document.read_text())
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        assert target.exists(), f"{name}: {link} does not exist"
+        assert not anchor or anchor in headings(target), f"{name}: {path} has no heading #{anchor}"
+    for code in inline_code(text):  # documents, programs and tests that are named without a link
+        if re.fullmatch(r"(docs|tests|benchmarks)/[\w/.-]+|[\w-]+\.md", code):
+            places = (document.parent, ROOT, ROOT / "docs")
+            assert any((place / code).exists() for place in places), f"{name} names {code}, which does not exist"
+
+
+def headings(path):
+    """The anchors of a document's headings, as GitHub makes them."""
+    lines = re.findall(r"^#+ (.*)$", FENCED.sub("", path.read_text()), re.M)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_the_source_names_only_documents_that_exist():
+    named = {name for path in (ROOT / "src").rglob("*.py") for name in re.findall(r"\bdocs/\w+\.md", path.read_text())}
+    assert named and all((ROOT / name).exists() for name in named)
+
+
+# ---------------------------------------------------------------- tables
+
+
+def default_of(flag):
+    """The value of a setting of `fixfirst search` that nobody gives."""
+    name, config = flag.removeprefix("--").replace("-", "_"), search_config().model_dump()
+    table, key = PLACES.get(name, (None, name))
+    return config[key] if table is None else config[table][key]
+
+
+def values_in(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_flag_tables_give_the_right_defaults():
+    """Tables with the columns `ours` and `our default`, and tables of one flag's values, of which one is `(default)`."""
+    checked = 0
+    for document in DOCUMENTS:
+        for header, *rows in tables(document.read_text()):
+            if "our default" in header:
+                for row in rows:
+                    flag, default = values_in(row[header.index("ours")]), values_in(row[header.index("our default")])
+                    if flag and default:
+                        assert str(default_of(flag[0])) == default[0].replace(",", ""), f"{document.name}: {flag[0]}"
+                        checked += 1
+            elif (flag := values_in(header[0])) and flag[0].startswith("--"):
+                (default,) = (values_in(row[0])[0] for row in rows if "(default)" in row[0])
+                assert default_of(flag[0]) == default
+                checked += 1
+    assert checked >= 5
+
+
+def test_option_tables_are_the_signature_of_make_vec():
+    found = [rows for path in DOCUMENTS for header, *rows in tables(path.read_text()) if header == ["option", "values"]]
+    parameters = inspect.signature(BaseWorld).parameters | inspect.signature(ff.make_vec).parameters
+    assert found
+    for option, values in chain.from_iterable(found):
+        (name,) = values_in(option)
+        assert name in parameters, f"make_vec has no {name}"
+        if stated := re.search(r"`([^`]+)` \(default\)", values):
+            default = parameters[name].default
+            assert stated[1] == (default.name.lower() if isinstance(default, Enum) else default)
+
+
+def test_the_table_of_presets_is_the_code():
+    text = (ROOT / "docs/method.md").read_text()
+    (rows,) = (rows for header, *rows in tables(text) if header[0] == "preset")
+    assert [values_in(row[0])[0] for row in rows] == list(PRESETS)
+    for name, envs, episodes, epochs, returns, entropy, alignment in rows:
+        preset = PRESETS[values_in(name)[0]]
+        assert (int(envs), int(episodes), int(epochs)) == (preset.num_envs, preset.episodes_per_update, preset.epochs)
+        assert returns.startswith("GAE") == (preset.returns == "gae")
+        assert float(entropy) == preset.entropy
+        if alignment != "none":  # of a preset that knows no order
+            kind = preset_alignment(values_in(name)[0], {}).get("alignment", {}).get("kind", "penalty")
+            assert alignment == kind
