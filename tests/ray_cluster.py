@@ -13,21 +13,21 @@ MEMORY = 80 * 2**20  # of a node's object store, bytes
 
 
 class TwoNodes:
-    """A head node with one CPU, where drivers connect, and a second node with one, which tests may lose."""
+    """A head node without CPUs, where drivers connect, and a second node with two, which tests may lose."""
 
     def __init__(self, folder):
         from ray.cluster_utils import Cluster
 
         self.folder, self._count = folder, 0
-        self._cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **self._node()})
+        self._cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **self._node(cpus=0)})
         self.address = self._cluster.address
         self.join()
 
-    def _node(self):
+    def _node(self, cpus=2):
         scratch = self.folder / f"s{self._count}"
         scratch.mkdir()
         self._count += 1
-        return {"num_cpus": 1, "object_store_memory": MEMORY, "env_vars": {"TMPDIR": str(scratch)}}
+        return {"num_cpus": cpus, "object_store_memory": MEMORY, "env_vars": {"TMPDIR": str(scratch)}}
 
     def join(self):
         """Another second node; the scratch folders of its trials are below `scratch`."""
