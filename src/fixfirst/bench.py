@@ -34,9 +34,11 @@ BATCHES = (1, 10, 100, 1_000, 10_000)
 RED_AGENTS = ("b_line", "meander")
 EPISODE = 100
 WORKER_ENVS = 100
-CYBORG_STEPS = 50  # from the start of an episode, alone and in workers alike: later steps are slower
+CYBORG_STEPS = 30  # from the start of an episode, everywhere alike: later steps are slower
 CYBORG = "CybORG"
+CYBORG_IN_ONE = f"CybORG, {WORKER_ENVS} in one process"
 CYBORG_IN_WORKERS = f"CybORG, {WORKER_ENVS} in workers"
+CYBORG_ROWS = (CYBORG, CYBORG_IN_ONE, CYBORG_IN_WORKERS)
 
 _START = "import fixfirst as ff; e = ff.make_vec(1); e.reset(seed=0); e.step([0])"
 
@@ -132,46 +134,52 @@ def _step_time_us(world: BaseWorld) -> float:
 
 
 def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
-    """Steps per second of CybORG: one environment in one process, and many in worker processes; medians of three turns.
+    """Steps per second of CybORG: one environment in one process, many in one process, many in worker processes.
 
-    The turns alternate, so that a machine that grows slower does so for both; resets are not timed.
+    Medians of three turns, which alternate, so that a machine that grows slower does so for all; resets are not timed.
     """
-    plain, spread = [], []
+    one, many, spread = [], [], []
     with (
-        ProcessPoolExecutor(1, get_context("spawn"), _open_game, (folder,)) as alone,
+        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, 1)) as alone,
+        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS)) as together,
         make_world(WORKER_ENVS, backend="cyborg", cyborg=folder, red_agent=red_agent, max_steps=None) as world,
     ):
         actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (CYBORG_STEPS, WORKER_ENVS))
         for turn in range(3):
-            plain.append(alone.submit(_play_plain_cyborg, red_agent, turn).result())
+            one.append(alone.submit(_play_plain_cyborg, red_agent, turn).result())
+            many.append(together.submit(_play_plain_cyborg, red_agent, turn).result())
             world.reset(turn)
             start = time.perf_counter()
             for row in actions:
                 world.step(row)
             spread.append(actions.size / (time.perf_counter() - start))
-    return {CYBORG: statistics.median(plain), CYBORG_IN_WORKERS: statistics.median(spread)}
+    return {name: statistics.median(speeds) for name, speeds in zip(CYBORG_ROWS, (one, many, spread), strict=True)}
 
 
-_game: Game  # of the process that plays CybORG alone
+_games: list[Game]  # of a process that plays plain CybORG
 
 
-def _open_game(folder: Path) -> None:
-    global _game
+def _open_games(folder: Path, number: int) -> None:
+    global _games
     follow_parent()
-    _game = Game(load_cyborg(folder))
+    cyborg = load_cyborg(folder)
+    _games = [Game(cyborg) for _ in range(number)]
 
 
 def _play_plain_cyborg(red_agent: str, seed: int) -> float:
     """Steps per second of CybORG's own `step`, without anything of ours around it."""
-    episodes, seconds = 10, 0.0
+    num_envs, seconds = len(_games), 0.0
+    episodes = max(1, 20 // num_envs)
     for episode in range(episodes):
-        _game.reset(RedAgent[red_agent.upper()], [seed, episode])
-        actions = np.random.default_rng([seed, episode]).integers(0, NUM_ACTIONS, CYBORG_STEPS).tolist()
+        for number, game in enumerate(_games):
+            game.reset(RedAgent[red_agent.upper()], [seed, number, episode])
+        actions = np.random.default_rng([seed, episode]).integers(0, NUM_ACTIONS, (CYBORG_STEPS, num_envs)).tolist()
         start = time.perf_counter()
-        for action in actions:
-            _game.env.step(action)
+        for row in actions:
+            for game, action in zip(_games, row, strict=True):
+                game.env.step(action)
         seconds += time.perf_counter() - start
-    return episodes * CYBORG_STEPS / seconds
+    return episodes * num_envs * CYBORG_STEPS / seconds
 
 
 def table(result: dict[str, Any]) -> str:
