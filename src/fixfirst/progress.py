@@ -4,6 +4,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -84,6 +85,25 @@ def budget_bar(done: int, total: int, text: str) -> Table:
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_row(ProgressBar(total=total, completed=done), text)
     return grid
+
+
+def fitting_table(columns: dict[str, list[str]], width: int, cut: str = "order") -> Table:
+    """Columns of cells within `width`: the last ones are left out where it does not suffice, then the column `cut` is cut.
+
+    Columns up to that one are aligned left, the others are numbers.
+    """
+    needs = {name: 2 + max(map(len, (name, *cells))) for name, cells in columns.items()}  # 2: the space around
+    left = [*needs][: [*needs].index(cut) + 1]
+    while sum(needs.values()) > width and len(needs) > len(left) + 1:
+        needs.popitem()
+    needs[cut] -= max(0, sum(needs.values()) - width)
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name, room in needs.items():
+        justify: Literal["left", "right"] = "left" if name in left else "right"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=max(1, room - 2))
+    for cells in zip(*(columns[name] for name in needs), strict=True):
+        table.add_row(*map(Text, cells))
+    return table
 
 
 def sparkline(values: Sequence[float], width: int = 16) -> str:

@@ -1,7 +1,7 @@
 """Showing a search: a live picture on a terminal, plain lines elsewhere, and the final table. Progress goes to stderr."""
 
 import time
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fixfirst.experiment import WARMUP_KEY, Search
 from fixfirst.ledger import ACCEPTED, Trial, accepted
-from fixfirst.progress import budget_bar, duration, results, sparkline
+from fixfirst.progress import budget_bar, duration, fitting_table, results, sparkline
 from fixfirst.ranking import Ranking
 from fixfirst.search.strategy import Choice
 
@@ -147,10 +147,7 @@ def curve_in_words(number: int, order: str, curve: list[tuple[int, float, float 
 
 
 def ranking_table(search: Search, ranking: Ranking, width: int, limit: int | None = None) -> Table:
-    """Orders by return with simultaneous 95 % intervals, compliance, and which cannot be told from the best.
-
-    Where `width` does not suffice, the last columns are left out, then orders are cut.
-    """
+    """Orders by return with simultaneous 95 % intervals, compliance, and which cannot be told from the best."""
     by_order: dict[str, Trial] = {}
     for trial in accepted(search.trials):
         if trial["return_mean"] > by_order.get(trial["workflow"], {"return_mean": -float("inf")})["return_mean"]:
@@ -171,17 +168,7 @@ def ranking_table(search: Search, ranking: Ranking, width: int, limit: int | Non
         columns["95 % interval"].append(f"[{row.low:.2f}, {row.high:.2f}]")
         columns["compliance"].append(percent(trial["compliance"]))
         columns["contested"].append(percent(trial["contested_compliance"]))
-    needs = {name: 2 + max(map(len, (name, *cells))) for name, cells in columns.items()}  # 2: the space around
-    while sum(needs.values()) > width and len(needs) > 3:
-        needs.popitem()
-    needs["order"] -= max(0, sum(needs.values()) - width)
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name, room in needs.items():
-        justify: Literal["left", "right"] = "left" if name in ("", "order") else "right"
-        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=max(1, room - 2))
-    for cells in zip(*(columns[name] for name in needs), strict=True):
-        table.add_row(*cells)
-    return table
+    return fitting_table(columns, width)
 
 
 def percent(share: float | None) -> str:

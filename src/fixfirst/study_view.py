@@ -11,13 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from fixfirst.experiment import WARMUP_KEY, Search
-from fixfirst.progress import budget_bar, duration, results
+from fixfirst.progress import budget_bar, duration, fitting_table, results
 from fixfirst.search.strategy import Choice
 from fixfirst.search_view import PLAIN_EVERY_S, in_words, trial_in_words, verdict_in_words
 from fixfirst.study import Comparison, OrderAcrossSeeds, Study, compare
 
 LIVE_EVERY_S = 0.25
 SHOWN_ORDERS = 20
+COLUMNS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")
 
 
 class StudyView:
@@ -146,15 +147,12 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
         found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
         console.print(f"seed {best.seed}: best {found}", soft_wrap=True, highlight=False)
     marked = () if comparison.ranking is None else comparison.ranking.maybe_best
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("", "order"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for name in ("tried", "accepted", "maybe best", "mean return", "95 % interval"):
-        table.add_column(name, no_wrap=True, justify="right", min_width=len(name))
+    columns: dict[str, list[str]] = {name: [] for name in COLUMNS}
     for place, row in enumerate(comparison.orders[:SHOWN_ORDERS], start=1):
-        mark = "*" if row.workflow in marked else " "
-        table.add_row(f"{place}{mark}", str(row.workflow), *_cells(row, seeds))
-    console.print(table)
+        cells = (f"{place}{'*' if row.workflow in marked else ' '}", str(row.workflow), *_cells(row, seeds))
+        for column, cell in zip(columns.values(), cells, strict=True):
+            column.append(cell)
+    console.print(fitting_table(columns, console.width))
     if (more := len(comparison.orders) - SHOWN_ORDERS) > 0:
         console.print(f"... and {more} more orders; --json lists all")
     console.print(verdict(comparison), soft_wrap=True)
@@ -163,7 +161,7 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
 def _cells(row: OrderAcrossSeeds, seeds: int) -> list[str]:
     mean = "-" if row.mean is None else f"{row.mean:.2f}"
     interval = "-" if row.low is None else f"[{row.low:.2f}, {row.high:.2f}]"
-    return [*(f"{count}/{seeds}" for count in (row.tried, row.accepted, row.maybe_best)), mean, interval]
+    return [mean, interval, *(f"{count}/{seeds}" for count in (row.tried, row.accepted, row.maybe_best))]
 
 
 def verdict(comparison: Comparison) -> str:
