@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from fixfirst import __version__, bench
-from fixfirst.cli import _unused_folder, main
+from fixfirst.cli import main
+from fixfirst.commands.shared import unused_folder
 
 
 def test_python_dash_m_is_the_command():
@@ -54,7 +55,7 @@ def test_a_run_without_a_name_gets_one_that_is_free(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = []
     for _ in range(3):
-        names.append(str(_unused_folder("train-b_line:0.5,meander:0.5-0")))
+        names.append(str(unused_folder("train-b_line:0.5,meander:0.5-0")))
         (tmp_path / names[-1]).mkdir(parents=True)
     first = "runs/train-b_line0.5-meander0.5-0"
     assert names == [first, f"{first}-2", f"{first}-3"]

@@ -26,7 +26,8 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.cage2.world import BaseWorld
-from fixfirst.cli import app, main
+from fixfirst.cli import main
+from fixfirst.commands.shared import app
 from fixfirst.learner.config import preset_alignment
 from fixfirst.learner.ppo import PRESETS
 from fixfirst.search_config import search_config

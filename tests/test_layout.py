@@ -43,6 +43,7 @@ GROUPS = (
     ("watch",),
     ("__init__",),
     ("bench", "doctor"),
+    ("commands",),
     ("cli",),
     ("__main__",),
 )
@@ -66,6 +67,7 @@ FOLDERS = {
         "build",
         "replay",
     ),
+    "commands": ("shared", "learning", "searching", "judging", "showing", "checking"),
     "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
 }
 

@@ -11,6 +11,7 @@ import pytest
 from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_search, write_training
 
 from fixfirst import cli
+from fixfirst.commands.searching import report_runs
 from fixfirst.errors import RunDirError
 from fixfirst.network import HOST_NAMES
 from fixfirst.report import analysis, figures
@@ -480,7 +481,7 @@ def test_a_failing_report_does_not_fail_the_search(search, monkeypatch, capsys):
         raise ZeroDivisionError("a bug\nin the report")
 
     monkeypatch.setattr("fixfirst.report.build.write_report", fail)
-    assert cli._report_search(search) is None
+    assert report_runs(search, [search]) is None
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"fixfirst: no report (a bug in the report); try again with: fixfirst report {search}"
 

@@ -8,7 +8,8 @@ import pytest
 from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
 
 from fixfirst import settings
-from fixfirst.cli import _study_name, main
+from fixfirst.cli import main
+from fixfirst.commands.searching import study_name
 from fixfirst.executor import InlineExecutor
 from fixfirst.experiment import Search, begin_search, run_searches
 from fixfirst.search.strategy import Strategy, StrategyConfig
@@ -182,8 +183,8 @@ def test_a_plain_list_is_several_red_agents_and_weights_make_one_mixture():
 
 
 def test_the_folder_of_a_study_names_its_agents_and_seeds():
-    assert _study_name(settings.resolve_study({})) == "search-b_line-0"
-    assert _study_name(settings.resolve_study({"red_agent": "b_line,meander"}, seeds=5)) == "study-b_line-meander-0-4"
+    assert study_name(settings.resolve_study({})) == "search-b_line-0"
+    assert study_name(settings.resolve_study({"red_agent": "b_line,meander"}, seeds=5)) == "study-b_line-meander-0-4"
 
 
 @pytest.mark.parametrize(
