@@ -59,6 +59,20 @@ def work_until_interrupted(file, tell, interrupt):
     file.write_text("saved")
 
 
+def overlap(folder, tell, interrupt):
+    """How many of these ran at a time, at most, as far as this one saw."""
+    own = folder / str(time.monotonic_ns())
+    own.touch()
+    seen = 0
+    until = time.monotonic() + 1.2  # long enough to tell more than once on Ray
+    while time.monotonic() < until:
+        tell("still here")
+        seen = max(seen, len(list(folder.iterdir())))
+        time.sleep(0.01)
+    own.unlink()
+    return seen
+
+
 class Switch:
     """An interrupt that the test throws."""
 
@@ -157,6 +171,14 @@ def test_once_interrupted_running_jobs_save_themselves_and_the_others_never_begi
     executor.close()
     assert ended.key in begun and ended.result is None and ended.died is None
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {str(key): "saved" for key in begun}
+
+
+def test_no_more_jobs_run_at_a_time_than_there_are_workers(make, tmp_path):
+    executor = make()
+    for key in range(4):
+        executor.submit(key, overlap, tmp_path)
+    seen = {executor.wait(lambda key, message: None).result for _ in range(4)}
+    assert max(seen) == executor.workers <= 2
 
 
 def test_closing_abandons_the_jobs_and_may_be_done_twice(make, tmp_path):

@@ -332,7 +332,7 @@ def test_a_finished_run_is_not_resumed(tmp_path, capsys):
         ("{", "manifest.json: cannot be read"),
         ("[]", "is a run of another version"),
         ('{"schema": 7, "kind": "train"}', "schema 7, this version reads 1"),
-        ('{"schema": 1, "kind": "walk"}', "is not a run of `fixfirst train`"),
+        ('{"schema": 1, "kind": "walk"}', "is not a run of `fixfirst train` or `fixfirst search`"),
         ('{"schema": 1, "kind": "train"}', "config.toml: no such file"),
     ],
 )

@@ -12,7 +12,9 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 from fixfirst.cyborg.processes import CORES_VARIABLE
@@ -219,10 +221,20 @@ class _Line:
             self.exchange()
 
     def exchange(self) -> None:
+        # Ray lends out the CPUs of a task whose main thread waits for an object: more jobs than CPUs would run. So another
+        # thread waits; a daemon, for a worker must be able to end although its driver is gone.
+        answer: Future[bool] = Future()
+        Thread(target=self._call, args=(answer,), daemon=True).start()
+        self._cancelled = answer.result()
+        self._unsent, self._exchanged = [], time.monotonic()
+
+    def _call(self, answer: "Future[bool]") -> None:
         import ray
 
-        self._cancelled = ray.get(self._mailbox.exchange.remote(self._attempt, self._unsent))
-        self._unsent, self._exchanged = [], time.monotonic()
+        try:
+            answer.set_result(ray.get(self._mailbox.exchange.remote(self._attempt, self._unsent)))
+        except Exception as e:
+            answer.set_exception(e)
 
 
 def _run_job(job: Job, argument: Any, attempt: Any, mailbox: Any, cores: int) -> tuple[str, Any]:

@@ -14,7 +14,7 @@ from fixfirst import __version__
 from fixfirst.cage2.compiled import announce_compilation
 from fixfirst.commands.learning import tell_training
 from fixfirst.commands.shared import Json, app, log, unused_folder
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, RunDirError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -196,12 +196,15 @@ def resume(
         As in `fixfirst search`.
     """
     from fixfirst import train_run
+    from fixfirst.experiment import KIND
     from fixfirst.run_dir import STUDY, read_manifest
     from fixfirst.study import open_study
 
-    is_training = not (run / STUDY).exists() and read_manifest(run)["kind"] == train_run.KIND
+    kind = KIND if (run / STUDY).exists() else read_manifest(run)["kind"]
+    if kind not in (KIND, train_run.KIND):
+        raise RunDirError(f"{run} is not a run of `fixfirst train` or `fixfirst search`")
     announce_compilation()
-    if not is_training:
+    if kind == KIND:
         study = open_study(run)
         return _run_study([search.config for search in study.searches], lambda: study, where, report, quiet, as_json)
     return tell_training(train_run.resume(run, quiet=quiet), as_json)
