@@ -231,4 +231,4 @@ def test_a_finished_study_is_shown_again_as_tables_and_as_json(study, capsys):
     trials = sum(len(ledger(study / name)) for name in MEMBERS)
     assert lines[0] == f"4 searches, {trials} trials, 192 training episodes, variant current"
     assert "red agent b_line, 2 seeds" in lines and "red agent meander, 2 seeds" in lines
-    assert sum("accepted  maybe best  mean return" in line for line in lines) == 2
+    assert sum("tried  accepted  maybe best" in line for line in lines) == 2

@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,21 +18,17 @@ PLAIN_WIDTH = 240  # of tables that go to a file: room for an order of 13 hosts
 SPARKS = "▁▂▃▄▅▆▇█"
 
 
-class Progress:
-    """How much of a total is done, and a curve. A `with` block; costs nothing between two pictures."""
+class Screen:
+    """Where progress goes: a live picture on a terminal, lines elsewhere, nothing if quiet. A `with` block."""
 
-    def __init__(self, total: int, *, quiet: bool = False):
-        self.total = total
+    def __init__(self, *, quiet: bool = False):
         self._console = Console(stderr=True)
         self._quiet = quiet
         is_live = self._console.is_terminal and not quiet
-        self._live = Live(console=self._console, auto_refresh=False, transient=True) if is_live else None
-        self._every_s = LIVE_EVERY_S if is_live else PLAIN_EVERY_S
-        self._started = self._said = time.perf_counter()
-        self._first: int | None = None
-        self._curve: list[float] = []
+        self._live = Live(console=self._console, refresh_per_second=1 / LIVE_EVERY_S, transient=True) if is_live else None
+        self._started = self._said = time.monotonic()
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
         return self
@@ -41,33 +37,50 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._console.print(f"fixfirst: {text}", highlight=False, markup=False, soft_wrap=True)
+
+    def line(self, text: str) -> None:
+        """A line of progress, where there is no picture."""
+        if self._live is None and not self._quiet:
+            self._said = time.monotonic()
+            self.say(text)
+
+
+class Progress(Screen):
+    """How much of a total is done, and a curve. Costs nothing between two pictures."""
+
+    def __init__(self, total: int, *, quiet: bool = False):
+        super().__init__(quiet=quiet)
+        self.total = total
+        self._every_s = PLAIN_EVERY_S if self._live is None else LIVE_EVERY_S
+        self._first: int | None = None
+        self._curve: list[float] = []
+
     def point(self, value: float) -> None:
         """The next point of the curve."""
         self._curve.append(value)
 
     def due(self) -> bool:
         """Is it time for another picture?"""
-        return not self._quiet and time.perf_counter() - self._said >= self._every_s
+        return not self._quiet and time.monotonic() - self._said >= self._every_s
 
     def show(self, done: int, facts: str) -> None:
         """How many episodes of the total are done, and what is worth knowing."""
         if self._quiet:
             return
-        now = time.perf_counter()
+        now = time.monotonic()
         first = self._first = done if self._first is None else self._first
         rate = (done - first) / (now - self._started) if done > first else 0.0
         left = f", {duration((self.total - done) / rate)} left" if rate else ""
         self._said = now
         if self._live is None:
-            self.say(f"{done:,}/{self.total:,} episodes, {rate:,.0f}/s{left} | {facts}", prefix="")
+            self.say(f"{done:,}/{self.total:,} episodes, {rate:,.0f}/s{left} | {facts}")
             return
         bar = budget_bar(done, self.total, f"{done:,}/{self.total:,}{left}")
         line = Text(f"{sparkline(self._curve)} {facts}" if self._curve else facts, no_wrap=True, overflow="ellipsis")
-        self._live.update(Group(bar, line), refresh=True)
-
-    def say(self, text: str, prefix: str = "fixfirst: ") -> None:
-        """A line that stays."""
-        self._console.print(f"{prefix}{text}", highlight=False, markup=False, soft_wrap=True)
+        self._live.update(Group(bar, line))
 
 
 def results() -> Console:

@@ -3,14 +3,13 @@
 import time
 from typing import Any
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from fixfirst.experiment import WARMUP_KEY, Search
 from fixfirst.ledger import ACCEPTED, Trial, accepted
-from fixfirst.progress import budget_bar, duration, fitting_table, results, sparkline
+from fixfirst.progress import Screen, budget_bar, duration, fitting_table, results, sparkline
 from fixfirst.ranking import Ranking
 from fixfirst.search.strategy import Choice
 
@@ -18,30 +17,15 @@ SHOWN_ROWS = 8
 PLAIN_EVERY_S = 10.0
 
 
-class SearchView:
+class SearchView(Screen):
     """What the user sees while a search runs."""
 
     def __init__(self, *, quiet: bool = False):
-        self._console = Console(stderr=True)
-        self._quiet = quiet
-        self._live = Live(console=self._console, refresh_per_second=4, transient=True) if self._is_live() else None
+        super().__init__(quiet=quiet)
         self._running: dict[int, list[tuple[int, float, float | None]]] = {}
         self._orders: dict[int, str] = {}
         self._decision = ""
-        self._started = self._said = time.monotonic()
         self._used_before = 0
-
-    def _is_live(self) -> bool:
-        return self._console.is_terminal and not self._quiet
-
-    def __enter__(self) -> "SearchView":
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     # ---- what the search reports (see `experiment.View`)
 
@@ -56,7 +40,7 @@ class SearchView:
         self._running.pop(WARMUP_KEY, None)
         self._running[number], self._orders[number] = [], str(choice.workflow)
         self._decision = in_words(number, choice)
-        self._line(self._decision)
+        self.line(self._decision)
 
     def progress(self, search: Search, number: int, message: Any) -> None:
         kind, content = message
@@ -70,23 +54,14 @@ class SearchView:
         elif time.monotonic() - self._said > PLAIN_EVERY_S:
             episodes, reward, compliance = content
             kept = "" if compliance is None else f", compliance {100 * compliance:.1f} %"
-            self._line(f"{trial_name(number)}: {episodes:,} episodes, return {reward:.1f}{kept}; {self._time_left(search)}")
+            self.line(f"{trial_name(number)}: {episodes:,} episodes, return {reward:.1f}{kept}; {self._time_left(search)}")
 
     def recorded(self, search: Search, trial: Trial) -> None:
         self._running.pop(int(trial["id"]), None)
         budget = f"{search.used:,}/{search.config.total_episodes:,} episodes used, {self._time_left(search)}"
-        self._line(f"{trial_in_words(trial)}; {budget}")
+        self.line(f"{trial_in_words(trial)}; {budget}")
         if self._live is not None:
             self._live.update(self._picture(search))
-
-    def say(self, text: str) -> None:
-        """A line that stays."""
-        self._console.print(f"fixfirst: {text}", highlight=False, markup=False, soft_wrap=True)
-
-    def _line(self, text: str) -> None:
-        if self._live is None and not self._quiet:
-            self._said = time.monotonic()
-            self.say(text)
 
     # ---- the live picture
 

@@ -6,43 +6,29 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from fixfirst.experiment import WARMUP_KEY, Search
-from fixfirst.progress import budget_bar, duration, fitting_table, results
+from fixfirst.progress import LIVE_EVERY_S, Screen, budget_bar, duration, fitting_table, results
 from fixfirst.search.strategy import Choice
 from fixfirst.search_view import PLAIN_EVERY_S, in_words, trial_in_words, verdict_in_words
 from fixfirst.study import Comparison, OrderAcrossSeeds, Study, compare
 
-LIVE_EVERY_S = 0.25
 SHOWN_ORDERS = 20
 COLUMNS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")
 
 
-class StudyView:
+class StudyView(Screen):
     """What the user sees while several searches run (see `experiment.View`)."""
 
     def __init__(self, *, quiet: bool = False):
-        self._console = Console(stderr=True)
-        self._quiet = quiet
-        live = self._console.is_terminal and not quiet
-        self._live = Live(console=self._console, refresh_per_second=4, transient=True) if live else None
+        super().__init__(quiet=quiet)
         self._searches: list[Search] = []
         self._running: dict[Path, dict[int, int]] = {}  # episodes so far, by search and trial
         self._best: dict[Path, str] = {}
-        self._started = self._said = self._drawn = time.monotonic()
+        self._drawn = self._started
         self._used_before = 0
-
-    def __enter__(self) -> "StudyView":
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def begin(self, search: Search) -> None:
         self._searches.append(search)
@@ -51,37 +37,28 @@ class StudyView:
         self._note_best(search)
         if search.trials:
             used = f"{search.used:,} of {search.config.total_episodes:,} episodes used"
-            self._line(search, f"going on after {len(search.trials)} trials, {used}")
+            self.line(f"{search.folder.name}: going on after {len(search.trials)} trials, {used}")
 
     def chosen(self, search: Search, number: int, choice: Choice) -> None:
         self._running[search.folder].pop(WARMUP_KEY, None)
         self._running[search.folder][number] = 0
-        self._line(search, in_words(number, choice))
+        self.line(f"{search.folder.name}: {in_words(number, choice)}")
 
     def progress(self, search: Search, number: int, message: Any) -> None:
         kind, content = message
         if kind == "complaint":
-            self._say(search, content)
+            self.say(f"{search.folder.name}: {content}")
             return
         self._running[search.folder][number] = content[0]
         self._draw()
-        if self._live is None and not self._quiet and time.monotonic() - self._said > PLAIN_EVERY_S:
-            self._said = time.monotonic()
-            self._console.print(f"fixfirst: {self._budget()}", highlight=False, markup=False, soft_wrap=True)
+        if time.monotonic() - self._said > PLAIN_EVERY_S:
+            self.line(self._budget())
 
     def recorded(self, search: Search, trial: dict[str, Any]) -> None:
         self._running[search.folder].pop(int(trial["id"]), None)
         self._note_best(search)
-        self._line(search, f"{trial_in_words(trial)}; {self._budget()}")
+        self.line(f"{search.folder.name}: {trial_in_words(trial)}; {self._budget()}")
         self._draw()
-
-    def _say(self, search: Search, text: str) -> None:
-        self._console.print(f"fixfirst: {search.folder.name}: {text}", highlight=False, markup=False, soft_wrap=True)
-
-    def _line(self, search: Search, text: str) -> None:
-        if self._live is None and not self._quiet:
-            self._said = time.monotonic()
-            self._say(search, text)
 
     def _note_best(self, search: Search) -> None:
         """Kept between pictures: ranking takes longer than drawing."""
