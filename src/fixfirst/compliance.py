@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from fixfirst.actions import ACTIONS, REPAIR_VERBS
 from fixfirst.errors import ConfigError
@@ -204,7 +204,7 @@ def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> f
     total, successes = int(trials.sum()), int(hits.sum())
     if total == 0:
         return None
-    exact = beta.ppf(1 - CONFIDENCE, successes, total - successes + 1) if successes else 0.0
+    exact = betaincinv(successes, total - successes + 1, 1 - CONFIDENCE) if successes else 0.0
     return float(min(np.quantile(_resampled(hits, trials, weights), 1 - CONFIDENCE), exact))
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student_t
+from scipy.special import stdtr, stdtrit
 
 from fixfirst.cage2.world import WorldSettings
 from fixfirst.compliance import CONFIDENCE, Compliance, Counts, Rule, judge, summarise
@@ -125,9 +125,9 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
         inside = abs(mean) < margin
         return Difference(mean, mean, mean, margin, 0.0 if inside else 1.0, inside, abs(mean))
     freedom = error**4 / (variances[0] ** 2 / (first.episodes - 1) + variances[1] ** 2 / (second.episodes - 1))
-    half = float(student_t.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
-    p_value = float(student_t.sf((margin - abs(mean)) / error, freedom))
-    smallest = abs(mean) + float(student_t.ppf(CONFIDENCE, freedom)) * error
+    half = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
+    p_value = float(stdtr(freedom, (abs(mean) - margin) / error))
+    smallest = abs(mean) + float(stdtrit(freedom, CONFIDENCE)) * error
     return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - CONFIDENCE, smallest)
 
 
@@ -151,6 +151,6 @@ def summary(played: Episodes, *, red_agent: str, steps: int, variant: VariantNam
     """The statistics of played episodes."""
     n, mean = len(played.returns), float(played.returns.mean())
     error = float(played.returns.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-    margin = float(student_t.ppf(0.5 + CONFIDENCE / 2, n - 1)) * error if n > 1 else float("nan")
+    margin = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * error if n > 1 else float("nan")
     compliance = None if played.counts is None else summarise(played.counts)
     return Evaluation(red_agent, steps, variant, n, mean, error, mean - margin, mean + margin, compliance)
