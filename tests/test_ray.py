@@ -278,3 +278,14 @@ def test_a_cluster_of_this_machine_alone_goes_with_the_search(tmp_path, ray_fold
     assert eventually(lambda: not processes_naming(own), within_s=20)
     assert {path.name for path in own.iterdir()} == {"home", "ray"} and not list((own / "home").iterdir())
     shutil.rmtree(own)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:port"])
+def test_a_cluster_that_is_not_there_is_one_line_at_once(tmp_path, capsys, address):
+    """Port 1 is reserved: nobody listens there."""
+    pytest.importorskip("ray")
+    path = settings_file(tmp_path, LONG)
+    arguments = ["--config", str(path), "--executor", "ray", "--ray-address", address]
+    assert main(["search", "--out", str(tmp_path / "run"), *arguments]) == 2
+    one_line(capsys, f"--ray-address {address}: cannot be reached")
+    assert not (tmp_path / "run").exists()

@@ -10,7 +10,7 @@ import numpy as np
 from fixfirst.errors import RunDirError
 from fixfirst.ranking import Ranking, rank, training_spread
 from fixfirst.run_dir import LEDGER, TRIAL_COLUMNS, read_csv
-from fixfirst.workflow import UnitScheme, Workflow
+from fixfirst.workflow import FIVE_TYPES, UnitScheme, Workflow
 
 Trial = dict[str, Any]  # a row of trials.csv, by column; an empty cell is None
 ACCEPTED, NOT_COMPLIANT, DEAD = "accepted", "non_compliant", "failed"  # values of its `status`
@@ -23,6 +23,11 @@ class Standings:
     ranking: Ranking  # its errors include the spread
     spread: float  # standard deviation between two trainings of one order, estimated
     best: Trial  # the highest return (ties: the first) of the ranking's first order
+
+
+def scheme_of(config: dict[str, Any]) -> UnitScheme:
+    """How a run's config.toml groups the hosts."""
+    return UnitScheme.from_dict(config["units"]) if "units" in config else FIVE_TYPES
 
 
 def read_trials(folder: Path) -> list[Trial]:

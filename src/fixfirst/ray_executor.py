@@ -9,6 +9,7 @@ what it has to tell, and learns whether to stop, at most twice a second.
 
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Hashable, Iterator
@@ -138,12 +139,23 @@ def _connect(ray: Any, address: str, workers: int, cpus_per_job: int) -> None:
     if address == "local":
         cpus = workers * max(1, cpus_per_job) if workers else os.cpu_count()
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+    elif ":" in address:
+        _knock(address)
     # Ray tells of dead workers and nodes on our stdout, where our result goes; we say it ourselves.
     ray._private.worker._worker_logs_enabled = False
     try:
         with _signal_handlers_kept():
             ray.init(**options)
     except (ConnectionError, ValueError, RuntimeError, TimeoutError, ray.exceptions.RayError) as e:
+        raise WorkerError(f"--ray-address {address}: cannot be reached ({_first_line(e)})") from e
+
+
+def _knock(address: str) -> None:
+    """Is somebody there? Ray itself would try for minutes, with lines of its own on our stderr."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, ValueError, OverflowError) as e:
         raise WorkerError(f"--ray-address {address}: cannot be reached ({_first_line(e)})") from e
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from fixfirst.errors import FixfirstError
-from fixfirst.ledger import read_trials, standings
+from fixfirst.ledger import read_trials, scheme_of, standings
 from fixfirst.progress import duration
 from fixfirst.run_dir import (
     CONFIG,
@@ -23,7 +23,6 @@ from fixfirst.run_dir import (
     read_toml,
     status,
 )
-from fixfirst.workflow import FIVE_TYPES, UnitScheme
 
 RUNS = Path("runs")
 DEPTH = 2  # a study holds its runs one level down
@@ -82,9 +81,7 @@ def describe(folder: Path) -> Run:
 
 
 def _best_of_search(folder: Path, config: dict[str, Any]) -> tuple[str | None, float | None]:
-    units = config.get("units")
-    scheme = FIVE_TYPES if units is None else UnitScheme.from_dict(units)
-    found = standings(read_trials(folder), scheme, int(config["test_episodes"]))
+    found = standings(read_trials(folder), scheme_of(config), int(config["test_episodes"]))
     if found is None:
         return None, None
     best = found.ranking.rows[0]

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -11,9 +11,6 @@ from fixfirst.cage2.compiled import announce_compilation
 from fixfirst.commands.shared import Json, app
 from fixfirst.errors import ConfigError
 from fixfirst.network import VariantName
-
-if TYPE_CHECKING:
-    pass
 
 
 @app.command(name="evaluate")

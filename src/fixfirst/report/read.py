@@ -16,7 +16,7 @@ import numpy as np
 
 from fixfirst.errors import FixfirstError, RunDirError, WorkflowError
 from fixfirst.files import sha256
-from fixfirst.ledger import ACCEPTED, DEAD, Standings, Trial, read_trials, standings
+from fixfirst.ledger import ACCEPTED, DEAD, Standings, Trial, read_trials, scheme_of, standings
 from fixfirst.run_dir import (
     BEST,
     CHOICE_COLUMNS,
@@ -157,7 +157,7 @@ def read_run(folder: Path) -> Run:
     missing: list[str] = []
     manifest: dict[str, Any] = _attempt(lambda: read_manifest(folder), {}, MANIFEST, missing)
     config: dict[str, Any] = _attempt(lambda: read_toml(folder / CONFIG), {}, CONFIG, missing)
-    scheme = _attempt(lambda: _scheme(config), FIVE_TYPES, f"the unit types of {CONFIG}", missing)
+    scheme = _attempt(lambda: scheme_of(config), FIVE_TYPES, f"the unit types of {CONFIG}", missing)
     trials: tuple[Trial, ...] = _attempt(lambda: _clean_trials(read_trials(folder), scheme, missing), (), LEDGER, missing)
     kind = manifest.get("kind")
     if kind not in (SEARCH, TRAIN):
@@ -257,10 +257,6 @@ def _attempt(read: Callable[[], T], otherwise: T, what: str, missing: list[str])
         said = str(e) if isinstance(e, FixfirstError) else f"cannot be read ({e})"
         missing.append((said if what in said else f"{what}: {said}")[:300])
         return otherwise
-
-
-def _scheme(config: dict[str, Any]) -> UnitScheme:
-    return UnitScheme.from_dict(config["units"]) if "units" in config else FIVE_TYPES
 
 
 def _clean_trials(rows: Sequence[Trial], scheme: UnitScheme, missing: list[str]) -> tuple[Trial, ...]:
