@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from fixfirst.learner.config import make_config
+from fixfirst.learner.train_run import Log
 from fixfirst.learner.training import Training, make_world
-from fixfirst.train_run import Log
 
 WORKFLOW = "enterprise > op_server > op_host > user > defender"
 

@@ -14,8 +14,8 @@ from itertools import permutations
 from pathlib import Path
 
 from fixfirst.learner.config import make_config
-from fixfirst.learner.policy import weights_of
-from fixfirst.trial import evaluate_training, run_training
+from fixfirst.learner.networks import weights_of
+from fixfirst.learner.taught import evaluate_training, run_training
 
 CONTESTED = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "user", "op_host")}
 ALL = ("enterprise", "op_server", "user", "op_host", "defender")

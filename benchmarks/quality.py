@@ -12,8 +12,8 @@ import numpy as np
 from scipy.stats import t
 
 from fixfirst.learner.config import make_config
+from fixfirst.learner.taught import evaluate_training
 from fixfirst.learner.training import Training
-from fixfirst.trial import evaluate_training
 
 
 def returns_at(budgets, red_agent, variant, seed):

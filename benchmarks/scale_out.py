@@ -16,14 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.executor import InlineExecutor
-from fixfirst.experiment import Books, begin_search
-from fixfirst.network import HOSTS
-from fixfirst.process_executor import ProcessExecutor
-from fixfirst.ray_executor import RayExecutor
-from fixfirst.run_dir import TRIAL_COLUMNS, trial_folder
-from fixfirst.search_config import search_config
-from fixfirst.workflow import Workflow
+from fixfirst.game.network import HOSTS
+from fixfirst.orders.workflow import Workflow
+from fixfirst.runs.run_dir import TRIAL_COLUMNS, trial_folder
+from fixfirst.searcher.config import search_config
+from fixfirst.searcher.executors.inline import InlineExecutor
+from fixfirst.searcher.executors.process import ProcessExecutor
+from fixfirst.searcher.executors.ray import RayExecutor
+from fixfirst.searcher.loop import Books, begin_search
 
 JOBS = 60
 POLICY_BYTES, LOG_BYTES = 112_000, 40_000  # of a policy, and of 200 updates' log

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fixfirst.ranking import rank
-from fixfirst.search.strategy import Outcome, Status, Strategy, StrategyConfig
-from fixfirst.workflow import FIVE_TYPES, all_workflows
+from fixfirst.orders.ranking import rank
+from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
+from fixfirst.searcher.strategy import Outcome, Status, Strategy, StrategyConfig
 
 WORKFLOWS = tuple(all_workflows(FIVE_TYPES))
 ORDERS = np.array([workflow.order for workflow in WORKFLOWS])  # [120, 5]

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.experiment import open_search
-from fixfirst.ledger import ACCEPTED
+from fixfirst.runs.ledger import ACCEPTED
+from fixfirst.searcher.loop import open_search
 
 MATTERS = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "op_host", "user")}
 

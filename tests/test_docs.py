@@ -25,13 +25,13 @@ from typing import NamedTuple
 import pytest
 
 import fixfirst as ff
-from fixfirst.cage2.world import BaseWorld
-from fixfirst.cli import main
-from fixfirst.commands.shared import app
+from fixfirst.api.settings import ENVIRONMENT_PREFIX, PLACES
+from fixfirst.cli.main import main
+from fixfirst.cli.shared import app
+from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import preset_alignment
 from fixfirst.learner.ppo import PRESETS
-from fixfirst.search_config import search_config
-from fixfirst.settings import ENVIRONMENT_PREFIX, PLACES
+from fixfirst.searcher.config import search_config
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -347,9 +347,9 @@ def test_every_python_block_runs(name, scratch):
 # Three turns of the new red agent, not compiled: that would take half a minute.
 THREE_TURNS = """
 import numpy as np
-from fixfirst.cage2.chance import CHANCE_DTYPE
-from fixfirst.cage2.red_agents import choose_red
-from fixfirst.cage2.state import STATE_DTYPE, RedAgent, RedVerb
+from fixfirst.game.chance import CHANCE_DTYPE
+from fixfirst.game.red_agents import choose_red
+from fixfirst.game.state import STATE_DTYPE, RedAgent, RedVerb
 
 env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (STATE_DTYPE, CHANCE_DTYPE))
 env.red_agent = RedAgent.SCANNER

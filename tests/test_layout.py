@@ -109,12 +109,12 @@ def test_a_report_needs_only_files():
     allowed = {"errors", "files", "workflow", "ranking", "run_dir", "ledger", "progress", "network", "network_map", "report"}
     for path in (SOURCE / "report").glob("*.py"):
         assert {target[0] for target in imports(path)} <= allowed
-    code = "import sys, fixfirst.report.build; sys.exit('torch' in sys.modules or 'matplotlib' in sys.modules)"
+    code = "import sys, fixfirst.reporter.build; sys.exit('torch' in sys.modules or 'matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_importing_fixfirst_does_not_import_torch():
-    code = "import sys, fixfirst, fixfirst.search.strategy; sys.exit('torch' in sys.modules)"
+    code = "import sys, fixfirst, fixfirst.searcher.strategy; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as _gym
 
-from fixfirst.cage2.vec_env import Cage2, VecCage2
-from fixfirst.cyborg.cyborg_env import CyborgVecEnv, make_vec
+from fixfirst.cyborg.backends import CyborgVecEnv, make_vec
 from fixfirst.errors import (
     ActionError,
     ConfigError,
@@ -20,13 +19,14 @@ from fixfirst.errors import (
     WorkflowError,
     WorldError,
 )
-from fixfirst.workflow import UnitScheme, Workflow
+from fixfirst.game.gym_env import Cage2, VecCage2
+from fixfirst.orders.workflow import UnitScheme, Workflow
 
 if TYPE_CHECKING:  # PyTorch takes seconds to import: these come when they are first used
-    from fixfirst.evaluate import evaluate
     from fixfirst.learner.checkpoint import Policy, load_policy
     from fixfirst.learner.config import TrainConfig, make_config
-    from fixfirst.train_run import start as train
+    from fixfirst.learner.train_run import start as train
+    from fixfirst.play.evaluation import evaluate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,10 +58,10 @@ __all__ = [
 _LAZY = {
     "Policy": ("fixfirst.learner.checkpoint", "Policy"),
     "TrainConfig": ("fixfirst.learner.config", "TrainConfig"),
-    "evaluate": ("fixfirst.evaluate", "evaluate"),
+    "evaluate": ("fixfirst.play.evaluation", "evaluate"),
     "load_policy": ("fixfirst.learner.checkpoint", "load_policy"),
     "make_config": ("fixfirst.learner.config", "make_config"),
-    "train": ("fixfirst.train_run", "start"),
+    "train": ("fixfirst.learner.train_run", "start"),
 }
 
 
@@ -72,5 +72,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'fixfirst' has no attribute {name!r}")
 
 
-_ENVS = "fixfirst.cage2.vec_env"
+_ENVS = "fixfirst.game.gym_env"
 _gym.register(id="fixfirst/Cage2-v0", entry_point=f"{_ENVS}:Cage2", vector_entry_point=f"{_ENVS}:VecCage2")

@@ -2,6 +2,6 @@
 
 import sys
 
-from fixfirst.cli import main
+from fixfirst.cli.main import main
 
 sys.exit(main())

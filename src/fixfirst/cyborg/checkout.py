@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.cage2.state import RedAgent
 from fixfirst.errors import CyborgError
+from fixfirst.game.state import RedAgent
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
 HOW_TO_GET_IT = (

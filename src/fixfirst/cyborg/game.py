@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random.mtrand import set_bit_generator
 
-from fixfirst.cage2.state import NO_TARGET, OTService, RedAgent, RedVerb, Success
-from fixfirst.cage2.tables import ports_mask
 from fixfirst.cyborg.checkout import Cyborg
 from fixfirst.errors import CyborgError
-from fixfirst.network import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, OT_SERVER, SUBNETS
+from fixfirst.game.network import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, OT_SERVER, SUBNETS
+from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb, Success
+from fixfirst.game.tables import ports_mask
 
 PRIVILEGED_ACCOUNTS = ("root", "SYSTEM")
 USER_ACCESS, ROOT_ACCESS = 1, 2

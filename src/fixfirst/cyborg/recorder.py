@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.cage2.chance import P_DETECTED, P_TOP_EXPLOIT
-from fixfirst.cage2.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
-from fixfirst.cage2.state import NO_TARGET, RedAgent, RedVerb
-from fixfirst.cage2.world import check_seeds, red_odds, whole
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, Game
-from fixfirst.cyborg.policies import POLICIES
-from fixfirst.cyborg.processes import available_cores, follow_parent
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.errors import CyborgError, WorkerError
-from fixfirst.network import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
+from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
+from fixfirst.game.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
+from fixfirst.game.defenders import POLICIES
+from fixfirst.game.network import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
+from fixfirst.game.processes import available_cores, follow_parent
+from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
+from fixfirst.game.world import check_seeds, red_odds, whole
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)

@@ -10,13 +10,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from fixfirst.actions import SLEEP, action_id
-from fixfirst.cage2.state import RedAgent
 from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
 from fixfirst.cyborg.game import Game
-from fixfirst.cyborg.processes import follow_parent
 from fixfirst.errors import CyborgError
-from fixfirst.network import HOST_ID, VARIANTS, Variant, VariantName
+from fixfirst.game.actions import SLEEP, action_id
+from fixfirst.game.network import HOST_ID, VARIANTS, Variant, VariantName
+from fixfirst.game.processes import follow_parent
+from fixfirst.game.state import RedAgent
 
 Facts = Mapping[str, Any]
 

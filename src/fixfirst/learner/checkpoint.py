@@ -15,16 +15,16 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from fixfirst.actions import NUM_ACTIONS
-from fixfirst.cage2.kernel import OBSERVATION_BITS
-from fixfirst.compliance import Counts
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError
-from fixfirst.files import sha256, write_atomically, write_json
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.kernel import OBSERVATION_BITS
 from fixfirst.learner.config import TrainConfig, readable_errors
-from fixfirst.learner.policy import ActorCritic, num_inputs, probabilities, weights_of
+from fixfirst.learner.networks import ActorCritic, num_inputs, probabilities, weights_of
 from fixfirst.learner.training import Training
-from fixfirst.rollout import PolicyTable, Probabilities, chance_keys
-from fixfirst.workflow import UnitScheme, Workflow
+from fixfirst.orders.compliance import Counts
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play.rollout import PolicyTable, Probabilities, chance_keys
+from fixfirst.runs.files import sha256, write_atomically, write_json
 
 SCHEMA = 1
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"

@@ -4,13 +4,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from fixfirst.cage2.world import check_variant, red_agent_spec
-from fixfirst.compliance import Gate, Rule
-from fixfirst.cyborg.cyborg_env import Backend
+from fixfirst.cyborg.backends import Backend
 from fixfirst.errors import ConfigError, FixfirstError
+from fixfirst.game.network import VariantName
+from fixfirst.game.world import check_variant, red_agent_spec
 from fixfirst.learner.ppo import PRESETS, PPOConfig
-from fixfirst.network import VariantName
-from fixfirst.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
+from fixfirst.orders.compliance import Gate, Rule
+from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 

@@ -15,8 +15,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
-from fixfirst.learner.policy import ActorCritic
-from fixfirst.rollout import Rollout, inputs_of, row_keys, workflow_bits
+from fixfirst.learner.networks import ActorCritic
+from fixfirst.play.rollout import Rollout, inputs_of, row_keys, workflow_bits
 
 Engine = Literal["auto", "rows", "plain"]
 Beta = Annotated[float, Field(ge=0, lt=1)]

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from fixfirst.cage2.world import BaseWorld
-from fixfirst.compliance import Counts, Judgement, SeedGate, delta_reward, judge, penalty_reward
-from fixfirst.cyborg.cyborg_env import make_world as make_any_world
+from fixfirst.cyborg.backends import make_world as make_any_world
 from fixfirst.errors import ConfigError
+from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy import ActorCritic, num_inputs, probabilities, weights_of
+from fixfirst.learner.networks import ActorCritic, num_inputs, probabilities, weights_of
 from fixfirst.learner.ppo import UpdateStats, make_optimiser, set_learning_rate, update
-from fixfirst.rollout import PlainPolicy, PolicyTable, Rollout, WorldLike, collect
-from fixfirst.seeds import derive
+from fixfirst.orders.compliance import Counts, Judgement, SeedGate, delta_reward, judge, penalty_reward
+from fixfirst.play.rollout import PlainPolicy, PolicyTable, Rollout, WorldLike, collect
+from fixfirst.play.seeds import derive
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,228 @@
+"""Speeds on this machine: what `fixfirst bench` measures and prints.
+
+The simulator runs on one core with one thread, worker processes on all cores.
+
+Everything is measured in one run, so that ratios are fair; actions are drawn before the clock starts.
+"""
+
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from fixfirst.cyborg.backends import make_world
+from fixfirst.cyborg.checkout import load_cyborg
+from fixfirst.cyborg.game import Game
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.gym_env import VecCage2
+from fixfirst.game.processes import available_cores, follow_parent
+from fixfirst.game.state import STATE_DTYPE, RedAgent
+from fixfirst.game.world import BaseWorld
+
+BATCHES = (1, 10, 100, 1_000, 10_000)
+RED_AGENTS = ("b_line", "meander")
+EPISODE = 100
+WORKER_ENVS = 100
+CYBORG_STEPS = 30  # from the start of an episode, everywhere alike: later steps are slower
+CYBORG = "CybORG"
+CYBORG_IN_ONE = f"CybORG, {WORKER_ENVS} in one process"
+CYBORG_IN_WORKERS = f"CybORG, {WORKER_ENVS} in workers"
+CYBORG_ROWS = (CYBORG, CYBORG_IN_ONE, CYBORG_IN_WORKERS)
+
+_START = "import fixfirst as ff; e = ff.make_vec(1); e.reset(seed=0); e.step([0])"
+
+
+def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """All speeds as one JSON-ready document; `say` is told what is being measured."""
+    say("compiling with an empty and with a full cache")
+    with tempfile.TemporaryDirectory() as empty:
+        cold_s, cached_s = start_time(empty), start_time(empty)
+    result: dict[str, Any] = {
+        "machine": {"cpu": _cpu(), "python": platform.python_version(), "numpy": np.__version__},
+        "state_bytes": STATE_DTYPE.itemsize,
+        "first_use_s": {"empty_cache": cold_s, "full_cache": cached_s},
+        "steps_per_s": {},
+        "reset_ns_per_env": {},
+    }
+    for red in RED_AGENTS:
+        say(f"stepping against {red}")
+        result["steps_per_s"][red] = {f"make_vec({n})": vector_speed(n, red) for n in BATCHES}
+        result["steps_per_s"][red]["gym.make"] = single_speed(red)
+        result["reset_ns_per_env"][red] = reset_time_ns(10_000, red)
+        if cyborg is not None:
+            say(f"stepping CybORG against {red}")
+            result["steps_per_s"][red] |= cyborg_speeds(cyborg, red)
+    say("stepping in worker processes")
+    result["workers"] = {"envs": WORKER_ENVS, "processes": available_cores(), "cost_us_per_env_step": worker_cost_us()}
+    if cyborg is not None:
+        result["times_cyborg"] = {
+            red: {name: speed / speeds[CYBORG] for name, speed in speeds.items() if name != CYBORG}
+            for red, speeds in result["steps_per_s"].items()
+        }
+    return result
+
+
+def vector_speed(num_envs: int, red_agent: str, seconds: float = 1.0) -> float:
+    """Steps per second through the public `envs.step(actions)`, best of three thirds of `seconds`."""
+    envs = VecCage2(num_envs, red_agent=red_agent)
+    envs.reset(seed=0)
+    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (EPISODE, num_envs))
+    for row in actions:
+        envs.step(row)
+    return max(_rate(lambda: [envs.step(row) for row in actions], EPISODE * num_envs, seconds / 3) for _ in range(3))
+
+
+def single_speed(red_agent: str, seconds: float = 1.0) -> float:
+    """Steps per second of `gym.make` with its default wrappers."""
+    env = gym.make("fixfirst/Cage2-v0", red_agent=red_agent)
+    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, EPISODE).tolist()
+
+    def episode() -> None:
+        env.reset(seed=0)
+        for action in actions:
+            env.step(action)
+
+    episode()
+    return max(_rate(episode, EPISODE, seconds / 3) for _ in range(3))
+
+
+def reset_time_ns(num_envs: int, red_agent: str) -> float:
+    """Nanoseconds per environment of `envs.reset()`."""
+    envs = VecCage2(num_envs, red_agent=red_agent)
+    envs.reset(seed=0)
+    return 1e9 / _rate(envs.reset, num_envs, 0.3)
+
+
+def start_time(cache: str) -> float:
+    """Seconds from starting Python to the first step done, with machine code cached in the folder `cache`."""
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", _START], check=True, capture_output=True, env=os.environ | {"NUMBA_CACHE_DIR": cache}
+    )
+    return time.perf_counter() - start
+
+
+def worker_cost_us(num_envs: int = WORKER_ENVS) -> float:
+    """What the worker processes cost per environment step, in microseconds: our simulator in them, less it in here."""
+    here, there = (_step_time_us(make_world(num_envs, backend=backend)) for backend in ("simulator", "workers"))
+    return there - here
+
+
+def _step_time_us(world: BaseWorld) -> float:
+    """Microseconds per environment step, best of three."""
+    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (EPISODE, world.num_envs))
+
+    def episode() -> None:
+        for row in actions:
+            world.step(row)
+
+    with world:
+        world.reset(0)
+        episode()
+        return 1e6 / max(_rate(episode, actions.size, 0.3) for _ in range(3))
+
+
+def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
+    """Steps per second of CybORG: one environment in one process, many in one process, many in worker processes.
+
+    Medians of three turns, which alternate, so that a machine that grows slower does so for all; resets are not timed.
+    """
+    one, many, spread = [], [], []
+    with (
+        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, 1)) as alone,
+        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS)) as together,
+        make_world(WORKER_ENVS, backend="cyborg", cyborg=folder, red_agent=red_agent, max_steps=None) as world,
+    ):
+        actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (CYBORG_STEPS, WORKER_ENVS))
+        for turn in range(3):
+            one.append(alone.submit(_play_plain_cyborg, red_agent, turn).result())
+            many.append(together.submit(_play_plain_cyborg, red_agent, turn).result())
+            world.reset(turn)
+            start = time.perf_counter()
+            for row in actions:
+                world.step(row)
+            spread.append(actions.size / (time.perf_counter() - start))
+    return {name: statistics.median(speeds) for name, speeds in zip(CYBORG_ROWS, (one, many, spread), strict=True)}
+
+
+_games: list[Game]  # of a process that plays plain CybORG
+
+
+def _open_games(folder: Path, number: int) -> None:
+    global _games
+    follow_parent()
+    cyborg = load_cyborg(folder)
+    _games = [Game(cyborg) for _ in range(number)]
+
+
+def _play_plain_cyborg(red_agent: str, seed: int) -> float:
+    """Steps per second of CybORG's own `step`, without anything of ours around it."""
+    num_envs, seconds = len(_games), 0.0
+    episodes = max(1, 20 // num_envs)
+    for episode in range(episodes):
+        for number, game in enumerate(_games):
+            game.reset(RedAgent[red_agent.upper()], [seed, number, episode])
+        actions = np.random.default_rng([seed, episode]).integers(0, NUM_ACTIONS, (CYBORG_STEPS, num_envs)).tolist()
+        start = time.perf_counter()
+        for row in actions:
+            for game, action in zip(_games, row, strict=True):
+                game.env.step(action)
+        seconds += time.perf_counter() - start
+    return episodes * num_envs * CYBORG_STEPS / seconds
+
+
+def table(result: dict[str, Any]) -> str:
+    """The same document for people."""
+    lines = [f"{'steps per second, random actions':34}" + "".join(f"{red:>14}" for red in RED_AGENTS)]
+    for name in result["steps_per_s"][RED_AGENTS[0]]:
+        lines.append(f"{name:34}" + "".join(f"{result['steps_per_s'][red][name]:14,.0f}" for red in RED_AGENTS))
+    for name in result.get("times_cyborg", {}).get(RED_AGENTS[0], ()):
+        ratios = "".join(f"{_ratio(result['times_cyborg'][red][name]):>13}x" for red in RED_AGENTS)
+        lines.append(f"{name + ' / CybORG':34}" + ratios)
+    lines.append(
+        f"{'reset, ns per environment':34}" + "".join(f"{result['reset_ns_per_env'][r]:14,.0f}" for r in RED_AGENTS)
+    )
+    workers = result["workers"]
+    lines.append(
+        f"{workers['envs']} environments in {workers['processes']} worker processes: "
+        f"{workers['cost_us_per_env_step']:.1f} us per environment step more than in this process"
+    )
+    lines.append(f"state: {result['state_bytes']} bytes per environment")
+    first = result["first_use_s"]
+    lines.append(
+        f"first step after starting Python: {first['empty_cache']:.1f} s compiling, {first['full_cache']:.1f} s cached"
+    )
+    lines.append(f"machine: {result['machine']['cpu']}, Python {result['machine']['python']}, one core, one thread")
+    return "\n".join(lines)
+
+
+def _ratio(times: float) -> str:
+    return f"{times:.2f}" if times < 10 else f"{times:,.0f}"
+
+
+def _rate(work: Callable[[], object], amount: int, seconds: float) -> float:
+    """Amount per second of `work`, repeated for at least `seconds`."""
+    rounds, start = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < seconds or rounds == 0:
+        work()
+        rounds += 1
+    return rounds * amount / elapsed
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,53 @@
+"""What this installation looks like: what `fixfirst doctor` finds and prints."""
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fixfirst import __version__
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
+from fixfirst.cyborg.variant import identify
+from fixfirst.errors import CyborgError
+from fixfirst.game.compiled import cache_folder, is_compiled
+from fixfirst.game.processes import available_cores
+
+PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scipy", "stable-baselines3", "gym", "ray")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")
+
+
+def examine(cyborg: Path | None = None) -> dict[str, Any]:
+    """All findings as one JSON-ready document. A CybORG that was asked for and is not there is an error."""
+    return {
+        "versions": {"fixfirst": __version__, "python": platform.python_version()} | {p: _version(p) for p in PACKAGES},
+        "threads": {"cores": available_cores()} | {name: os.environ.get(name) for name in THREAD_VARIABLES},
+        "kernel": {"cache": str(cache_folder()), "compiled": is_compiled()},
+        "cyborg": _cyborg(cyborg),
+    }
+
+
+def table(findings: dict[str, Any]) -> str:
+    """The same document for people."""
+    lines = []
+    for group, values in findings.items():
+        lines.append(group)
+        lines += [f"  {name:20} {'-' if value is None else value}" for name, value in values.items()]
+    return "\n".join(lines)
+
+
+def _cyborg(path: Path | None) -> dict[str, Any]:
+    asked_for = path is not None or ENVIRONMENT_VARIABLE in os.environ
+    try:
+        return {"found": True} | vars(identify(find_cyborg(path)))
+    except CyborgError as e:
+        if asked_for:
+            raise
+        return {"found": False, "reason": str(e)}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,115 @@
+"""N environments of real CybORG behind the interface of our own `World`, stepped one after the other.
+
+A worker process holds one of these (`workers.py`). An episode's chances follow from (seed, environment, episode), so they
+are the same however the environments are spread over processes. Only the draws differ from our own simulator's.
+"""
+
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+
+from fixfirst.cyborg.checkout import load_cyborg
+from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.variant import variant_of
+from fixfirst.errors import CyborgError
+from fixfirst.game import kernel
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.processes import settle_for_cyborg
+from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
+from fixfirst.game.world import BaseWorld, WorldSettings
+
+_AGENT_STREAM, _GAME_STREAM = range(2)
+
+
+class CyborgWorld(BaseWorld):
+    """CybORG from `folder` (see `find_cyborg`). `variant`, if given, must be what that CybORG is."""
+
+    def __init__(self, num_envs: int, *, folder: Path, **settings: Unpack[WorldSettings]):
+        cyborg = load_cyborg(folder)
+        found = variant_of(cyborg)
+        if settings.setdefault("variant", found) != found:
+            raise CyborgError(f"CybORG in {folder} is the variant {found}, not {settings['variant']}")
+        super().__init__(num_envs, **settings)
+        self._games = [Game(cyborg, green=self.green) for _ in range(self.num_envs)]
+        self._seeds = np.zeros(self.num_envs, np.uint64)
+        self._episodes = np.zeros(self.num_envs, np.int64)
+        self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
+        self._returns10 = np.zeros(self.num_envs, np.int32)
+        self._red_agents = np.zeros(self.num_envs, np.uint8)  # [N] RedAgent of this episode
+        self._blue_actions = np.zeros(self.num_envs, np.int64)  # [N] of the last step
+        settle_for_cyborg()  # this world has its process to itself
+
+    def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        if seeds is None:
+            self._episodes[mask & self._started] += 1
+        else:
+            self._seeds[mask] = seeds[mask]
+            self._episodes[mask] = episodes[mask]
+        for i in np.flatnonzero(mask).tolist():
+            self._start_episode(i)
+
+    def _step(self, actions: np.ndarray) -> int:
+        bad = (actions < 0) | (actions >= NUM_ACTIONS)
+        if bad.any():
+            return -1 - int(bad.argmax())
+        num_ended = 0
+        for i, game in enumerate(self._games):
+            if self.ended[i] and self._autoreset == kernel.NEXT_STEP:
+                self._next_episode(i)
+                self.rewards10[i] = 0
+                self.ended[i] = False
+                continue
+            self.observations[i], self.rewards10[i] = game.step(actions[i])
+            game.read_access(self.access[i])
+            self._blue_actions[i] = actions[i]
+            self._steps[i] += 1
+            self._returns10[i] += self.rewards10[i]
+            self.ended[i] = self._steps[i] == self.max_steps
+            if self.ended[i]:
+                num_ended += 1
+                self.final_returns10[i], self.final_lengths[i] = self._returns10[i], self._steps[i]
+                if self._autoreset == kernel.SAME_STEP:
+                    self.final_observations[i], self.final_access[i] = self.observations[i], self.access[i]
+                    self._next_episode(i)
+        self.words[:] = pack(self.observations)
+        return num_ended
+
+    def _turns(self) -> np.ndarray:
+        turns = np.zeros(self.num_envs, TURN_DTYPE)
+        turns["step"], turns["return10"] = self._steps, self._returns10
+        turns["red_agent"], turns["observation"], turns["access"] = self._red_agents, self.words, self.access
+        turns["red_verb"], turns["red_target"], turns["red_exploit"] = RedVerb.SLEEP, NO_TARGET, -1
+        turns["red_success"] = turns["blue_success"] = Success.UNKNOWN
+        for i in np.flatnonzero(self._steps).tolist():
+            game, red = self._games[i], self._games[i].red_action()
+            turns["red_verb"][i], turns["red_target"][i], turns["red_exploit"][i] = red.verb, red.target, red.exploit
+            turns["red_success"][i] = red.success
+            turns["scan_answered"][i] = red.verb == RedVerb.SCAN and red.answered
+            turns["blue_action"][i], turns["blue_success"][i] = self._blue_actions[i], game.blue_success()
+            turns["ot"][i], turns["decoys"][i] = game.ot_service(), game.decoy_ports()
+        return turns
+
+    def _next_episode(self, i: int) -> None:
+        self._episodes[i] += 1
+        self._start_episode(i)
+
+    def _start_episode(self, i: int) -> None:
+        # Negative environment numbers are allowed elsewhere; entropy must not be negative.
+        entropy = [int(self._seeds[i]), int(self.env_ids[i]) % 2**64, int(self._episodes[i])]
+        u = np.random.default_rng([*entropy, _AGENT_STREAM]).random()
+        red_agent = RedAgent(int(np.searchsorted(self._red_odds[i], u, side="right")))
+        self._red_agents[i] = red_agent
+        self._games[i].reset(red_agent, [*entropy, _GAME_STREAM])
+        self._games[i].read_access(self.access[i])
+        self.observations[i] = 0
+        self.words[i] = 0
+        self._steps[i] = self._returns10[i] = 0
+
+
+def pack(observations: np.ndarray) -> np.ndarray:
+    """Observations [N, 52] of bits as words [N] uint64: bit i = observations[:, i]."""
+    padded = np.zeros((len(observations), 8), np.uint8)
+    bits = np.packbits(observations.astype(np.bool_), axis=1, bitorder="little")
+    padded[:, : bits.shape[1]] = bits
+    return padded.view("<u8")[:, 0]

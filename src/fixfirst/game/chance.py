@@ -1,0 +1,207 @@
+"""Every chance decision of the world, free or recorded.
+
+A free decision is a pure function of (seed, environment, episode, step, decision): no generator, no hidden state, so an
+episode is the same whatever else is in the batch and in whatever order environments are stepped. A recorded one is read
+from the environment's `CHANCE_DTYPE` record instead. Both go through the functions below; the kernel cannot tell.
+
+key        = mix(mix(seed) + environment * GAMMA)       one per environment, made once per seed
+draw bits  = mix(mix(key + episode * GAMMA) + (16 * step + decision) * GAMMA)
+mix        = the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
+"""
+
+from enum import IntEnum
+
+import numpy as np
+from numba import njit, uint64
+
+from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
+from fixfirst.game.state import RedAgent
+from fixfirst.game.tables import unit_mask
+
+
+class Decision(IntEnum):
+    """The chance decisions of a step, in the order in which they are made; AGENT is made at reset."""
+
+    GREEN = 0  # does green scan?  1/2
+    GREEN_HOST = 1  # which of eight hosts
+    USER = 2  # B_line's user host, one of four
+    ADDRESSES = 3  # Meander's order of addresses: the first admissible one is scanned or attacked
+    NAMES = 4  # Meander's order of names: the first admissible one is escalated
+    OTHER = 5  # the exploit among all but the heaviest
+    TOP = 6  # take the heaviest instead?  3/4
+    DETECTED = 7  # is the reverse shell seen?  0.95
+    AGENT = 8  # which red agent plays this episode
+    REFUSED = 14  # not a decision: a recorded outcome was impossible here and was ignored
+
+
+P_GREEN_SCANS = 0.5
+P_TOP_EXPLOIT = 0.75
+P_DETECTED = 0.95
+GREEN_HOSTS = unit_mask("user", "enterprise")
+FIRST_USERS = unit_mask("user") & ~(1 << FOOTHOLD)
+
+CHANCE_DTYPE = np.dtype(
+    [
+        ("key", np.uint64),  # of free draws
+        ("recorded", np.bool_),  # read the outcomes below instead; -1 = not recorded
+        ("green", np.int8),
+        ("green_host", np.int8),
+        ("user", np.int8),
+        ("other", np.int8),  # index into EXPLOITS
+        ("top", np.int8),
+        ("detected", np.int8),
+        ("addresses", np.int8, NUM_HOSTS),
+        ("names", np.int8, NUM_HOSTS),
+    ],
+    align=True,
+)
+
+_GAMMA = 0x9E3779B97F4A7C15
+_MIX_1 = 0xBF58476D1CE4E5B9
+_MIX_2 = 0x94D049BB133111EB
+_DECISIONS_PER_STEP = 16
+_NUM_AGENTS = len(RedAgent)
+
+
+@njit
+def _mix(x):
+    x = uint64(x)
+    x = (x ^ (x >> uint64(30))) * uint64(_MIX_1)
+    x = (x ^ (x >> uint64(27))) * uint64(_MIX_2)
+    return x ^ (x >> uint64(31))
+
+
+@njit
+def environment_key(seed, environment):
+    """The key of all free draws of one environment."""
+    return _mix(_mix(seed) + uint64(environment) * uint64(_GAMMA))
+
+
+@njit
+def _bits(env, chance, decision):
+    """64 random bits, and a note that this decision was made."""
+    env.chances |= 1 << decision
+    stream = _mix(chance.key + uint64(env.episode) * uint64(_GAMMA))
+    counter = uint64(env.step) * uint64(_DECISIONS_PER_STEP) + uint64(decision)
+    return _mix(stream + counter * uint64(_GAMMA))
+
+
+@njit
+def _below(bits, n):
+    """A uniform integer in 0..n-1 from the upper 32 bits (bias below n / 2**32)."""
+    return int((bits >> uint64(32)) * uint64(n) >> uint64(32))
+
+
+@njit
+def _unit(bits):
+    """A uniform float in [0, 1)."""
+    return float(bits >> uint64(11)) * 2.0**-53
+
+
+@njit
+def counter_uniform(key, counter):
+    """A uniform float in [0, 1), a pure function of both."""
+    return _unit(_mix(uint64(key) + uint64(counter) * uint64(_GAMMA)))
+
+
+@njit
+def _nth_member(mask, n):
+    """The n-th smallest member (from 0) of a set given as a bit mask."""
+    member = 0
+    while True:
+        if mask >> member & 1:
+            if n == 0:
+                return member
+            n -= 1
+        member += 1
+
+
+@njit
+def size(mask):
+    """How many members a set has."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@njit
+def _member_of(env, chance, decision, mask, recorded):
+    """A uniform member of a non-empty set, or the recorded one if it is a member."""
+    bits = _bits(env, chance, decision)
+    if not chance.recorded:
+        return _nth_member(mask, _below(bits, size(mask)))
+    if recorded >= 0 and mask >> recorded & 1:
+        return int(recorded)
+    env.chances |= 1 << Decision.REFUSED
+    return _nth_member(mask, 0)
+
+
+@njit
+def _first_of(env, chance, decision, mask, order):
+    """A uniform member of a non-empty set, or the one that comes first in the recorded order."""
+    first = -1
+    if chance.recorded:
+        for member in order[::-1]:
+            if member >= 0 and mask >> member & 1:
+                first = member
+    return _member_of(env, chance, decision, mask, first)
+
+
+@njit
+def green_scans(env, chance):
+    bits = _bits(env, chance, Decision.GREEN)
+    return chance.green == 1 if chance.recorded else _unit(bits) < P_GREEN_SCANS
+
+
+@njit
+def green_host(env, chance):
+    return _member_of(env, chance, Decision.GREEN_HOST, GREEN_HOSTS, chance.green_host)
+
+
+@njit
+def first_user(env, chance):
+    return _member_of(env, chance, Decision.USER, FIRST_USERS, chance.user)
+
+
+@njit
+def pick_address(env, chance, mask):
+    """The host Meander scans or attacks. Its shuffle counts as made even when the set turns out to be empty (-1)."""
+    env.chances |= 1 << Decision.ADDRESSES
+    return _first_of(env, chance, Decision.ADDRESSES, mask, chance.addresses) if mask else -1
+
+
+@njit
+def pick_name(env, chance, mask):
+    """The host Meander escalates on; as `pick_address`."""
+    env.chances |= 1 << Decision.NAMES
+    return _first_of(env, chance, Decision.NAMES, mask, chance.names) if mask else -1
+
+
+@njit
+def other_exploit(env, chance, others):
+    """A uniform member of a non-empty set of exploits."""
+    return _member_of(env, chance, Decision.OTHER, others, chance.other)
+
+
+@njit
+def takes_top_exploit(env, chance):
+    bits = _bits(env, chance, Decision.TOP)
+    return chance.top == 1 if chance.recorded else _unit(bits) < P_TOP_EXPLOIT
+
+
+@njit
+def shell_detected(env, chance):
+    bits = _bits(env, chance, Decision.DETECTED)
+    return chance.detected == 1 if chance.recorded else _unit(bits) < P_DETECTED
+
+
+@njit
+def red_agent_of_episode(env, chance, odds):
+    """The red agent of the episode that begins. odds [3]: cumulative probabilities in the order of `RedAgent`."""
+    u = _unit(_bits(env, chance, Decision.AGENT))
+    for agent in range(_NUM_AGENTS):
+        if u < odds[agent]:
+            return agent
+    return _NUM_AGENTS - 1

@@ -1,0 +1,195 @@
+"""One moment of a game in plain values, and two ways to show it: a picture of the network, and a table.
+
+`Snapshot` is what there is to see; `cage2/turn.py` makes it. Where hosts stand on the map is decided here, for the picture
+and for the replay page alike. H = 13 hosts, in the order of `HOSTS`.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fixfirst.game.network import FOOTHOLD, HOST_ID, HOST_NAMES, HOSTS, NUM_HOSTS, OT_SERVER, SUBNETS
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+    from PIL.ImageFont import FreeTypeFont, ImageFont
+
+ACCESS = ("none", "user", "root")  # what red truly has on a host
+BELIEF = ("clean", "unknown", "user", "root")  # what blue believes of it; CybORG: No, Unknown, User, Privileged
+ACTIVITY = ("none", "scan", "exploit")  # what blue saw there in this step
+OT_STATES = ("running", "stopped", "restored")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A part of a reward, in tenths: never positive."""
+
+    what: str  # a host that red holds, "impact", or "restore"
+    tenths: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The end of one turn: what red and blue did in it, what is true since, and what blue sees of it."""
+
+    step: int  # turns taken; 0 = nobody has acted yet
+    red: str  # in words
+    red_target: str | None  # a host or a subnet
+    red_worked: bool | None  # None: nothing that can fail
+    blue: str
+    blue_target: str | None  # a host
+    blue_worked: bool | None
+    access: tuple[str, ...]  # [H] of ACCESS
+    belief: tuple[str, ...]  # [H] of BELIEF
+    activity: tuple[str, ...]  # [H] of ACTIVITY
+    decoys: tuple[tuple[int, ...], ...]  # [H] ports that decoys opened
+    ot: str  # of OT_STATES: the service on Op_Server0 that Impact stops
+    costs: tuple[Cost, ...]  # their sum is the reward of this turn
+    return10: int  # rewards so far, in tenths
+
+    @property
+    def reward10(self) -> int:
+        return sum(cost.tenths for cost in self.costs)
+
+
+# ---------------------------------------------------------------- where things are
+
+# Red comes in at the top and works its way down. Hosts that lead to each other stand near each other.
+ROWS = (
+    ("User0", "User1", "User2", "User3", "User4"),
+    ("Defender", "Enterprise1", "Enterprise2", "Enterprise0"),
+    ("Op_Host0", "Op_Host1", "Op_Server0", "Op_Host2"),
+)
+WIDTH, ROW_HEIGHT = 400, 112  # of the map, in its own units
+HEIGHT = ROW_HEIGHT * len(ROWS)
+_SPACING = WIDTH / max(len(row) for row in ROWS)
+LINKS = tuple((host.name, host.reveals) for host in HOSTS if host.reveals)  # from here red learns the address of there
+
+
+def _place(name: str) -> tuple[float, float]:
+    y, row = next((y, row) for y, row in enumerate(ROWS) if name in row)
+    return WIDTH / 2 + _SPACING * (row.index(name) - (len(row) - 1) / 2), ROW_HEIGHT * (y + 0.5)
+
+
+PLACES = {name: _place(name) for name in HOST_NAMES}  # the middle of each host
+SUBNET_TOP = {SUBNETS[HOSTS[HOST_ID[row[0]]].subnet]: ROW_HEIGHT * y for y, row in enumerate(ROWS)}
+
+
+# ---------------------------------------------------------------- a table
+
+
+def tenths(value: int) -> str:
+    """-13 -> "-1.3"."""
+    return f"{value / 10:.1f}" if value else "0.0"
+
+
+def outcome(worked: bool | None) -> str:
+    """How an action went, to be put behind it."""
+    return {True: ": worked", False: ": failed", None: ""}[worked]
+
+
+def table(moment: Snapshot) -> str:
+    """The moment as lines of text, a line per host."""
+    lines = [
+        f"step {moment.step}   reward {tenths(moment.reward10)}   return {tenths(moment.return10)}   OT service {moment.ot}",
+        f"red   {moment.red}{outcome(moment.red_worked)}",
+        f"blue  {moment.blue}{outcome(moment.blue_worked)}",
+        f"{'host':12} {'true':6} {'believed':9} {'seen now':9} decoys",
+    ]
+    for name, access, belief, activity, decoys in zip(
+        HOST_NAMES, moment.access, moment.belief, moment.activity, moment.decoys, strict=True
+    ):
+        ports = " ".join(map(str, decoys))
+        lines.append(f"{name:12} {access:6} {belief:9} {activity:9} {ports}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------- a picture
+
+_SCALE = 2  # pixels per unit of the map
+_OVERSAMPLE = 2  # drawn larger and shrunk: Pillow draws hard edges
+_CAPTION = 62  # height of the lines below the map
+_BOX_W, _BOX_H = 54, 30
+_INK, _FAINT, _PAPER, _FIELD = "#1c2733", "#5b6875", "#ffffff", "#f1f4f7"
+# Colours of Okabe and Ito, told apart by colour-blind readers; every state has a letter as well.
+_TRUE = {"none": ("#ffffff", "#1c2733", ""), "user": ("#f3c676", "#1c2733", "U"), "root": ("#b84a00", "#ffffff", "R")}
+_BELIEVED = {
+    "clean": ("#ffffff", "#1c2733", ""),
+    "unknown": ("#dbe9f4", "#1c2733", "?"),
+    "user": ("#8cc8ec", "#1c2733", "U"),
+    "root": ("#005a8f", "#ffffff", "R"),
+}
+_RED, _BLUE = "#b84a00", "#005a8f"
+
+
+def picture(moment: Snapshot) -> np.ndarray:
+    """The moment as a picture, [height, width, 3] uint8. A host's left half: what blue believes; right: the truth."""
+    from PIL import Image, ImageDraw  # a tenth of a second: only for those who look
+
+    factor = _SCALE * _OVERSAMPLE
+    size = WIDTH, HEIGHT + _CAPTION
+    image = Image.new("RGB", (size[0] * factor, size[1] * factor), _PAPER)
+    pen = _Pen(ImageDraw.Draw(image), factor)
+    for subnet, top in SUBNET_TOP.items():
+        edge = _RED if subnet == moment.red_target else _FIELD
+        pen.box(4, top + 4, WIDTH - 8, ROW_HEIGHT - 8, _FIELD, edge, line=2, radius=6)
+        pen.text(12, top + 9, subnet, _FAINT, 11)
+    pen.text(WIDTH - 12, 9, "left: blue believes, right: true.  U user  R root  ? unknown", _FAINT, 9, anchor="ra")
+    for here, there in LINKS:
+        pen.line(*PLACES[here], *PLACES[there], "#c3ccd5", 1)
+    if moment.red_target in PLACES and moment.red_target != HOST_NAMES[FOOTHOLD]:
+        pen.line(*PLACES[HOST_NAMES[FOOTHOLD]], *PLACES[moment.red_target], _RED, 2)
+    for host in range(NUM_HOSTS):
+        _draw_host(pen, moment, host)
+    pen.text(12, HEIGHT + 4, f"step {moment.step}", _INK, 12)
+    pen.text(90, HEIGHT + 4, f"reward {tenths(moment.reward10)}", _INK, 12)
+    pen.text(190, HEIGHT + 4, f"return {tenths(moment.return10)}", _INK, 12)
+    pen.text(12, HEIGHT + 22, f"red  {moment.red}{outcome(moment.red_worked)}", _RED, 12)
+    pen.text(12, HEIGHT + 40, f"blue  {moment.blue}{outcome(moment.blue_worked)}", _BLUE, 12)
+    small = image.resize((size[0] * _SCALE, size[1] * _SCALE), Image.Resampling.BOX)
+    return np.asarray(small, np.uint8).copy()
+
+
+def _draw_host(pen: "_Pen", moment: Snapshot, host: int) -> None:
+    name = HOST_NAMES[host]
+    x, y = PLACES[name]
+    left, top, half = x - _BOX_W / 2, y - _BOX_H / 2, _BOX_W / 2
+    if name == moment.blue_target:
+        pen.box(left - 4, top - 4, _BOX_W + 8, _BOX_H + 8, _PAPER, _BLUE, line=2, radius=7)
+    if name == moment.red_target:
+        pen.box(left - 4, top - 4, _BOX_W + 8, _BOX_H + 8, None, _RED, line=2, radius=7)
+    for offset, (fill, ink, letter) in ((0.0, _BELIEVED[moment.belief[host]]), (half, _TRUE[moment.access[host]])):
+        pen.box(left + offset, top, half, _BOX_H, fill, "#7b8794", line=1)
+        pen.text(left + offset + half / 2, y, letter, ink, 15, anchor="mm")
+    pen.box(left - 4, top + _BOX_H + 5, _BOX_W + 8, 14, _FIELD, _FIELD)  # no link runs through the name
+    pen.text(x, top + _BOX_H + 12, name, _INK, 11, anchor="mm")
+    if moment.activity[host] != "none":
+        pen.text(x, top - 10, moment.activity[host], _BLUE, 10, anchor="mm")
+    notes = [f"{len(moment.decoys[host])} decoy{'s' * (len(moment.decoys[host]) > 1)}"] if moment.decoys[host] else []
+    notes += [f"OT {moment.ot}"] if host == OT_SERVER else ["foothold"] if host == FOOTHOLD else []
+    pen.text(x, top + _BOX_H + 24, ", ".join(notes), _FAINT, 9, anchor="mm")
+
+
+class _Pen:
+    """Draws in units of the map."""
+
+    def __init__(self, draw: "ImageDraw", factor: int):
+        self._draw, self._factor = draw, factor
+        self._fonts: dict[int, FreeTypeFont | ImageFont] = {}
+
+    def line(self, x0: float, y0: float, x1: float, y1: float, ink: str, width: int) -> None:
+        f = self._factor
+        self._draw.line((x0 * f, y0 * f, x1 * f, y1 * f), ink, width * f)
+
+    def box(
+        self, x: float, y: float, w: float, h: float, fill: str | None, edge: str, line: int = 1, radius: float = 0
+    ) -> None:
+        f = self._factor
+        self._draw.rounded_rectangle((x * f, y * f, (x + w) * f, (y + h) * f), radius * f, fill, edge, line * f)
+
+    def text(self, x: float, y: float, words: str, ink: str, size: int, anchor: str = "la") -> None:
+        from PIL import ImageFont
+
+        font = self._fonts.setdefault(size, ImageFont.load_default(size * self._factor))
+        self._draw.text((x * self._factor, y * self._factor), words, ink, font, anchor=anchor)

@@ -1,0 +1,100 @@
+"""The state of one environment: a record of fixed size, without pointers, that can be copied, saved and put back.
+
+Sets of hosts and ports are bit masks (see `tables.py`), signed because Numba turns uint64 - int into a float. The record
+holds the world, what red and blue know, and what happened in the last step. It holds no randomness: which outcomes come
+next depends on the environment the record is in (`chance.py`), so one state copied into a thousand environments has a
+thousand futures.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+from fixfirst.game.network import NUM_HOSTS
+
+
+class RedAgent(IntEnum):
+    """The attackers."""
+
+    B_LINE = 0
+    MEANDER = 1
+    SLEEP = 2
+
+
+class RedVerb(IntEnum):
+    """What red can do; the target is a subnet for DISCOVER, a host otherwise, and nothing for SLEEP."""
+
+    SLEEP = 0
+    DISCOVER = 1
+    SCAN = 2
+    EXPLOIT = 3
+    ESCALATE = 4
+    IMPACT = 5
+
+
+class Success(IntEnum):
+    """How an action is reported to whoever took it."""
+
+    UNKNOWN = -1
+    FALSE = 0
+    TRUE = 1
+
+
+class OTService(IntEnum):
+    """The service on Op_Server0 that Impact stops. Once restored, it can never be stopped again in the episode."""
+
+    RUNNING = 0
+    STOPPED = 1
+    RESTORED = 2
+
+
+NO_TARGET = -1
+
+STATE_DTYPE = np.dtype(
+    [
+        # the clock
+        ("episode", np.uint32),  # how many episodes this environment has finished or abandoned
+        ("step", np.uint32),  # steps taken in this episode
+        ("return10", np.int32),  # rewards of this episode so far, in tenths
+        ("ended", np.bool_),  # the step limit was reached; a reset must come next
+        # the world: who holds what
+        ("privileged", np.int16),  # hosts where red is root or SYSTEM
+        ("removable", np.int16),  # hosts with a user-level session that Remove kills; cleared once privileged
+        ("stubborn", np.int16),  # hosts with a user-level session that only Restore kills; cleared once privileged
+        ("malware", np.int16),  # hosts with files of red that Analyse finds
+        ("patched", np.int16),  # hosts whose smtp service resists HarakaRCE (variant leaderboard)
+        ("decoys", np.int16, NUM_HOSTS),  # per host: ports opened by decoys
+        ("ot", np.uint8),  # OTService
+        # what red knows
+        ("red_agent", np.uint8),  # RedAgent of this episode
+        ("remembered", np.int16, NUM_HOSTS),  # per host: ports red saw listening; 0 = never scanned
+        ("ot_known", np.bool_),  # red has found the OT service
+        ("red_verb", np.uint8),  # RedVerb of the last step
+        ("red_target", np.int8),
+        ("red_success", np.int8),  # Success
+        ("red_exploit", np.int8),  # index into EXPLOITS, or -1
+        ("scan_answered", np.bool_),  # the last scan reached its host
+        # B_line: position in its script
+        ("bline_stage", np.uint8),
+        ("bline_user", np.int8),  # the user host it goes through; -1 = not chosen yet
+        ("bline_seen_server", np.bool_),  # its check whether Op_Server0 answered is behind it
+        # Meander: what it knows and believes
+        ("known_subnets", np.int8),
+        ("explored_subnets", np.int8),
+        ("known_hosts", np.int16),
+        ("scanned", np.int16),
+        ("exploited", np.int16),  # believed to be held
+        ("escalated", np.int16),  # believed to be held as root
+        ("breached", np.int16),  # exploited successfully at least once: their names are known
+        # what blue sees
+        ("observation", np.uint64),  # bit i = observation[i]; also blue's memory of which hosts are compromised
+        ("blue_action", np.int16),  # of the last step
+        ("blue_success", np.int8),  # Success
+        ("chances", np.int16),  # which chance decisions the last step made, one bit each (chance.py)
+    ]  # packed: no padding, so that equal states have equal bytes
+)
+
+# What happened in an environment's last turn and how things stand since, for whoever looks on. Any world can tell.
+_TOLD: tuple[str, ...] = ("step", "return10", "red_agent", "red_verb", "red_target", "red_success", "red_exploit")
+_TOLD += ("scan_answered", "blue_action", "blue_success", "observation", "decoys", "ot")
+TURN_DTYPE = np.dtype([(name, STATE_DTYPE[name]) for name in _TOLD] + [("access", np.uint8, NUM_HOSTS)])

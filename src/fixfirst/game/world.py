@@ -1,0 +1,391 @@
+"""N environments as arrays: what `vec_env.py` shows to Gymnasium and what a learner steps directly.
+
+A world overwrites its arrays in every step; copy what you want to keep.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Self, TypedDict, Unpack, get_args
+
+import numpy as np
+
+from fixfirst.errors import ActionError, ResetNeeded, WorldError
+from fixfirst.game import kernel
+from fixfirst.game.actions import ACTIONS, NUM_ACTIONS
+from fixfirst.game.chance import CHANCE_DTYPE, Decision
+from fixfirst.game.compiled import announce_compilation
+from fixfirst.game.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
+from fixfirst.game.red_agents import BLINE_LAST_STAGE
+from fixfirst.game.state import NO_TARGET, STATE_DTYPE, TURN_DTYPE, OTService, RedAgent, RedVerb, Success
+
+RED_AGENT_NAMES = tuple(agent.name.lower() for agent in RedAgent)
+_RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all in lower case
+    "bline": "b_line",
+    "b_lineagent": "b_line",
+    "redmeanderagent": "meander",
+    "redmeander": "meander",
+    "sleepagent": "sleep",
+}
+AUTORESET_MODES = {"next_step": kernel.NEXT_STEP, "same_step": kernel.SAME_STEP, "disabled": kernel.DISABLED}
+
+
+class GameSettings(TypedDict, total=False):
+    """What is played, as keyword arguments; `BaseWorld` says what they mean and what they are if left out."""
+
+    red_agent: str | Sequence[str]
+    variant: VariantName
+    green: bool
+    max_steps: int | None
+    env_ids: Sequence[int] | np.ndarray | None
+
+
+class WorldSettings(GameSettings, total=False):
+    """All settings of a world."""
+
+    autoreset: str
+    arrays: Mapping[str, np.ndarray] | None
+
+
+# What a world shows of each of its N environments: name -> (shape of one row, dtype). H = 13 hosts.
+ARRAYS: Mapping[str, tuple[tuple[int, ...], type]] = MappingProxyType(
+    {
+        "observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "words": ((), np.uint64),
+        "access": ((NUM_HOSTS,), np.uint8),
+        "rewards10": ((), np.int32),
+        "ended": ((), np.bool_),
+        "final_observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "final_access": ((NUM_HOSTS,), np.uint8),
+        "final_returns10": ((), np.int32),
+        "final_lengths": ((), np.int32),
+    }
+)
+
+
+class BaseWorld(ABC):
+    """N environments of CAGE Challenge 2 in one batch, whoever plays them: the compiled kernel, CybORG, other processes.
+
+    red_agent: a name, a mixture `b_line:0.5,meander:0.5` drawn anew for every episode, or one of these per environment.
+    max_steps: the length of an episode; None = no end.
+    env_ids: the environments' numbers, which with the seed decide their chances (default 0, 1, 2, ...).
+    arrays: where to write what is shown, as named in `ARRAYS`, each [N, ...]; made here unless given.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        *,
+        red_agent: str | Sequence[str] = "b_line",
+        variant: VariantName = "current",
+        green: bool = False,
+        max_steps: int | None = 100,
+        autoreset: str = "next_step",
+        env_ids: Sequence[int] | np.ndarray | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+    ):
+        self.num_envs = n = whole("num_envs", num_envs)
+        self.red_agent = red_agent
+        self.variant = check_variant(variant)
+        self.green = bool(green)
+        self.max_steps = None if max_steps is None else whole("max_steps", max_steps)
+        self._red_odds = red_odds(red_agent, n)  # [N, 3]
+        if autoreset not in AUTORESET_MODES:
+            raise WorldError(f"autoreset {autoreset!r} is not one of {', '.join(AUTORESET_MODES)}")
+        self.autoreset = autoreset
+        self._autoreset = AUTORESET_MODES[autoreset]
+        self.env_ids = np.arange(n) if env_ids is None else np.array(env_ids, np.int64)
+        if self.env_ids.shape != (n,):
+            raise WorldError(f"env_ids must hold {n} numbers, one per environment, got shape {self.env_ids.shape}")
+
+        if arrays is None:
+            arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in ARRAYS.items()}
+        self.observations = arrays["observations"]
+        self.words = arrays["words"]  # [N] the same, packed: bit i = observations[:, i]
+        self.access = arrays["access"]  # [N, H] true red access: 0 none, 1 user, 2 root
+        self.rewards10 = arrays["rewards10"]  # [N] of the last step, in tenths
+        self.ended = arrays["ended"]  # [N] the last step reached max_steps
+        # Of the episodes that ended in the last step; other rows are stale. The first two only with same_step.
+        self.final_observations = arrays["final_observations"]
+        self.final_access = arrays["final_access"]
+        self.final_returns10 = arrays["final_returns10"]
+        self.final_lengths = arrays["final_lengths"]
+        self._started = np.zeros(n, np.bool_)  # was this environment ever reset?
+        self._all_started = False
+
+    def reset(self, seed: int | Sequence[int] | None = None, mask: np.ndarray | None = None, *, episode: int = 0) -> None:
+        """Begin a new episode in all environments, or in those of `mask` [N] bool.
+
+        With a seed (one for all, or one each) they begin at the given episode of that seed; without, at their next one.
+        """
+        if mask is None:
+            mask = np.ones(self.num_envs, np.bool_)
+        elif np.shape(mask) != (self.num_envs,) or np.asarray(mask).dtype != np.bool_:
+            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {np.asarray(mask)!r}")
+        if seed is None and not self._started.any():
+            seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        seeds = None if seed is None else check_seeds(seed, self.num_envs)
+        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, episode))
+
+    def begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        """`reset` with arguments already checked: mask [N] bool; seeds [N] uint64 or None; episodes [N], used with seeds."""
+        self._begin(mask, seeds, episodes)
+        self._started |= mask
+        self._all_started = bool(self._started.all())
+        self.ended[mask] = False
+
+    def step(self, actions: np.ndarray) -> int:
+        """One turn of every environment; this object's arrays then hold the outcome. Returns how many episodes ended."""
+        self._require_reset("step")
+        if self._autoreset == kernel.DISABLED and self.ended.any():
+            which = np.flatnonzero(self.ended)[:5].tolist()
+            raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,):
+            raise ActionError(f"actions must have shape ({self.num_envs},), one per environment, got {array.shape}")
+        if array.dtype.kind not in "iu":
+            raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
+        num_ended = self._step(np.ascontiguousarray(array, np.int64))
+        if num_ended < 0:
+            i = -1 - num_ended
+            raise ActionError(f"action {actions[i]} of environment {i} is not in 0..{NUM_ACTIONS - 1}; nothing was stepped")
+        return num_ended
+
+    @abstractmethod
+    def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        """Begin episodes in the environments of `mask`; called before they count as started."""
+
+    @abstractmethod
+    def _step(self, actions: np.ndarray) -> int:
+        """Step all environments with actions [N] int64: how many episodes ended, or -1 - i if action i is out of range."""
+
+    def turns(self) -> np.ndarray:
+        """What happened last in every environment and how things stand, [N] of TURN_DTYPE. After a reset: nothing yet."""
+        self._require_reset("turns")
+        return self._turns()
+
+    @abstractmethod
+    def _turns(self) -> np.ndarray:
+        """`turns` of environments that were all reset."""
+
+    def get_state(self) -> np.ndarray:
+        """A copy of all states, where the environments' states are values."""
+        raise WorldError(f"a {type(self).__name__} cannot hand out its states: only the in-process simulator can")
+
+    def set_state(self, states: np.ndarray) -> None:
+        """Put states back, where the environments' states are values."""
+        raise WorldError(f"a {type(self).__name__} cannot take states: only the in-process simulator can")
+
+    def close(self) -> None:  # noqa: B027  most worlds hold nothing
+        """Give back processes and memory held outside this process, if any. The arrays stay readable."""
+
+    def _require_reset(self, what: str) -> None:
+        if not self._all_started:
+            raise ResetNeeded(f"{what}() before reset(): call reset() first")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class World(BaseWorld):
+    """N environments stepped by one compiled call, in this process."""
+
+    def __init__(self, num_envs: int, **settings: Unpack[WorldSettings]):
+        super().__init__(num_envs, **settings)
+        self._variant = VARIANT_ID[self.variant]
+        self._states = np.zeros(self.num_envs, STATE_DTYPE)
+        self._chances = np.zeros(self.num_envs, CHANCE_DTYPE)
+        announce_compilation()
+
+    def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        if seeds is None:
+            self._states["episode"][mask & self._started] += 1
+        else:
+            chances = self._chances.copy()
+            kernel.seed_batch(chances, seeds, self.env_ids)
+            self._chances[mask] = chances[mask]
+            self._states["episode"][mask] = episodes[mask]
+        self._show(mask)
+
+    def _step(self, actions: np.ndarray) -> int:
+        num_ended: int = kernel.step_batch(
+            self._states,
+            self._chances,
+            self._red_odds,
+            actions,
+            self._variant,
+            self.green,
+            self.max_steps or 0,
+            self._autoreset,
+            self.observations,
+            self.words,
+            self.access,
+            self.rewards10,
+            self.ended,
+            self.final_observations,
+            self.final_access,
+            self.final_returns10,
+            self.final_lengths,
+        )
+        return num_ended
+
+    def get_state(self) -> np.ndarray:
+        """A copy of all states, [N] of STATE_DTYPE: values without randomness or references."""
+        self._require_reset("get_state")
+        return self._states.copy()
+
+    def set_state(self, states: np.ndarray) -> None:
+        """Put states [N] back, or one state into all environments.
+
+        What happens next is drawn from each environment's own chances at the state's episode and step: the same
+        environment repeats its future, and copies in different environments part ways.
+        """
+        self._require_reset("set_state")
+        array = np.asarray(states)
+        if array.dtype != STATE_DTYPE or array.shape not in ((), (1,), (self.num_envs,)):
+            raise WorldError(
+                f"states must be 1 or {self.num_envs} records as get_state() returns them, "
+                f"got shape {array.shape} of {'another dtype' if array.dtype != STATE_DTYPE else 'the right dtype'}"
+            )
+        check_states(array.reshape(-1))
+        self._states[:] = array
+        self.ended[:] = self._states["ended"]
+        self._show(np.zeros(self.num_envs, np.bool_))
+
+    def _turns(self) -> np.ndarray:
+        turns = np.empty(self.num_envs, TURN_DTYPE)
+        for name in TURN_DTYPE.names or ():
+            turns[name] = self.access if name == "access" else self._states[name]
+        return turns
+
+    def _show(self, mask: np.ndarray) -> None:
+        kernel.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)
+
+
+def compile_kernel() -> None:
+    """Have the machine code on disk before several processes want it at the same time."""
+    world = World(1)
+    world.reset(0)
+    world.step(np.zeros(1, np.int64))
+
+
+# ---------------------------------------------------------------- what users may say
+
+
+def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
+    """Cumulative probabilities [N, 3] of the red agents, in the order of `RedAgent`."""
+    specs = [red_agent] if isinstance(red_agent, str) else list(red_agent)
+    if len(specs) not in (1, num_envs):
+        raise WorldError(f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment")
+    rows = np.array([_agent_weights(spec) for spec in specs])
+    odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
+    odds[:, -1] = 1.0  # rounding must not leave a gap
+    return np.ascontiguousarray(np.broadcast_to(odds, (num_envs, len(RedAgent))))
+
+
+def red_agent_name(text: str) -> str:
+    """One of b_line, meander, sleep, from any spelling we know."""
+    key = text.strip().lower() if isinstance(text, str) else str(text)
+    name = _RED_ALIASES.get(key, key)
+    if name not in RED_AGENT_NAMES:
+        raise WorldError(
+            f"unknown red agent {text!r}; use {', '.join(RED_AGENT_NAMES)} (or CybORG's B_lineAgent, RedMeanderAgent, "
+            "SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
+        )
+    return name
+
+
+def red_agent_spec(spec: str) -> str:
+    """A name or mixture in our own spelling: B_lineAgent -> b_line."""
+    _agent_weights(spec)
+    parts = [part.partition(":") for part in spec.split(",")]
+    return ",".join(red_agent_name(name) + colon + weight.strip() for name, colon, weight in parts)
+
+
+def _agent_weights(spec: str) -> list[float]:
+    """Weights of the three agents in a name or a mixture `name:weight,name:weight`."""
+    if not isinstance(spec, str):
+        raise WorldError(f"a red agent is given by name, got {spec!r}")
+    weights = [0.0] * len(RedAgent)
+    for part in spec.split(","):
+        name, colon, weight = part.partition(":")
+        if not colon and "," in spec:
+            raise WorldError(f"red agent mixture {spec!r} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5")
+        try:
+            value = float(weight) if colon else 1.0
+        except ValueError:
+            raise WorldError(f"weight {weight!r} in red agent mixture {spec!r} is not a number") from None
+        if not (math.isfinite(value) and value >= 0):
+            raise WorldError(f"weight {weight} in red agent mixture {spec!r} must be a finite number, at least 0")
+        weights[RED_AGENT_NAMES.index(red_agent_name(name))] += value
+    if sum(weights) <= 0:
+        raise WorldError(f"the weights of red agent mixture {spec!r} sum to 0; at least one must be positive")
+    return weights
+
+
+def check_variant(variant: str) -> VariantName:
+    """The variant itself, if there is one of this name."""
+    for name in get_args(VariantName):
+        if variant == name:
+            return name
+    raise WorldError(f"unknown variant {variant!r}; use {', '.join(get_args(VariantName))}")
+
+
+def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
+    """Seeds [N] uint64 from one seed or one per environment."""
+    if isinstance(seed, int | np.integer):
+        seeds = [int(seed)] * num_envs
+    else:
+        if isinstance(seed, str) or not all(isinstance(s, int | np.integer) for s in seed):
+            raise WorldError(f"a seed must be a whole number, got {seed!r}")
+        seeds = [int(s) for s in seed]
+        if len(seeds) != num_envs:
+            raise WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
+    if min(seeds) < 0 or max(seeds) >= 2**64:
+        raise WorldError(f"a seed must be in 0..2**64-1, got {min(seeds) if min(seeds) < 0 else max(seeds)}")
+    return np.array(seeds, np.uint64)
+
+
+def whole(what: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise WorldError(f"{what} must be a whole number, at least 1, got {value!r}")
+    return int(value)
+
+
+_HOST_SET, _PORT_SET, _SUBNET_SET = ((0, 2**count - 1) for count in (NUM_HOSTS, len(PORTS), len(SUBNETS)))
+_STATE_RANGES: dict[
+    str, tuple[int, int]
+] = {  # the kernel trusts these as indices and sets: what comes from outside is checked once
+    "ot": (0, len(OTService) - 1),
+    "red_agent": (0, len(RedAgent) - 1),
+    "red_verb": (0, len(RedVerb) - 1),
+    "red_target": (NO_TARGET, NUM_HOSTS - 1),
+    "red_success": (min(Success), max(Success)),
+    "red_exploit": (-1, len(EXPLOITS) - 1),
+    "bline_stage": (0, BLINE_LAST_STAGE),
+    "bline_user": (NO_TARGET, NUM_HOSTS - 1),
+    "known_subnets": _SUBNET_SET,
+    "explored_subnets": _SUBNET_SET,
+    "decoys": _PORT_SET,
+    "remembered": _PORT_SET,
+    "observation": (0, 2**kernel.OBSERVATION_BITS - 1),
+    "blue_action": (0, len(ACTIONS) - 1),
+    "blue_success": (min(Success), max(Success)),
+    "chances": (0, 2 ** (Decision.REFUSED + 1) - 1),
+}
+_HOST_SETS: tuple[str, ...] = ("privileged", "removable", "stubborn", "malware", "patched")
+_HOST_SETS += ("known_hosts", "scanned", "exploited", "escalated", "breached")
+_STATE_RANGES |= dict.fromkeys(_HOST_SETS, _HOST_SET)
+
+
+def check_states(states: np.ndarray) -> None:
+    """Refuse states [N] that no game can be in and that would lead the compiled code astray."""
+    for name, (low, high) in _STATE_RANGES.items():
+        values = states[name]
+        if (values < low).any() or (values > high).any():
+            bad = values[(values < low) | (values > high)].flat[0]
+            raise WorldError(f"state field {name} is {bad}, not in {low}..{high}")

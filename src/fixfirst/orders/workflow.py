@@ -1,0 +1,194 @@
+"""Workflows: in which order to fix the kinds of machines, and how hosts are grouped into kinds.
+
+U = number of unit types (5 unless another scheme is given), H = 13 hosts. A workflow is a permutation of the unit types,
+first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their unit ids.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, permutations
+from pathlib import Path
+
+import numpy as np
+
+from fixfirst.errors import WorkflowError
+from fixfirst.game.network import HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
+
+MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS
+
+
+@dataclass(frozen=True)
+class UnitScheme:
+    """A partition of the hosts into named unit types. The order of `names` gives the ids 0..U-1."""
+
+    names: tuple[str, ...]
+    host_unit: tuple[int, ...]  # [H] unit id of each host
+
+    def __post_init__(self) -> None:
+        if not MIN_UNITS <= len(self.names) <= MAX_UNITS:
+            raise WorkflowError(f"a unit scheme has {MIN_UNITS} to {MAX_UNITS} unit types, got {len(self.names)}")
+        for name in self.names:
+            if not re.fullmatch(r"\w[\w.-]*", name):
+                raise WorkflowError(f"unit type {name!r} must be a word of letters, digits, '_', '-' or '.'")
+        if len(set(self.names)) != len(self.names):
+            raise WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
+        empty = [name for unit, name in enumerate(self.names) if unit not in self.host_unit]
+        if len(self.host_unit) != NUM_HOSTS or empty:
+            raise WorkflowError(
+                f"every unit type needs a host and every host a unit type (empty: {', '.join(empty) or 'none'})"
+            )
+
+    @property
+    def size(self) -> int:
+        return len(self.names)
+
+    @property
+    def encoding_bits(self) -> int:
+        return self.size**2
+
+    @property
+    def num_orders(self) -> int:
+        return math.factorial(self.size)
+
+    def hosts(self, unit: int) -> tuple[str, ...]:
+        """The hosts of a unit type."""
+        return tuple(name for name, u in zip(HOST_NAMES, self.host_unit, strict=True) if u == unit)
+
+    def as_dict(self) -> dict[str, list[str]]:
+        """Unit type -> hosts, as in a TOML file."""
+        return {name: list(self.hosts(unit)) for unit, name in enumerate(self.names)}
+
+    @classmethod
+    def from_dict(cls, units: dict[str, list[str]]) -> "UnitScheme":
+        """From unit type -> hosts; every host must appear exactly once."""
+        if not isinstance(units, dict) or not all(isinstance(hosts, list) for hosts in units.values()):
+            raise WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
+        owner: dict[str, int] = {}
+        for unit, (name, hosts) in enumerate(units.items()):
+            for host in hosts:
+                if host not in HOST_NAMES:
+                    raise WorkflowError(f"unit type {name!r} names {host!r}, which is none of {', '.join(HOST_NAMES)}")
+                if host in owner:
+                    raise WorkflowError(f"host {host} is in more than one unit type")
+                owner[host] = unit
+        missing = [host for host in HOST_NAMES if host not in owner]
+        if missing:
+            raise WorkflowError(f"every host needs a unit type (missing: {', '.join(missing)})")
+        return cls(tuple(units), tuple(owner[host] for host in HOST_NAMES))
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> "UnitScheme":
+        """From a TOML file with a table [units]: unit type = list of hosts."""
+        try:
+            document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as e:
+            raise WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+            raise WorkflowError(f"{path}: not a TOML file ({e})") from e
+        if "units" not in document:
+            raise WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
+        return cls.from_dict(document["units"])
+
+    @classmethod
+    def per_host(cls) -> "UnitScheme":
+        """Every host its own unit type: 13! orders."""
+        return cls(HOST_NAMES, tuple(range(NUM_HOSTS)))
+
+
+FIVE_TYPES = UnitScheme(UNIT_TYPES, tuple(UNIT_TYPES.index(host.unit) for host in HOSTS))
+
+# Orders with a name in the literature: D defender, E enterprise, S op_server, H op_host, U user.
+_LETTERS = {"D": "defender", "E": "enterprise", "S": "op_server", "H": "op_host", "U": "user"}
+NAMED_ORDERS = {
+    "critical_first": "DSEHU",
+    "enterprise_focus": "EDSHU",
+    "user_priority": "UDESH",
+    "operational_focus": "SHDEU",
+    "balanced": "DESUH",
+    "reverse": "UHESD",
+}
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """An order of unit types: fix the first one first."""
+
+    order: tuple[int, ...]  # unit ids
+    scheme: UnitScheme = field(default=FIVE_TYPES, repr=False)
+
+    def __post_init__(self) -> None:
+        if sorted(self.order) != list(range(self.scheme.size)):
+            raise WorkflowError(f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}")
+
+    @classmethod
+    def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
+        """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
+        if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:
+            text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
+        names = [name.strip() for name in re.split(r"->|>|→|,", text)]
+        if sorted(names) != sorted(scheme.names):
+            unknown = [name for name in names if name not in scheme.names]
+            twice = sorted({name for name in names if names.count(name) > 1 and name in scheme.names})
+            missing = [name for name in scheme.names if name not in names]
+            problems = (("unknown", unknown), ("twice", twice), ("missing", missing))
+            said = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
+            raise WorkflowError(f"workflow {text!r} must name each of {', '.join(scheme.names)} exactly once ({said})")
+        return cls(tuple(scheme.names.index(name) for name in names), scheme)
+
+    @classmethod
+    def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
+        """The order of this number, 0..U!-1."""
+        if not 0 <= number < scheme.num_orders:
+            raise WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
+        units, order = list(range(scheme.size)), []
+        for left in range(scheme.size - 1, -1, -1):
+            index, number = divmod(number, math.factorial(left))
+            order.append(units.pop(index))
+        return cls(tuple(order), scheme)
+
+    @cached_property
+    def number(self) -> int:
+        """The order's number, 0..U!-1."""
+        total = 0
+        for position, unit in enumerate(self.order):
+            smaller_to_come = sum(later < unit for later in self.order[position + 1 :])
+            total += smaller_to_come * math.factorial(self.scheme.size - 1 - position)
+        return total
+
+    @cached_property
+    def ranks(self) -> np.ndarray:
+        """[U] position of each unit type, 0 = fix first."""
+        ranks = np.empty(self.scheme.size, np.int64)
+        ranks[list(self.order)] = np.arange(self.scheme.size)
+        ranks.setflags(write=False)
+        return ranks
+
+    def __str__(self) -> str:
+        return " > ".join(self.scheme.names[unit] for unit in self.order)
+
+    def encode(self) -> np.ndarray:
+        """[U * U] int8, bit U * position + unit id."""
+        bits = np.zeros(self.scheme.encoding_bits, np.int8)
+        for position, unit in enumerate(self.order):
+            bits[self.scheme.size * position + unit] = 1
+        return bits
+
+    def pair_signs(self) -> np.ndarray:
+        """[U * (U - 1) / 2] int8, one per pair a < b of unit ids: +1 if a comes before b, else -1."""
+        ranks = self.ranks
+        return np.array([1 if ranks[a] < ranks[b] else -1 for a, b in combinations(range(len(ranks)), 2)], np.int8)
+
+    def kendall_distance(self, other: "Workflow") -> float:
+        """Share of pairs of unit types that the two orders rank differently: 0 equal, 1 reversed."""
+        if self.scheme != other.scheme:
+            raise WorkflowError("workflows of different unit schemes cannot be compared")
+        return float((self.pair_signs() != other.pair_signs()).mean())
+
+
+def all_workflows(scheme: UnitScheme = FIVE_TYPES) -> Iterator[Workflow]:
+    """All orders, by number. Lazy: 13 unit types have 6 billion."""
+    return (Workflow(order, scheme) for order in permutations(range(scheme.size)))

@@ -1,0 +1,105 @@
+"""From run directories to report files."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fixfirst.errors import RunDirError
+from fixfirst.reporter.document import Document
+from fixfirst.reporter.figure import FigureData
+from fixfirst.reporter.markdown import markdown
+from fixfirst.reporter.one_run import search_report, training_report
+from fixfirst.reporter.page import page
+from fixfirst.reporter.read import SEARCH, Run, find_runs, read_run
+from fixfirst.reporter.several_runs import comparison
+from fixfirst.runs.files import write_atomically
+
+REPORT_NAME = "report"
+SILENT_S = 2.0  # a report that takes longer says so
+Format = Literal["html", "md"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was written, and what it says."""
+
+    path: Path
+    figures: tuple[Path, ...]
+    runs: tuple[Path, ...]
+    document: Document
+
+
+def default_place(runs: Sequence[Path], form: Format) -> Path:
+    """Beside the files of a single run, else here."""
+    return (runs[0] if len(runs) == 1 else Path()) / f"{REPORT_NAME}.{form}"
+
+
+def write_report(
+    runs: Sequence[Path],
+    out: Path | None = None,
+    *,
+    figures: Path | None = None,
+    form: Format = "html",
+    version: str = "",
+    say: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """Write the report of a run, or the comparison of several, and with `figures` every figure as SVG, PNG and CSV.
+
+    A folder whose children are runs stands for all of them. RunDirError if there is nothing to show.
+    """
+    folders = find_runs(runs)
+    out = default_place(folders, form) if out is None else out
+    found: list[Run] = []
+    unreadable: list[str] = []
+    for folder in folders:
+        try:
+            found.append(read_run(folder))
+        except RunDirError as e:
+            unreadable.append(str(e))
+    if not found:
+        raise RunDirError("; ".join(unreadable))
+
+    try:
+        for place in (out.parent, figures):  # before drawing: a place that cannot be is told at once
+            if place is not None:
+                place.mkdir(parents=True, exist_ok=True)
+        return _write(_document(folders, found, unreadable, say), folders, out, figures, form, version)
+    except OSError as e:
+        raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
+
+
+def _document(
+    folders: Sequence[Path], found: Sequence[Run], unreadable: Sequence[str], say: Callable[[str], None]
+) -> Document:
+    started, told = time.perf_counter(), False
+
+    def draw(make: Callable[[], FigureData]) -> FigureData:
+        nonlocal told
+        if not told and time.perf_counter() - started > SILENT_S:
+            told = True
+            say("drawing figures")
+        return make()
+
+    if len(folders) > 1:
+        return comparison(found, unreadable, draw)
+    return search_report(found[0], draw) if found[0].kind == SEARCH else training_report(found[0], draw)
+
+
+def _write(
+    document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format, version: str
+) -> Report:
+    written: list[Path] = []
+    if figures is not None:
+        for figure in document.figures:
+            written += figure.write(figures)
+    if form == "html":
+        text = page(document, version)
+    else:
+        here = out.parent.resolve()
+        pictures = {path.stem: Path(os.path.relpath(path.resolve(), here)) for path in written if path.suffix == ".png"}
+        text = markdown(document, pictures)
+    write_atomically(out, text.encode("utf-8", "replace"))
+    return Report(out, tuple(written), tuple(folders), document)

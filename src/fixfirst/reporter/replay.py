@@ -1,0 +1,109 @@
+"""Episodes as one self-contained page (`replay.html`), or as text. Knows them only as the document of `episode.py`.
+
+The page loads nothing: style, script and data are in it, and its policy forbids everything else. Data stand in a JSON block
+in which `<` is escaped, and reach the reader as text, never as markup.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
+from fixfirst.game.network import FOOTHOLD, HOST_NAMES, OT_SERVER
+
+_PARTS = Path(__file__).parent
+
+
+def page(document: dict[str, Any]) -> str:
+    """The replay page. The same document gives the same bytes."""
+    data = json.dumps(document | {"map": _map()}, separators=(",", ":")).replace("<", "\\u003c")
+    html = (_PARTS / "replay.html").read_text(encoding="utf-8")
+    # Data last: what stands in them is not searched for placeholders.
+    for name, part in (("style", _part("replay.css")), ("script", _part("replay.js")), ("data", data)):
+        before, after = html.split("{{" + name + "}}")
+        html = before + part + after
+    return html
+
+
+def _part(name: str) -> str:
+    return (_PARTS / name).read_text(encoding="utf-8")
+
+
+def _map() -> dict[str, Any]:
+    """Where things stand, for the page to draw."""
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "row_height": ROW_HEIGHT,
+        "subnets": SUBNET_TOP,
+        "places": PLACES,
+        "links": LINKS,
+        "foothold": HOST_NAMES[FOOTHOLD],
+        "ot_server": HOST_NAMES[OT_SERVER],
+    }
+
+
+# ---------------------------------------------------------------- text
+
+
+def text(document: dict[str, Any]) -> str:
+    """All episodes for the terminal, a few lines per step."""
+    lines = [headline(document)]
+    for episode in document["episodes"]:
+        lines += ["", episode_line(episode)]
+        for step in episode["steps"][1:]:
+            lines += _step_lines(step)
+    return "\n".join(lines)
+
+
+def headline(document: dict[str, Any]) -> str:
+    """What is replayed, in one line."""
+    order = document["workflow"]
+    played = document["played"]
+    parts = [
+        document["policy"],
+        f"order {' > '.join(order)}" if order else "no order",
+        f"against {document['red_agent']} on {document['backend']}, variant {document['variant']}",
+        f"{played['episodes']:,} episodes of {document['steps']} steps, mean return {played['mean_return']:.2f}",
+    ]
+    return "; ".join(parts)
+
+
+def episode_line(episode: dict[str, Any]) -> str:
+    """An episode's name and what came of it."""
+    kept = f", {episode['violations']} of {episode['judged']} judged repairs out of order" if episode["judged"] else ""
+    impacts = f", {episode['impacts']} impacts" if episode["impacts"] else ""
+    who = f"episode {episode['number']} against {episode['red_agent']}"
+    return f"{episode['label']}: {who}: return {tenths(episode['return10'])}{kept}{impacts}"
+
+
+def _step_lines(step: dict[str, Any]) -> list[str]:
+    verdict = step["verdict"]
+    judged = f"   [{verdict['kind']}: {verdict['reason']}]" if verdict else ""
+    parts = ", ".join(f"{cost['what']} {tenths(cost['tenths'])}" for cost in step["costs"])
+    rows = [
+        ("red", step["red"] + outcome(step["red_worked"])),
+        ("blue", step["blue"] + outcome(step["blue_worked"]) + judged),
+        ("true", _listed(step["access"], "none")),
+        ("seen", _seen(step)),
+        ("decoys", ", ".join(f"{name} {' '.join(map(str, d))}" for name, d in _by_host(step["decoys"]) if d)),
+        ("cost", f"{parts or 'nothing'}; reward {tenths(step['reward10'])}, return {tenths(step['return10'])}"),
+    ]
+    shown = [(name, words) for name, words in rows if words]
+    return [f"{step['step'] if i == 0 else '':>4}  {name:6} {words}" for i, (name, words) in enumerate(shown)]
+
+
+def _by_host(values: list[Any]) -> list[tuple[str, Any]]:
+    return list(zip(HOST_NAMES, values, strict=True))
+
+
+def _listed(values: list[str], nothing: str) -> str:
+    return ", ".join(f"{name} {value}" for name, value in _by_host(values) if value != nothing)
+
+
+def _seen(step: dict[str, Any]) -> str:
+    words = []
+    for name, belief, activity in zip(HOST_NAMES, step["belief"], step["activity"], strict=True):
+        if belief != "clean" or activity != "none":
+            words.append(f"{name} {belief}" + (f" ({activity} now)" if activity != "none" else ""))
+    return ", ".join(words)

@@ -1,0 +1,115 @@
+"""The comparison of several runs: groups of seeds, side by side."""
+
+from collections.abc import Sequence
+
+from fixfirst.reporter import figures, words
+from fixfirst.reporter.analysis import (
+    Estimate,
+    RunGroup,
+    bootstrap_iqm,
+    deciding_settings,
+    differing_settings,
+    final_return,
+    group_course,
+    group_runs,
+    seed_of,
+    time_use,
+)
+from fixfirst.reporter.document import (
+    MOST_CELL,
+    Cell,
+    Document,
+    Draw,
+    Section,
+    Table,
+    glossary,
+    interval,
+    num,
+    numeric,
+    some,
+)
+from fixfirst.reporter.read import SEARCH, Run, printable
+from fixfirst.reporter.screen import duration
+
+
+def comparison(runs: Sequence[Run], skipped: Sequence[str], draw: Draw) -> Document:
+    groups, repeated = group_runs(runs)
+    judged = [
+        (group.label, bootstrap_iqm([value for _, value in values]), values)
+        for group in groups
+        if (values := _final_returns(group))
+    ]
+    judged.sort(key=lambda entry: -entry[1].value)
+    courses = [course for group in groups if group.runs[0].kind == SEARCH and (course := group_course(group)) is not None]
+    sections = []
+    if judged:
+        sections.append(_groups_section(judged, draw))
+    if courses:
+        sections.append(Section("Best so far", (words.COURSES,), (draw(lambda: figures.courses(courses)),)))
+    sections += [_runs_section(groups, runs), *_difference_sections(groups), glossary(several=True)]
+    answer = [
+        f"{label}: {num(e.value)} per episode"
+        + ("" if e.low is None or e.high is None else f" ({interval(e.low, e.high)})")
+        + f", {some(len(values), 'run')}."
+        for label, e, values in judged
+    ]
+    of_run: dict[str, list[str]] = {}
+    for run in runs:
+        for text in run.missing:
+            of_run.setdefault(text, []).append(run.name)
+    missing = [*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())]
+    return Document(
+        title=f"fixfirst: {some(len(runs), 'run')} compared",
+        question="How do these runs compare?",
+        lead="",
+        headline=(f"{some(len(runs), 'run')} in {some(len(groups), 'group')}",),
+        figures_of_merit=(),
+        answer=tuple(answer) or ("None of the runs has a final return yet.",),
+        missing=tuple(missing),
+        sections=tuple(sections),
+    )
+
+
+def _final_returns(group: RunGroup) -> list[tuple[str, float]]:
+    return [(run.name, value) for run in group.runs if (value := final_return(run)) is not None]
+
+
+def _groups_section(judged: Sequence[tuple[str, Estimate, list[tuple[str, float]]]], draw: Draw) -> Section:
+    drawn = draw(lambda: figures.groups(judged))
+    return Section("Final return", (words.GROUPS, words.GROUPS_READING), (drawn,))
+
+
+def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
+    label = {run.folder: group.label for group in groups for run in group.runs}
+    rows = []
+    for run in runs:
+        wall = time_use(run).wall_s
+        best = run.standings.ranking.rows[0].workflow if run.standings is not None else run.config.get("workflow", "-")
+        rows.append(
+            (
+                Cell(run.name),
+                Cell(label.get(run.folder, "left out")),
+                Cell(printable(str(seed_of(run)))),
+                numeric(final_return(run)),
+                Cell(printable(str(best))),
+                Cell(f"{run.used_episodes:,}", run.used_episodes),
+                Cell(f"{len(run.trials)}", len(run.trials)),
+                Cell("-") if wall is None else Cell(duration(wall), wall),
+                Cell(run.status),
+            )
+        )
+    columns = ("run", "group", "seed", "return", "order", "episodes", "trials", "time", "state")
+    text = ("A report of any one of them: fixfirst report RUN.",)
+    return Section("The runs", text, tables=(Table(columns, tuple(rows), "The runs"),))
+
+
+def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
+    settings = [deciding_settings(group.runs[0]) for group in groups]
+    keys = differing_settings(settings)
+    if not keys:
+        return []
+    rows = tuple(
+        (Cell(printable(key)), *(Cell(printable(group.get(key, "-"))[:MOST_CELL]) for group in settings)) for key in keys
+    )
+    table = Table(("setting", *(group.label for group in groups)), rows, "Settings that differ")
+    return [Section("What differs between the groups", tables=(table,))]

@@ -1,0 +1,251 @@
+"""`fixfirst watch`: the document, the text, the page's bytes, and what to expect when it is misused."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import webbrowser
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from fixfirst.api import watching as watch
+from fixfirst.api.protocol import make_player
+from fixfirst.cli.main import main
+from fixfirst.game.network import HOST_NAMES
+from fixfirst.learner import checkpoint
+from fixfirst.learner.checkpoint import save_policy
+from fixfirst.learner.config import make_config
+from fixfirst.learner.training import Training
+from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play_episodes
+from fixfirst.reporter import replay
+from fixfirst.runs.files import sha256
+
+ORDER = "enterprise > op_server > op_host > user > defender"
+SHORT = ["--steps", "20", "--episodes", "12", "--red-agent", "b_line"]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory):
+    """An untrained policy of this order, made for meander in the variant leaderboard."""
+    folder = tmp_path_factory.mktemp("policy")
+    config = make_config(workflow=ORDER, red_agent="meander", variant="leaderboard", max_steps=10, total_episodes=100)
+    save_policy(folder, Training(config))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def document():
+    return watch.watch("react-restore", workflow=ORDER, red_agent="b_line", episodes=12, steps=40)
+
+
+# ---------------------------------------------------------------- the document
+
+
+def test_the_json_document_is_the_one_the_page_holds(capsys, tmp_path):
+    arguments = ["watch", "random", "--workflow", ORDER, *SHORT]
+    assert main([*arguments, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert main([*arguments, "--no-open", "--out", str(tmp_path / "x.html")]) == 0
+    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', (tmp_path / "x.html").read_text())
+    inside = json.loads(block[1])
+    del inside["map"]
+    assert inside == printed
+    assert [e["label"] for e in printed["episodes"]] == ["worst", "median", "best"]
+    assert all(len(e["steps"]) == 21 for e in printed["episodes"]) and printed["played"]["episodes"] == 12
+    assert printed["workflow"] == ORDER.split(" > ") and [h["name"] for h in printed["hosts"]] == list(HOST_NAMES)
+
+
+def test_counts_and_returns_of_the_document_follow_from_its_steps(document):
+    for told in document["episodes"]:
+        kinds = [step["verdict"]["kind"] for step in told["steps"] if step["verdict"]]
+        assert told["violations"] == kinds.count("violation")
+        assert told["judged"] == kinds.count("violation") + kinds.count("in order")
+        assert told["return10"] == sum(cost["tenths"] for step in told["steps"] for cost in step["costs"])
+        assert told["return10"] == told["steps"][-1]["return10"]
+
+
+def test_a_policy_is_watched_where_it_was_trained_unless_told_otherwise(policy):
+    told = watch.watch(str(policy), episodes=3, steps=10)
+    assert (told["red_agent"], told["variant"], told["workflow"]) == ("meander", "leaderboard", ORDER.split(" > "))
+    told = watch.watch(str(policy), episodes=3, steps=10, red_agent="B_lineAgent", variant="debugged")
+    assert (told["red_agent"], told["variant"]) == ("b_line", "debugged")
+
+
+def test_what_is_watched_is_what_is_evaluated(policy):
+    player, orders = make_player(str(policy), None, False)
+    options = {"red_agent": "meander", "variant": "leaderboard", "steps": 30, "seed": 5}
+    measured = play_episodes(player, episodes=50, purpose=PROTOCOL_PURPOSE, workflows=orders, **options)
+    for told in watch.watch(str(policy), episodes=9, **options)["episodes"]:
+        assert told["return10"] / 10 == measured.returns[told["number"]]
+
+
+# ---------------------------------------------------------------- text
+
+
+def test_the_text_tells_every_step_of_every_episode(document):
+    text = replay.text(document)
+    head, *episodes = text.split("\n\n")
+    assert head.startswith(
+        f"react-restore; order {ORDER}; against b_line on simulator, variant current; 12 episodes of 40 steps"
+    )
+    assert [block.split(":")[0] for block in episodes] == ["worst", "median", "best"]
+    for block, told in zip(episodes, document["episodes"], strict=True):
+        steps = re.findall(r"^ *(\d+)  red +(.*)$", block, re.M)
+        assert [int(number) for number, _ in steps] == list(range(1, 41))
+        assert steps[0][1] == "Discover subnet User: worked"
+        reasons = [step["verdict"]["reason"] for step in told["steps"] if step["verdict"]]
+        assert reasons and all(reason in block for reason in reasons)
+        assert block.rstrip().endswith(f"return {told['return10'] / 10:.1f}")
+
+
+def test_a_step_in_text_reads_like_this(document):
+    step = document["episodes"][0]["steps"][1] | {
+        "step": 7,
+        "red": "Exploit Enterprise1 (HTTPSRFI)",
+        "red_worked": True,
+        "blue": "Restore User2",
+        "blue_worked": True,
+        "verdict": {"kind": "violation", "reason": "fixed user User2 while enterprise Enterprise1 was held"},
+        "access": ["none", "none", "user", *["none"] * 5, "root", *["none"] * 4],
+        "belief": ["clean", "clean", "user", *["clean"] * 10],
+        "activity": ["none", "none", "exploit", *["none"] * 10],
+        "decoys": [[], [25, 80], *[[]] * 11],
+        "costs": [{"what": "restore", "tenths": -10}],
+        "reward10": -10,
+        "return10": -32,
+    }
+    episode = document["episodes"][0] | {"steps": [step, step]}
+    lines = replay.text(document | {"episodes": [episode]}).splitlines()[3:]
+    assert lines == [
+        "   7  red    Exploit Enterprise1 (HTTPSRFI): worked",
+        "      blue   Restore User2: worked   [violation: fixed user User2 while enterprise Enterprise1 was held]",
+        "      true   Enterprise1 user, User0 root",
+        "      seen   Enterprise1 user (exploit now)",
+        "      decoys Enterprise0 25 80",
+        "      cost   restore -1.0; reward -1.0, return -3.2",
+    ]
+
+
+def test_a_reader_who_stops_reading_is_no_error():
+    command = [sys.executable, "-m", "fixfirst", "watch", "sleep", "--episodes", "3", "--text"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run.stdout.readline()
+    run.stdout.close()
+    assert "Traceback" not in run.stderr.read() and run.wait() == 0
+    run.stderr.close()
+
+
+# ---------------------------------------------------------------- the page as a file
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        assert main(["watch", "random", *SHORT, "--seed", seed, "--no-open", "--out", str(tmp_path / name)]) == 0
+    a, b, c = (sha256((tmp_path / name).read_bytes()) for name in "abc")
+    assert a == b != c
+
+
+def test_the_page_goes_beside_the_policy_or_where_it_is_told(policy, tmp_path, monkeypatch, capsys):
+    assert main(["watch", str(policy), "--episodes", "2", "--steps", "5"]) == 0
+    assert (policy / "replay.html").exists() and f"page: {policy / 'replay.html'}" in capsys.readouterr().out
+    assert main(["watch", str(policy / "policy.json"), "--episodes", "2", "--steps", "5", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "replay.html").read_bytes()
+    monkeypatch.chdir(tmp_path / "..")
+    assert main(["watch", "sleep", *SHORT]) == 0
+    assert os.path.exists("replay.html")
+
+
+def test_names_with_markup_stay_text(document):
+    evil = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
+    page = replay.page(document | {"policy": evil})
+    assert page.count("</script>") == replay.page(document).count("</script>") and "onerror" in page
+    assert "<img" not in page and "<!--" not in page
+    block = re.search(r'id="data">(.*?)</script>', page)[1]
+    assert json.loads(block)["policy"] == evil
+
+
+def test_names_that_look_like_placeholders_stay_text(document):
+    page = replay.page(document | {"policy": "{{script}} {{style}} {{data}}"})
+    assert page.count("{{data}}") == 1 and "{{script}} {{style}} {{data}}" in page
+
+
+def test_a_page_is_opened_only_where_someone_can_see_it(monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("DISPLAY", ":0")
+    watch.open_page(tmp_path / "x.html")  # a test's output is no terminal
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    watch.open_page(tmp_path / "x.html")
+    assert opened == [(tmp_path / "x.html").resolve().as_uri()]
+    monkeypatch.delenv("DISPLAY")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    watch.open_page(tmp_path / "x.html")
+    assert len(opened) == 1
+
+
+def test_a_browser_that_fails_is_no_error(monkeypatch, tmp_path):
+    def fail(address):
+        raise webbrowser.Error("no browser")
+
+    monkeypatch.setattr("webbrowser.open", fail)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    watch.open_page(tmp_path / "x.html")
+
+
+def test_the_documented_python_makes_an_animation(tmp_path):
+    (code,) = re.findall(
+        r"```python\n(.*?)```", (Path(__file__).parent.parent.parent / "docs" / "watch.md").read_text(), re.S
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    with Image.open(tmp_path / "b_line.gif") as animation:
+        assert animation.n_frames > 10  # equal frames are joined
+
+
+# ---------------------------------------------------------------- misuse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere"], "'nowhere' is neither a file or run nor a baseline"),
+        (["priority-restore"], "priority-restore follows an order: give one with --workflow"),
+        (["sleep", "--workflow", "user > user"], "must name each of"),
+        (["sleep", "--episodes", "0"], "episodes must be in 1..10000, got 0"),
+        (["sleep", "--steps", "0"], "max_steps must be a whole number, at least 1, got 0"),
+        (["sleep", "--red-agent", "blue"], "unknown red agent 'blue'"),
+        (["sleep", "--variant", "newest"], "--variant"),
+        (["sleep", "--rule", "none"], "--rule"),
+        (["sleep", *SHORT, "--out", "/nowhere/at/all.html"], "/nowhere/at/all.html: cannot be written"),
+        (["sleep", "--backend", "cyborg", "--cyborg", "/nowhere"], "holds no package CybORG"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_code_2(arguments, says, capsys):
+    assert main(["watch", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"variant": "newest"}, "unknown variant 'newest'"),
+        ({"variant": ["current"]}, "unknown variant ['current']"),
+        ({"red_agent": "<b>"}, "unknown red agent '<b>'"),
+        (["b_line"], "damaged (its config is not a table)"),
+    ],
+)
+def test_a_policy_file_that_names_a_world_we_do_not_have_is_refused(policy, tmp_path, capsys, config, says):
+    for path in ("policy.json", "policy.safetensors"):
+        (tmp_path / path).write_bytes((policy / path).read_bytes())
+    facts = json.loads((tmp_path / "policy.json").read_text())
+    facts["config"] = config
+    signed = facts | {"document_sha256": checkpoint._document_hash(facts)}  # a forger can compute it, too
+    (tmp_path / "policy.json").write_text(json.dumps(signed))
+    assert main(["watch", str(tmp_path), *SHORT[:4]]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1

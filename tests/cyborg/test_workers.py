@@ -1,0 +1,221 @@
+"""Worker processes, tested with our own simulator in them: the bytes of the in-process world, and what goes wrong told.
+
+No test here needs CybORG; the same machinery hosts it (`test_cyborg.py`).
+"""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from faulty import FAULT_STEP, FaultyWorld
+from processes import eventually, gone
+
+import fixfirst as ff
+from fixfirst.cyborg.backends import make_world
+from fixfirst.cyborg.workers import WorkerWorld
+from fixfirst.game.gym_env import VecWorld
+from fixfirst.game.world import ARRAYS, World
+
+SETTINGS = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20}
+
+
+def actions_for(steps, num_envs):
+    return np.random.default_rng(0).integers(0, 145, (steps, num_envs))
+
+
+def everything(world):
+    """All arrays as bytes, of the final ones the rows that count, and the last turns."""
+    rows = {name: world.ended if name.startswith("final") else slice(None) for name in ARRAYS}
+    if world.autoreset != "same_step":
+        rows = {name: row for name, row in rows.items() if name not in ("final_observations", "final_access")}
+    return {name: getattr(world, name)[row].tobytes() for name, row in rows.items()} | {"turns": world.turns().tobytes()}
+
+
+def mapped():
+    """How many pieces of our shared memory this process has mapped."""
+    return Path("/proc/self/maps").read_text().count("memfd:fixfirst")
+
+
+@pytest.mark.parametrize(("workers", "autoreset"), [(1, "next_step"), (2, "same_step"), (3, "next_step")])
+def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset):
+    """Every array after every step and reset: over autoresets, a reset of some, and new seeds."""
+    here = World(7, autoreset=autoreset, **SETTINGS)
+    with WorkerWorld(World, 7, num_workers=workers, autoreset=autoreset, **SETTINGS) as there:
+        some = np.array([True, False, False, True, True, False, False])
+        for reset in ({"seed": 5}, {"mask": some}, {}, {"seed": [3, 1, 4, 1, 5, 9, 2], "mask": ~some}):
+            here.reset(**reset), there.reset(**reset)
+            assert everything(here) == everything(there)
+            for actions in actions_for(45, 7):
+                assert here.step(actions) == there.step(actions)
+                assert everything(here) == everything(there)
+        assert there.num_workers == workers and there.variant == here.variant
+
+
+def test_each_environment_may_have_its_own_red_agent_and_number():
+    options = {"red_agent": ["sleep", "b_line", "meander"], "env_ids": [40, 7, 7], "variant": "leaderboard"}
+    here = World(3, **options)
+    with make_world(3, backend="workers", num_workers=2, **options) as there:
+        here.reset(1), there.reset(1)
+        for actions in actions_for(30, 3):
+            here.step(actions), there.step(actions)
+            assert everything(here) == everything(there)
+
+
+def test_the_vector_environment_on_workers_equals_the_native_one():
+    native = ff.make_vec(4, autoreset_mode="same_step", **SETTINGS)
+    workers = ff.make_vec(4, backend="workers", num_workers=2, autoreset_mode="same_step", **SETTINGS)
+    assert isinstance(workers, VecWorld) and workers.observation_space == native.observation_space
+    assert workers.action_space == native.action_space and workers.metadata == native.metadata
+    native.reset(seed=2), workers.reset(seed=2)
+    for actions in actions_for(25, 4):
+        *one, info = native.step(actions)
+        *two, other_info = workers.step(actions)
+        assert all(np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(one, two, strict=True))
+        assert info.keys() == other_info.keys() and np.array_equal(info["access"], other_info["access"])
+    workers.close(), workers.close()
+    with pytest.raises(ff.WorkerError, match="closed"):
+        workers.reset()
+
+
+def test_bad_input_is_told_as_by_the_world_in_this_process_and_breaks_nothing():
+    with make_world(2, backend="workers", num_workers=1) as world:
+        with pytest.raises(ff.ResetNeeded):
+            world.step(np.zeros(2, int))
+        world.reset(0)
+        with pytest.raises(ff.ActionError, match="action 145 of environment 1"):
+            world.step(np.array([0, 145]))
+        with pytest.raises(ff.WorldError, match="only the in-process simulator"):
+            world.get_state()
+        world.step(np.zeros(2, int))
+    for bad in ({"backend": "cloud"}, {"backend": "workers", "num_workers": 0}, {"backend": "workers", "timeout_s": 0}):
+        with pytest.raises(ff.WorldError):
+            make_world(2, **bad)
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="looks into Linux's /proc")
+def test_shared_memory_has_no_name_and_lives_as_long_as_an_array_over_it():
+    before = mapped()
+    world = make_world(2, backend="workers", num_workers=1)
+    world.reset(0)
+    access = world.access
+    assert mapped() == before + 1
+    world.close()
+    del world
+    assert access.tolist() == [[0] * 8 + [2] + [0] * 4] * 2
+    del access
+    gc.collect()
+    assert mapped() == before
+
+
+def faulty(fault, **options):
+    return WorkerWorld(partial(FaultyWorld, fault=fault), 4, num_workers=2, **options)
+
+
+def step(world):
+    world.step(np.zeros(4, int))
+
+
+def play_until_just_before_the_fault(world):
+    world.reset(0)
+    for _ in range(FAULT_STEP - 1):
+        step(world)
+
+
+def test_an_exception_in_a_worker_arrives_with_its_traceback():
+    world = faulty("exception")
+    pids = world.process_ids
+    play_until_just_before_the_fault(world)
+    with pytest.raises(ff.WorkerError, match="environments 0-1 failed in a step: ZeroDivisionError: a bug") as caught:
+        step(world)
+    assert "in strike\n" in caught.value.__notes__[0] and "faulty.py" in caught.value.__notes__[0]
+    assert all(map(gone, pids))
+    world.close()
+
+
+def test_an_exception_while_building_is_told_too():
+    with pytest.raises(ff.WorkerError, match=r"failed in its start .*: OSError: no room"):
+        faulty("building")
+
+
+@pytest.mark.parametrize(("fault", "says"), [("kill", "killed by SIGKILL"), ("exit", "exit code 7")])
+def test_a_worker_that_dies_is_noticed_within_a_second(fault, says):
+    world = faulty(fault)
+    pids = world.process_ids
+    play_until_just_before_the_fault(world)
+    start = time.monotonic()
+    with pytest.raises(ff.WorkerError, match=rf"environments 0-1 died \({says}\) during a step"):
+        step(world)
+    assert time.monotonic() - start < 1.0
+    assert all(map(gone, pids))
+
+
+def test_a_worker_killed_between_steps_is_noticed_at_the_next():
+    world = make_world(4, backend="workers", num_workers=2)
+    world.reset(0)
+    pids = world.process_ids
+    os.kill(pids[1], signal.SIGKILL)
+    with pytest.raises(ff.WorkerError, match="environments 2-3 died"):
+        step(world)
+    assert all(map(gone, pids))
+
+
+@pytest.mark.parametrize("fault", ["hang", "busy"])
+def test_a_worker_that_hangs_is_given_up_after_the_timeout(fault):
+    world = faulty(fault)
+    pids = world.process_ids
+    play_until_just_before_the_fault(world)
+    world.timeout_s = 0.3
+    with pytest.raises(ff.WorkerError, match=r"environments 0-1: no answer to a step within 0.3 s"):
+        step(world)
+    assert all(map(gone, pids))
+
+
+PARENT = """
+import sys, time
+from functools import partial
+import numpy as np
+from faulty import FaultyWorld
+from fixfirst.cyborg.workers import WorkerWorld
+if __name__ == "__main__":
+    world = WorkerWorld(partial(FaultyWorld, fault=sys.argv[1]), 4, num_workers=2)
+    world.reset(0)
+    print(*world.process_ids, flush=True)
+    while sys.argv[1] != "none":
+        world.step(np.zeros(4, int))
+    time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("doing", ["none", "hang", "busy"])
+def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
+    """kill -9 of the parent, while its workers are idle and while one of them hangs."""
+    (tmp_path / "parent.py").write_text(PARENT)
+    paths = os.pathsep.join([str(Path(__file__).parent.parent / "support"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "parent.py", doing],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    with parent:
+        pids = list(map(int, parent.stdout.readline().split()))
+        assert len(pids) == 2 and not any(map(gone, pids))
+        time.sleep(0.2)  # let the fault strike
+        parent.kill()
+        assert eventually(lambda: all(map(gone, pids)))
+        assert parent.stderr.read() == ""
+
+
+def test_a_world_that_is_forgotten_takes_its_workers_along():
+    world = make_world(2, backend="workers", num_workers=1)
+    pids = world.process_ids
+    del world
+    assert eventually(lambda: all(map(gone, pids)))

@@ -1,0 +1,148 @@
+"""Wrong input gets one clear error that says what came and what is right, and changes nothing."""
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+from fixfirst.cyborg.game import Game
+from fixfirst.game.state import RedAgent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"num_envs": 0}, "num_envs must be a whole number, at least 1, got 0"),
+        ({"num_envs": -3}, "num_envs must be a whole number, at least 1, got -3"),
+        ({"num_envs": 2.5}, "num_envs must be a whole number, at least 1, got 2.5"),
+        ({"max_steps": 0}, "max_steps must be a whole number, at least 1, got 0"),
+        ({"variant": "newest"}, "unknown variant 'newest'; use current, leaderboard, debugged"),
+        ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),
+        ({"red_agent": ""}, "unknown red agent ''"),
+        ({"red_agent": "b_line:nan,meander:1"}, "weight nan in red agent mixture"),
+        ({"red_agent": "b_line:-1,meander:2"}, "weight -1 in red agent mixture"),
+        ({"red_agent": "b_line:inf"}, "weight inf in red agent mixture"),
+        ({"red_agent": "b_line:0,meander:0"}, "sum to 0"),
+        ({"red_agent": "b_line:x"}, "weight 'x' in red agent mixture 'b_line:x' is not a number"),
+        ({"red_agent": "b_line,meander"}, "needs a weight for 'b_line'"),
+        ({"red_agent": ["b_line"] * 3}, "3 red agents given for 4 environments"),
+        ({"red_agent": [1, 2, 3, 4]}, "a red agent is given by name, got 1"),
+        ({"autoreset_mode": "never"}, "autoreset_mode 'never' is not one of next_step, same_step, disabled"),
+        ({"env_ids": [1, 2]}, "env_ids must hold 4 numbers"),
+    ],
+)
+def test_a_world_that_cannot_be_built(arguments, says):
+    with pytest.raises(ff.WorldError) as error:
+        ff.make_vec(**({"num_envs": 4} | arguments))
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("actions", "says"),
+    [
+        ([0, 145, 0], "action 145 of environment 1 is not in 0..144"),
+        ([0, 0, -1], "action -1 of environment 2 is not in 0..144"),
+        ([0, 0], r"actions must have shape (3,), one per environment, got (2,)"),
+        ([[0, 0, 0]], r"got (1, 3)"),
+        (0, r"got ()"),
+        ([0.0, 1.0, 2.0], "actions must be whole numbers, got dtype float64"),
+        ([True, False, True], "actions must be whole numbers, got dtype bool"),
+        (["a", "b", "c"], "actions must be whole numbers"),
+        (np.array([2**64 - 1, 0, 0], np.uint64), "is not in 0..144"),
+    ],
+)
+def test_bad_actions_are_refused_and_nothing_moves(actions, says):
+    envs = ff.make_vec(3, red_agent="meander")
+    envs.reset(seed=0)
+    envs.step(np.zeros(3, int))
+    before = envs.get_state()
+    with pytest.raises(ff.ActionError) as error:
+        envs.step(actions)
+    assert says in str(error.value)
+    assert np.array_equal(envs.get_state(), before)
+    envs.step(np.zeros(3, int))  # and goes on
+
+
+@pytest.mark.parametrize("action", [145, -1, 3.5, [0, 1], "x", None])
+def test_bad_actions_of_a_single_environment(action):
+    env = ff.Cage2()
+    env.reset(seed=0)
+    with pytest.raises(ff.ActionError):
+        env.step(action)
+
+
+def test_step_before_reset():
+    for use in (lambda e: e.step(np.zeros(2, int)), lambda e: e.get_state(), lambda e: e.set_state(None)):
+        with pytest.raises(ff.ResetNeeded, match="before reset"):
+            use(ff.make_vec(2))
+    with pytest.raises(ff.ResetNeeded, match="before reset"):
+        ff.Cage2().step(0)
+
+
+def test_step_after_the_end_of_a_single_environment():
+    env = ff.Cage2(max_steps=1)
+    env.reset(seed=0)
+    assert env.step(0)[3]
+    with pytest.raises(ff.ResetNeeded, match="ended"):
+        env.step(0)
+
+
+@pytest.mark.parametrize(
+    ("seed", "says"),
+    [(-1, "got -1"), (2**64, "0..2**64-1"), ([1, 2], "2 seeds given for 3"), ("x", "whole number, got 'x'")],
+)
+def test_bad_seeds(seed, says):
+    envs = ff.make_vec(3)
+    with pytest.raises(ff.WorldError) as error:
+        envs.reset(seed=seed)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("mask", [np.ones(2, bool), np.ones(3, int), [True, False]])
+def test_bad_reset_masks(mask):
+    envs = ff.make_vec(3)
+    envs.reset(seed=0)
+    with pytest.raises(ff.WorldError, match="reset_mask must be 3 booleans"):
+        envs.reset(options={"reset_mask": mask})
+
+
+def test_states_of_the_wrong_kind_are_refused_and_nothing_moves():
+    envs = ff.make_vec(3)
+    envs.reset(seed=0)
+    before = envs.get_state()
+    for wrong in (before[:2], np.zeros(3), None, "x"):
+        with pytest.raises(ff.WorldError, match="states must be 1 or 3 records"):
+            envs.set_state(wrong)
+    assert np.array_equal(envs.get_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("red_agent", 7), ("bline_stage", 200), ("privileged", -1), ("decoys", 2**13), ("red_target", 13)]
+)
+def test_states_no_game_can_be_in_are_refused(field, value):
+    """The compiled code uses these as indices: a damaged file must not lead it out of its arrays."""
+    envs = ff.make_vec(3)
+    envs.reset(seed=0)
+    states = envs.get_state()
+    states[field][1] = value
+    with pytest.raises(ff.WorldError, match=f"state field {field} is {value}, not in"):
+        envs.set_state(states)
+
+
+def test_rendering_is_refused_clearly():
+    for make in (ff.Cage2, ff.make_vec, ff.VecCage2):
+        with pytest.raises(ff.WorldError, match="render_mode 'human' is not supported; use rgb_array or ansi"):
+            make(render_mode="human")
+    env = ff.Cage2(render_mode="ansi")
+    with pytest.raises(ff.ResetNeeded, match="before reset"):
+        env.render()
+    env = ff.Cage2()
+    env.reset(seed=0)
+    with pytest.raises(ff.WorldError, match="needs a render_mode"):
+        env.render()
+
+
+def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
+    game = Game.__new__(Game)
+    game._red_agents = (None,) * len(RedAgent)
+    with pytest.raises(ff.CyborgError, match="CybORG has no red agent 'meander'"):
+        game.reset(RedAgent.MEANDER, [0])

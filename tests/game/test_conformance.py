@@ -1,0 +1,176 @@
+"""The kernel, fed with the recorded outcomes of CybORG's chance decisions, does what CybORG did, in all three variants.
+
+Compared after every step: which chances were taken, red's action, target, exploit and success, access and files per host,
+the OT service, the observation and the reward. Not compared: process ids, addresses and ephemeral ports.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fixfirst.cli.main import main
+from fixfirst.errors import ConformanceError
+from fixfirst.game.conformance import Report, compare, read_episodes, replay, replay_file
+
+FOLDER = Path(__file__).parent.parent / "conformance"
+FILES = sorted(FOLDER.glob("*.jsonl.gz"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
+def test_recorded_cyborg_episodes_replay_without_a_mismatch(path):
+    report = Report()
+    replay_file(path, report)
+    assert report.mismatches == [] and report.steps > 0
+
+
+def test_all_variants_agents_and_green_are_recorded():
+    names = {path.name.removesuffix(".jsonl.gz") for path in FILES}
+    variants = {
+        f"{red}{green}{v}" for red in ("b_line", "meander") for green in ("", "_green") for v in ("", "_leaderboard")
+    }
+    assert names == variants | {f"{red}{g}_debugged" for red in ("b_line", "meander") for g in ("", "_green")} | {
+        "sleep",
+        "sleep_green",
+    }
+
+
+def first_episode(name="b_line"):
+    with gzip.open(FOLDER / f"{name}.jsonl.gz", "rt") as lines:
+        return json.loads(next(lines))
+
+
+def write(path, *episodes):
+    path.write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
+    return path
+
+
+BLUE, CHANCE, RED, OBSERVATION, REWARD, ACCESS, MALWARE, OT = range(8)
+
+
+@pytest.mark.parametrize(
+    ("position", "value", "field", "host", "expected", "got"),
+    [
+        (OBSERVATION, "00d1000001000", "observation", "Enterprise2", "0001", "0000"),
+        (REWARD, -2, "reward10", None, -2, -1),
+        (ACCESS, "00p00000pp000", "access", "Enterprise1", "p", "r"),
+        (MALWARE, "0010000001001", "malware", "User4", "1", "0"),
+        (OT, "stopped", "ot", None, "stopped", "running"),
+        (RED, ["exploit", "c", 1, "HTTPRFI"], "red exploit", None, "HTTPRFI", "HTTPSRFI"),
+        (
+            CHANCE,
+            [["other", "BlueKeep"], ["top", 1]],
+            "chance decisions",
+            None,
+            ["other", "top"],
+            ["other", "top", "detected"],
+        ),
+        (CHANCE, [["other", "HarakaRCE"], ["top", 1], ["detected", 1]], "chance outcomes possible", None, True, False),
+    ],
+)
+def test_a_changed_recording_is_caught_at_its_step_field_and_host(tmp_path, position, value, field, host, expected, got):
+    """Step 6 of the first recorded episode: red exploits Enterprise1 with HTTPSRFI and is seen."""
+    episode = first_episode()
+    assert episode["steps"][5][RED] == ["exploit", "c", 1, "HTTPSRFI"]
+    episode["steps"][5][position] = value
+    report = Report()
+    replay_file(write(tmp_path / "changed.jsonl", episode, first_episode("meander")), report)
+    (mismatch,) = report.mismatches
+    assert (mismatch.step, mismatch.field, mismatch.host, mismatch.expected, mismatch.got) == (6, field, host, expected, got)
+    assert report.episodes == 2
+
+
+def test_a_wrong_sum_of_rewards_is_a_mismatch(tmp_path):
+    episode = first_episode() | {"return10": 0}
+    (decoded,) = read_episodes(write(tmp_path / "sum.jsonl", episode))
+    assert compare(decoded, replay(decoded)).field == "return10"
+
+
+@pytest.mark.parametrize("variant", ["leaderboard", "debugged"])
+def test_recordings_of_one_variant_do_not_fit_another(variant):
+    """The recordings tell the variants apart: a simulator of `current` fails on them."""
+    from dataclasses import replace
+
+    episodes = [replace(e, variant="current") for e in read_episodes(FOLDER / f"b_line_{variant}.jsonl.gz")]
+    assert sum(compare(e, replay(e)) is not None for e in episodes) > len(episodes) / 10
+
+
+def test_conform_prints_counts_and_exits_0(capsys):
+    assert main(["conform", str(FOLDER / "sleep.jsonl.gz"), str(FOLDER / "sleep_green.jsonl.gz")]) == 0
+    total = capsys.readouterr().out.splitlines()[-1].split()
+    assert total == ["total", "35", "episodes", "1,470", "steps", "0", "mismatches"]
+
+
+def test_conform_shows_the_first_mismatch_in_full_and_exits_1(tmp_path, capsys):
+    episode = first_episode()
+    episode["steps"][1][OBSERVATION] = "0000000000000"
+    path = write(tmp_path / "wrong.jsonl", episode)
+    assert main(["conform", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "first mismatch: wrong.jsonl, episode 0, step 2: observation of User1: expected '0000', got '1000'" in out
+    assert main(["conform", str(path), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["mismatches"] == 1 and document["first_mismatch"]["host"] == "User1"
+
+
+def truncated(path):
+    data = (FOLDER / "b_line.jsonl.gz").read_bytes()
+    path = path.with_suffix(".jsonl.gz")
+    path.write_bytes(data[: len(data) // 2])
+    return path
+
+
+def edited(**changes):
+    return lambda path: write(path, first_episode() | changes)
+
+
+def edited_step(position, value):
+    def make(path):
+        episode = first_episode()
+        episode["steps"][3][position] = value
+        return write(path, episode)
+
+    return make
+
+
+def text(content):
+    def make(path):
+        path.write_text(content)
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: path, "no such file"),
+        (truncated, "cut off or damaged"),
+        (text(""), "holds no episodes"),
+        (text("[1, 2]\n"), "expected a JSON object"),
+        (text('{"id": 1'), "line 1: not a recorded episode"),
+        (text('{"id": 1}\n'), "no field 'steps'"),
+        (lambda path: (path.with_suffix(".gz").write_text("plain"), path.with_suffix(".gz"))[1], "cannot be read"),
+        (lambda path: (path.write_bytes(b"\xff\xfe"), path)[1], "not a recorded episode"),
+        (lambda path: path.parent, "cannot be read"),
+        (edited(red="blue"), "red is 'blue', not one of b_line, meander, sleep"),
+        (edited(variant="next"), "variant is 'next', not one of current, leaderboard, debugged"),
+        (edited(steps=[[1, 2]]), "step 1 must have 8 values"),
+        (edited_step(BLUE, 145), "blue action 145 is not in 0..144"),
+        (edited_step(BLUE, "x"), "blue action must be a whole number"),
+        (edited_step(OBSERVATION, "00"), "observation must be 13 of the letters"),
+        (edited_step(CHANCE, [["dice", 1]]), "chance decision is 'dice'"),
+        (edited_step(CHANCE, [["top", 1], ["other", "BlueKeep"]]), "in the order"),
+        (edited_step(CHANCE, [["addresses", "aabcdefghijkl"]]), "each of abcdefghijklm once"),
+        (edited_step(RED, ["fly", None, 1, None]), "red verb is 'fly'"),
+        (edited_step(REWARD, 10**20), "not a recorded episode"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_refused_in_one_line(tmp_path, capsys, make, says):
+    path = make(tmp_path / "bad.jsonl")
+    with pytest.raises(ConformanceError):
+        list(read_episodes(path))
+    assert main(["conform", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.startswith("fixfirst: ") and error.count("\n") == 1

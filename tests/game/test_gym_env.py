@@ -1,0 +1,261 @@
+"""The Gymnasium interface: one environment, N at once, and the ways in which an episode ends."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+import fixfirst as ff
+from fixfirst.game import drawing as network_map
+from fixfirst.game.actions import action_id
+from fixfirst.game.network import HOST_ID
+from fixfirst.game.state import STATE_DTYPE
+
+
+def actions_for(steps, num_envs, seed=0):
+    return np.random.default_rng(seed).integers(0, 145, (steps, num_envs))
+
+
+@pytest.mark.filterwarnings("ignore:.*Overwriting existing.*")
+@pytest.mark.parametrize("red_agent", ["b_line", "meander", "sleep"])
+def test_gymnasiums_checker_accepts_the_environment(red_agent):
+    check_env(gym.make("fixfirst/Cage2-v0", red_agent=red_agent).unwrapped)
+
+
+def test_stable_baselines_checker_accepts_the_environment():
+    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs pip install fixfirst[sb3]")
+    checker.check_env(ff.Cage2(red_agent="meander"))
+
+
+def test_make_vec_of_gymnasium_gives_the_native_vector_environment():
+    envs = gym.make_vec("fixfirst/Cage2-v0", num_envs=4, red_agent="meander", max_steps=7)
+    assert isinstance(envs.unwrapped, ff.VecCage2)
+    assert envs.observation_space.shape == (4, 52) and envs.action_space.shape == (4,)
+    assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+
+
+def test_a_vector_environment_equals_as_many_single_ones():
+    n, steps = 5, 60
+    envs = ff.make_vec(n, red_agent="b_line:0.5,meander:0.5", green=True, max_steps=25, autoreset_mode="same_step")
+    singles = [ff.Cage2(red_agent="b_line:0.5,meander:0.5", green=True, max_steps=25, env_id=i) for i in range(n)]
+    batch, _ = envs.reset(seed=3)
+    assert np.array_equal(batch, [env.reset(seed=3)[0] for env in singles])
+    for actions in actions_for(steps, n):
+        obs, rewards, terminated, truncated, info = envs.step(actions)
+        for i, env in enumerate(singles):
+            one = env.step(actions[i])
+            assert rewards[i] == one[1] and not terminated[i] and truncated[i] == one[3]
+            if truncated[i]:
+                assert np.array_equal(info["final_obs"][i], one[0])
+                assert np.array_equal(info["final_info"]["access"][i], one[4]["access"])
+                assert info["episode"]["r"][i] == one[4]["episode"]["r"]
+                one = (*env.reset()[:1], *one[1:4], {"access": env.world.access[0]})
+            assert np.array_equal(obs[i], one[0]) and np.array_equal(info["access"][i], one[4]["access"])
+
+
+def test_types_and_shapes_are_those_promised():
+    envs = ff.make_vec(3)
+    obs, info = envs.reset(seed=0)
+    assert obs.dtype == np.int8 and obs.shape == (3, 52) and not obs.any()
+    assert info["access"].dtype == np.uint8 and info["access"].shape == (3, 13)
+    obs, reward, terminated, truncated, info = envs.step(np.zeros(3, int))
+    assert reward.dtype == np.float64 and terminated.dtype == truncated.dtype == bool
+    assert obs in envs.observation_space
+
+
+def test_access_is_the_true_state_before_the_next_action():
+    """Only the foothold User0 is held at first; a B_line exploit shows up in the info of the step it happened in."""
+    envs = ff.make_vec(200, red_agent="b_line")
+    _, info = envs.reset(seed=0)
+    assert np.array_equal(info["access"], np.tile([0] * 8 + [2] + [0] * 4, (200, 1)))
+    for _ in range(3):
+        _, _, _, _, info = envs.step(np.zeros(200, int))
+    held = info["access"][:, 9:]
+    assert set(np.unique(held)) == {0, 1, 2} and (held > 0).any(axis=1).mean() > 0.8
+
+
+def test_arrays_without_copying_say_the_same_as_the_interface():
+    envs = ff.make_vec(50, red_agent="meander")
+    envs.reset(seed=1)
+    words, access = envs.world.words, envs.world.access
+    for actions in actions_for(40, 50):
+        obs, reward, _, _, info = envs.step(actions)
+        bits = words[:, None] >> np.arange(52, dtype=np.uint64) & np.uint64(1)
+        assert np.array_equal(bits, obs) and np.array_equal(access, info["access"])
+        assert np.array_equal(envs.world.rewards10 / 10, reward)
+    assert envs.world.words is words and envs.world.access is access
+
+
+def test_next_step_autoreset_spends_one_step_on_the_reset():
+    envs = ff.make_vec(2, max_steps=3)
+    envs.reset(seed=0)
+    restore = np.full(2, action_id("Restore", "User0"))
+    truncations, rewards, lengths = [], [], []
+    for _ in range(8):
+        obs, reward, _, truncated, info = envs.step(restore)
+        truncations.append(bool(truncated[0]))
+        rewards.append(reward[0])
+        lengths += info["episode"]["l"].tolist() if "episode" in info else []
+    assert truncations == [False, False, True, False, False, False, True, False]
+    assert rewards[3] == 0.0 and rewards[7] == 0.0  # the action is ignored, a Restore would cost 1
+    assert lengths == [3, 3, 3, 3] and not obs.any()
+
+
+def test_same_step_autoreset_hands_over_the_last_observation():
+    envs, still = (ff.make_vec(20, max_steps=10, autoreset_mode=m) for m in (AutoresetMode.SAME_STEP, "disabled"))
+    envs.reset(seed=0), still.reset(seed=0)
+    for actions in actions_for(10, 20):
+        obs, _, _, truncated, info = envs.step(actions)
+        last, _, _, _, _ = still.step(actions)
+    assert truncated.all() and not obs.any() and last.any()
+    assert np.array_equal(info["final_obs"], last) and info["_final_obs"].all()
+    assert np.array_equal(info["final_info"]["access"], still.world.access)
+
+
+def test_disabled_autoreset_waits_for_a_masked_reset():
+    envs = ff.make_vec(3, max_steps=2, autoreset_mode=AutoresetMode.DISABLED)
+    envs.reset(seed=0)
+    envs.step(np.zeros(3, int))
+    envs.reset(options={"reset_mask": np.array([True, False, False])})
+    _, _, _, truncated, _ = envs.step(np.zeros(3, int))
+    assert truncated.tolist() == [False, True, True]
+    with pytest.raises(ff.ResetNeeded, match=r"environments \[1, 2\] have ended"):
+        envs.step(np.zeros(3, int))
+    envs.reset(options={"reset_mask": np.array([False, True, True])})
+    assert envs.step(np.zeros(3, int))[3].tolist() == [True, False, False]
+
+
+def test_episode_statistics_sum_the_rewards():
+    envs = ff.make_vec(30, red_agent="meander", max_steps=40)
+    envs.reset(seed=0)
+    total = np.zeros(30)
+    for actions in actions_for(40, 30):
+        _, reward, _, _, info = envs.step(actions)
+        total += reward
+    assert np.allclose(info["episode"]["r"], total) and info["_episode"].all()
+
+
+def test_an_endless_world_never_truncates():
+    envs = ff.make_vec(2, max_steps=None)
+    envs.reset(seed=0)
+    assert not any(envs.step(np.zeros(2, int))[3].any() for _ in range(300))
+
+
+def test_red_agents_may_differ_per_environment_and_be_mixed_per_episode():
+    envs = ff.make_vec(4, red_agent=["b_line", "meander", "sleep", "b_line:1,meander:3"], max_steps=1)
+    drawn = []
+    envs.reset(seed=0)
+    for _ in range(400):
+        drawn.append(envs.get_state()["red_agent"])
+        envs.reset()
+    first, second, third, mixed = np.array(drawn).T
+    assert set(first) == {0} and set(second) == {1} and set(third) == {2}
+    assert set(mixed) == {0, 1} and abs((mixed == 1).mean() - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 400)
+
+
+# ---------------------------------------------------------------- looking at it
+
+
+@pytest.mark.filterwarnings("ignore:.*Overwriting existing.*")
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi"])
+def test_gymnasiums_checker_accepts_what_is_rendered(mode):
+    check_env(gym.make("fixfirst/Cage2-v0", render_mode=mode).unwrapped)
+
+
+def test_a_picture_changes_when_red_takes_a_host():
+    """Equal states give equal pictures; root on Enterprise0 changes the right half of its box, and nothing else."""
+    env = ff.Cage2(render_mode="rgb_array")
+    env.reset(seed=0)
+    before = env.render()
+    assert before.dtype == np.uint8 and before.shape[2] == 3 and np.array_equal(before, env.render())
+    state = env.get_state()
+    state["privileged"] |= 1 << HOST_ID["Enterprise0"]
+    env.set_state(state)
+    changed = (env.render() != before).any(axis=2)[: 2 * network_map.HEIGHT]  # below stands the reward
+    x, y = (int(2 * value) for value in network_map.PLACES["Enterprise0"])
+    assert changed[y, x + 6] and not changed[y, x - 6]
+    rows, columns = np.nonzero(changed)
+    assert x <= columns.min() and columns.max() <= x + 54 and y - 30 <= rows.min() and rows.max() <= y + 30
+
+
+def test_the_table_says_what_is_true_and_what_blue_believes():
+    env = ff.Cage2(red_agent="sleep", render_mode="ansi")
+    env.reset(seed=0)
+    state = env.get_state()
+    state["stubborn"] |= 1 << HOST_ID["User3"]
+    env.set_state(state)
+    env.step(action_id("DecoyTomcat", "Op_Server0"))
+    lines = env.render().splitlines()
+    assert lines[:3] == [
+        "step 1   reward 0.0   return 0.0   OT service running",
+        "red   Sleep",
+        "blue  DecoyTomcat Op_Server0: worked",
+    ]
+    rows = {line.split()[0]: line.split()[1:] for line in lines[4:]}
+    assert rows["User3"] == ["user", "clean", "none"] and rows["User0"] == ["root", "clean", "none"]
+    assert rows["Op_Server0"] == ["none", "clean", "none", "443"]
+
+
+def test_a_vector_environment_renders_one_frame_per_environment():
+    envs = gym.make_vec("fixfirst/Cage2-v0", num_envs=3, red_agent="meander", render_mode="ansi")
+    single = ff.Cage2(red_agent="meander", env_id=2, render_mode="ansi")
+    envs.reset(seed=4), single.reset(seed=4)
+    for _ in range(5):
+        envs.step(np.zeros(3, int)), single.step(0)
+    shown = envs.render()
+    assert len(shown) == 3 and shown[2] == single.render() and envs.metadata["render_modes"] == ["rgb_array", "ansi"]
+    pictures = ff.make_vec(2, render_mode="rgb_array")
+    pictures.reset(seed=0)
+    assert [(frame.dtype, frame.ndim) for frame in pictures.render()] == [(np.uint8, 3)] * 2
+
+
+# ---------------------------------------------------------------- states are values
+
+
+def test_a_saved_state_put_back_repeats_its_future():
+    envs = ff.make_vec(10, red_agent="meander")
+    envs.reset(seed=0)
+    actions = actions_for(60, 10)
+    for row in actions[:30]:
+        envs.step(row)
+    saved = envs.get_state()
+    future = [envs.step(row)[:2] for row in actions[30:]]
+    assert not np.array_equal(saved, envs.get_state())  # a copy, not a window
+    envs.set_state(saved)
+    for row, (obs, reward) in zip(actions[30:], future, strict=True):
+        again = envs.step(row)
+        assert np.array_equal(again[0], obs) and np.array_equal(again[1], reward)
+
+
+def test_a_state_survives_the_disk(tmp_path):
+    envs = ff.make_vec(3, red_agent="meander")
+    envs.reset(seed=0)
+    for row in actions_for(20, 3):
+        envs.step(row)
+    np.save(tmp_path / "states.npy", envs.get_state())
+    other = ff.make_vec(3, red_agent="meander")
+    other.reset(seed=0)
+    obs = other.set_state(np.load(tmp_path / "states.npy"))
+    assert np.array_equal(obs, envs.world.observations) and np.array_equal(other.world.access, envs.world.access)
+
+
+def test_one_state_in_a_thousand_environments_has_many_futures():
+    """B_line about to exploit User1 or another user host: some shells are detected, some are not."""
+    one = ff.make_vec(1)
+    one.reset(seed=0)
+    one.step(np.zeros(1, int)), one.step(np.zeros(1, int))
+    many = ff.make_vec(1000)
+    many.reset(seed=9)
+    many.set_state(one.get_state())
+    obs, *_ = many.step(np.zeros(1000, int))
+    assert len(np.unique(obs, axis=0)) >= 2
+    same = ff.make_vec(1000, env_ids=np.zeros(1000, int))
+    same.reset(seed=9)
+    same.set_state(one.get_state())
+    obs, *_ = same.step(np.zeros(1000, int))
+    assert len(np.unique(obs, axis=0)) == 1  # one environment number, one future
+
+
+def test_a_state_is_at_most_256_bytes():
+    assert STATE_DTYPE.itemsize <= 256

@@ -1,0 +1,402 @@
+"""Judging repairs: three rules, the foothold, rates with intervals, rewards and gates, on cases worked by hand."""
+
+import numpy as np
+import pytest
+
+from fixfirst.errors import ConfigError
+from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, SLEEP, action_id
+from fixfirst.game.network import HOST_ID, HOST_NAMES, NUM_HOSTS
+from fixfirst.game.tables import hosts_mask
+from fixfirst.learner.config import Alignment
+from fixfirst.orders.compliance import (
+    REPAIRED_HOST,
+    RULES,
+    Compliance,
+    Counts,
+    Gate,
+    Judgement,
+    Rate,
+    SeedGate,
+    delta_reward,
+    held_mask,
+    judge,
+    penalty_reward,
+    summarise,
+)
+from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
+
+ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
+
+
+def episode(*steps, after=(), workflow=ENTERPRISE_FIRST, **options):
+    """Judge one episode. A step: (hosts held before it, action); `after`: hosts held after the last one."""
+    actions = np.array([[action] for _, action in steps])
+    held = np.array([[hosts_mask(*hosts)] for hosts in (*(hosts for hosts, _ in steps), after)], np.int16)
+    judged = judge(actions, held, workflow.ranks[None], workflow.scheme, **options)
+    return Judgement(*(part[:, 0].tolist() for part in judged))
+
+
+def restore(host):
+    return action_id("Restore", host)
+
+
+# ---------------------------------------------------------------- what is judged
+
+
+def test_a_repair_is_remove_or_restore_and_nothing_else():
+    repairs = {str(ACTIONS[a]) for a in range(NUM_ACTIONS) if REPAIRED_HOST[a] >= 0}
+    assert repairs == {f"{verb} {host}" for verb in ("Remove", "Restore") for host in HOST_NAMES}
+    assert REPAIRED_HOST[action_id("Remove", "Op_Server0")] == HOST_ID["Op_Server0"]
+
+
+def test_user_and_root_access_both_count_as_held():
+    access = np.zeros((1, NUM_HOSTS), np.uint8)
+    access[0, [HOST_ID["User1"], HOST_ID["Enterprise2"]]] = 1, 2
+    assert held_mask(access).tolist() == [hosts_mask("User1", "Enterprise2")]
+
+
+def test_fixing_a_user_while_an_enterprise_host_is_held_is_a_violation():
+    shown = episode((("User1", "Enterprise0"), restore("User1")))
+    assert shown.judged == [True] and shown.compliant == [False] and shown.contested == [True]
+
+
+def test_fixing_the_enterprise_host_first_is_in_order():
+    shown = episode((("User1", "Enterprise0"), restore("Enterprise0")))
+    assert shown.compliant == [True] and shown.contested == [True]
+
+
+def test_any_host_of_the_type_will_do_even_a_clean_one():
+    """Enterprise0 is held and Enterprise1 repaired: the same unit type, so no order is broken; nor does it help."""
+    for rule in ("no_higher", "top"):
+        shown = episode((("Enterprise0",), restore("Enterprise1")), rule=rule)
+        assert shown.compliant == [True]
+    assert shown.contested == [False]
+
+
+def test_a_mistaken_repair_above_the_need_breaks_top_but_not_no_higher():
+    """Only User1 is held; Enterprise0, clean and ranked higher, is repaired: nothing more important waits."""
+    assert episode((("User1",), restore("Enterprise0"))).compliant == [True]
+    assert episode((("User1",), restore("Enterprise0")), rule="top").compliant == [False]
+
+
+def test_a_repair_below_the_need_breaks_both_rules():
+    for rule in ("no_higher", "top"):
+        assert episode((("Op_Server0",), restore("User1")), rule=rule).compliant == [False]
+
+
+def test_only_repairs_on_steps_in_need_are_judged():
+    """Sleeping on a need is no violation, decoys and Analyse are no repairs, and a repair without need is not judged."""
+    shown = episode(
+        (("User1",), SLEEP),
+        (("User1",), action_id("Analyse", "User1")),
+        (("User1",), action_id("DecoyApache", "User1")),
+        ((), restore("User1")),
+    )
+    assert shown.judged == [False] * 4 and shown.compliant == [False] * 4
+    assert shown.repair == [False, False, False, True] and shown.needed == [True, True, True, False]
+
+
+def test_the_foothold_needs_no_repair_unless_it_is_counted():
+    """User0 is held for ever. With `user` first, counting it forbids every repair of anything else, for ever."""
+    users_first = Workflow.parse("user > enterprise > op_server > op_host > defender")
+    step = (("User0", "Enterprise0"), restore("Enterprise0"))
+    assert episode(step, workflow=users_first).compliant == [True]
+    counted = episode(step, workflow=users_first, count_foothold=True)
+    assert counted.compliant == [False] and counted.contested == [True]
+    alone = (("User0",), restore("User0"))
+    assert episode(alone).judged == [False] and episode(alone).needed == [False]
+    assert episode(alone, count_foothold=True).judged == [True]
+
+
+def test_fixed_types_asks_which_types_were_repaired_before_whoever_is_held():
+    """op_server needs an earlier enterprise repair, user also op_server and op_host; every repair is judged."""
+    shown = episode(
+        ((), restore("Op_Server0")),  # enterprise was never repaired
+        ((), restore("Enterprise0")),  # the first of the order: always fine
+        (("Enterprise0",), action_id("Remove", "Op_Server0")),  # fine now, though enterprise is held
+        ((), SLEEP),
+        ((), restore("User1")),  # op_host is missing
+        ((), restore("Op_Host2")),
+        ((), restore("User1")),
+        rule="fixed_types",
+    )
+    assert shown.judged == [True, True, True, False, True, True, True]
+    assert shown.compliant == [False, True, True, False, False, True, True]
+
+
+def test_contested_needs_two_types_not_two_hosts():
+    assert episode((("User1", "User2"), restore("User1"))).contested == [False]
+    assert episode((("User1", "Op_Host0"), restore("User1"))).contested == [True]
+    assert episode((("User0", "Op_Host0"), restore("Op_Host0"))).contested == [False]
+
+
+def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
+    """The third leaves red in place (say, Remove against root); the last finds the host clean and leaves it so."""
+    shown = episode(
+        (("User1",), restore("User1")),
+        ((), SLEEP),
+        (("User2",), action_id("Remove", "User2")),
+        (("User2",), restore("Enterprise1")),
+        after=("User2",),
+    )
+    assert shown.effective == [True, False, False, True]
+
+
+def test_an_unknown_rule_is_refused():
+    with pytest.raises(ConfigError, match="unknown compliance rule 'strict'; use no_higher, top, fixed_types"):
+        episode(((), SLEEP), rule="strict")
+
+
+# ---------------------------------------------------------------- the slow twin
+
+
+def plainly(actions, held, workflows, rule, count_foothold):
+    """`judge` in plain loops over sets of host names. Returns rows of `Judgement`, [T][N]."""
+    rows = []
+    targeted = [set() for _ in workflows]
+    for t, step in enumerate(actions):
+        row = []
+        for i, (action, workflow) in enumerate(zip(step, workflows, strict=True)):
+            scheme = workflow.scheme
+            order = [scheme.names[unit] for unit in workflow.order]
+            unit_of = dict(zip(HOST_NAMES, (scheme.names[unit] for unit in scheme.host_unit), strict=True))
+
+            def hosts_at(time, i=i):
+                return {host for h, host in enumerate(HOST_NAMES) if held[time][i] >> h & 1}
+
+            needy = {h for h in hosts_at(t) if h != "User0" or count_foothold}
+            types = {unit_of[h] for h in needy}
+            verb, host = ACTIONS[action]
+            repair = verb in ("Remove", "Restore")
+            judged = repair and (rule == "fixed_types" or bool(needy))
+            compliant = False
+            if judged:
+                higher = set(order[: order.index(unit_of[host])])
+                if rule == "no_higher":
+                    compliant = not higher & types
+                elif rule == "top":
+                    compliant = unit_of[host] == next(unit for unit in order if unit in types)
+                else:
+                    compliant = higher <= targeted[i]
+            if repair:
+                targeted[i].add(unit_of[host])
+            effective = repair and host not in hosts_at(t + 1)
+            row.append((repair, judged, compliant, judged and len(types) >= 2, effective, bool(needy)))
+        rows.append(row)
+    return np.array(rows)
+
+
+TWO_GROUPS = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(HOST_NAMES[:4])})
+
+
+@pytest.mark.parametrize("scheme", [FIVE_TYPES, TWO_GROUPS, UnitScheme.per_host()], ids=["five", "two", "per_host"])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("count_foothold", [False, True])
+def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothold):
+    rng = np.random.default_rng(len(scheme.names))
+    steps, n = 40, 12
+    repairs = np.flatnonzero(REPAIRED_HOST >= 0)
+    actions = np.where(rng.random((steps, n)) < 0.7, rng.choice(repairs, (steps, n)), rng.integers(0, 145, (steps, n)))
+    bits = rng.random((steps + 1, n, NUM_HOSTS)) < 0.12
+    bits[:, :, HOST_ID["User0"]] = True
+    workflows = [Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(n)]
+    ranks = np.array([w.ranks for w in workflows])
+    fast = np.stack(judge(actions, held_mask(bits), ranks, scheme, rule, count_foothold), axis=2)
+    slow = plainly(actions, held_mask(bits).tolist(), workflows, rule, count_foothold)
+    assert np.array_equal(fast, slow)
+    varied = slow[..., :5] if count_foothold else slow  # with the foothold counted, every step is one of need
+    assert varied.any(axis=(0, 1)).all() and not varied.all(axis=(0, 1)).any()  # every outcome occurs, and its opposite
+
+
+# ---------------------------------------------------------------- rewards
+
+
+def judgement(judged, compliant):
+    """One episode [T, 1] with only what rewards look at."""
+    columns = (np.array(values, bool)[:, None] for values in (judged, judged, compliant, judged, judged, judged))
+    return Judgement(*columns)
+
+
+def test_delta_rewards_the_change_of_compliance_so_far():
+    """Compliance so far 0, 1/1, 1/1, 1/2, 2/3: changes 0, 1, 0, -1/2, 1/6, times 30."""
+    rewards = delta_reward(judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 1]), weight=30.0)
+    assert rewards[:, 0] == pytest.approx([0, 30, 0, -15, 5])
+
+
+def test_delta_sums_to_the_compliance_of_the_episode():
+    rewards = delta_reward(judgement([1, 1, 1, 1, 1], [1, 0, 1, 1, 0]), weight=30.0)
+    assert rewards.sum() == pytest.approx(30 * 3 / 5)
+
+
+def test_delta_of_an_episode_that_starts_with_a_violation_is_never_negative_before_a_success():
+    assert delta_reward(judgement([1, 1], [0, 1]), weight=30.0)[:, 0] == pytest.approx([0, 15])
+
+
+def test_penalty_costs_the_weight_per_violation_and_nothing_else():
+    rewards = penalty_reward(judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 0]), weight=5.0)
+    assert rewards[:, 0].tolist() == [0, 0, 0, -5, -5]
+
+
+def test_the_multiplier_rises_while_compliance_is_below_its_target_and_falls_above():
+    """5 + 2 * (0.97 - 0.57) = 5.8; 5 + 2 * (0.97 - 1) = 4.94; within 0..30."""
+    alignment = Alignment()
+    assert alignment.adapted(5.0, 0.57) == pytest.approx(5.8)
+    assert alignment.adapted(5.0, 1.0) == pytest.approx(4.94)
+    assert alignment.adapted(29.0, 0.0) == 30.0
+    assert alignment.adapted(0.05, 1.0) == 0.0
+
+
+def test_the_multiplier_stays_without_evidence_or_when_it_is_fixed():
+    assert Alignment().adapted(5.0, None) == 5.0
+    assert Alignment(adaptive=False).adapted(5.0, 0.1) == 5.0
+    assert Alignment(kind="delta").adapted(30.0, 0.1) == 30.0
+
+
+def test_delta_has_the_published_weight_unless_told_otherwise():
+    assert Alignment(kind="delta").weight == 30.0
+    assert Alignment(kind="delta", weight=12.0).weight == 12.0
+    assert Alignment().kind == "penalty" and Alignment().weight == 2.0
+
+
+# ---------------------------------------------------------------- rates
+
+
+def counts(judged, compliant, **columns):
+    """Counts of N episodes, all repairs judged unless said otherwise."""
+    zeros = dict.fromkeys(Counts._fields, np.zeros(len(judged), int))
+    given = {"repairs": judged, "judged": judged, "compliant": compliant, **columns}
+    return Counts(**(zeros | {name: np.array(values) for name, values in given.items()}))
+
+
+def test_rates_are_pooled_over_episodes_not_averaged():
+    """1 of 1 and 1 of 9: pooled 2 of 10, while the mean of ratios would be 0.56."""
+    shown = summarise(counts([1, 9], [1, 1]))
+    assert shown.compliance.value == pytest.approx(0.2) and shown.compliance.count == 10
+    assert shown.repairs_per_episode == 5
+
+
+def test_counts_of_an_episode_worked_by_hand():
+    """Five steps: a violation, a contested success, a preventive repair, a need slept on, quiet."""
+    steps = (
+        (("User1", "Enterprise0"), restore("User1")),
+        (("User2", "Enterprise0"), restore("Enterprise0")),
+        ((), restore("User1")),
+        (("User3",), SLEEP),
+        ((), SLEEP),
+    )
+    actions = np.array([[action] for _, action in steps])
+    held = np.array([[hosts_mask(*hosts)] for hosts, _ in steps] + [[0]], np.int16)
+    counted = Counts.of(judge(actions, held, ENTERPRISE_FIRST.ranks[None], FIVE_TYPES))
+    assert {name: int(column[0]) for name, column in counted._asdict().items()} == {
+        "repairs": 3,
+        "judged": 2,
+        "compliant": 1,
+        "contested": 2,
+        "contested_compliant": 1,
+        "effective": 3,
+        "needed": 3,
+        "responded": 2,
+    }
+    shown = summarise(Counts.pool([counted, counted]))
+    assert shown.compliance.value == 0.5 and shown.compliance.count == 4
+    assert shown.response.value == pytest.approx(2 / 3) and shown.effectiveness.value == 1.0
+
+
+def test_without_a_judged_repair_compliance_is_missing():
+    shown = summarise(counts([0, 0], [0, 0], repairs=[2, 1], effective=[1, 1]))
+    assert shown.compliance == Rate(None, None, None, 0) and shown.lower_bound is None
+    assert str(shown.compliance) == "-"
+    assert shown.effectiveness.value == pytest.approx(2 / 3)
+
+
+def test_the_interval_is_wider_when_violations_cluster_in_episodes():
+    """90 of 100 both times: one violation in each of ten episodes, or all ten in one episode of ten."""
+    spread = summarise(counts([10] * 10, [9] * 10)).compliance
+    clustered = summarise(counts([10] * 10, [10] * 9 + [0])).compliance
+    independent = summarise(counts([1] * 100, [1] * 90 + [0] * 10)).compliance
+    assert spread.value == clustered.value == independent.value == 0.9
+    assert spread.low == spread.high == 0.9
+    assert clustered.high - clustered.low > 2 * (independent.high - independent.low)
+
+
+def test_the_interval_of_independent_repairs_is_the_binomial_one():
+    """400 of 500 with 1 repair per episode: 0.8 +- 1.96 * sqrt(0.8 * 0.2 / 500) = 0.8 +- 0.035."""
+    rate = summarise(counts([1] * 500, [1] * 400 + [0] * 100)).compliance
+    assert rate.low == pytest.approx(0.765, abs=0.005) and rate.high == pytest.approx(0.835, abs=0.005)
+
+
+def test_a_perfect_record_of_50_has_the_lower_bound_of_clopper_and_pearson():
+    """p ** 50 = 0.05: even a policy of 94.2 % shows 50 of 50 once in twenty times."""
+    assert summarise(counts([1] * 50, [1] * 50)).lower_bound == pytest.approx(0.05 ** (1 / 50))
+    assert summarise(counts([10] * 10, [10] * 10)).lower_bound == pytest.approx(0.05 ** (1 / 100))
+
+
+def test_the_lower_bound_sees_clusters():
+    """990 of 1,000 in both; ten violations of one episode in twenty are worse news than ten spread out."""
+    spread = summarise(counts([50] * 20, [49] * 10 + [50] * 10))
+    clustered = summarise(counts([50] * 20, [40] + [50] * 19))
+    assert spread.compliance.value == clustered.compliance.value == 0.99
+    assert clustered.lower_bound < spread.lower_bound < 0.99
+
+
+def test_no_success_at_all_bounds_compliance_by_zero():
+    assert summarise(counts([5], [0])).lower_bound == 0.0
+
+
+def test_summaries_are_reproducible():
+    data = counts([3, 5, 2, 8], [3, 4, 2, 5])
+    assert summarise(data) == summarise(data)
+
+
+# ---------------------------------------------------------------- gates
+
+
+def shown(judged, compliant):
+    return summarise(counts(judged, compliant))
+
+
+def test_the_gate_wants_the_lower_bound_above_the_threshold():
+    """100 of 100 proves 97 %, 59 of 59 just 95.05 %, 58 of 58 only 94.97 %."""
+    assert Gate().accepts(shown([1] * 100, [1] * 100))
+    assert Gate().accepts(shown([1] * 59, [1] * 59))
+    assert not Gate().accepts(shown([1] * 58, [1] * 58))
+
+
+def test_a_rate_above_the_threshold_is_not_enough():
+    """96 of 100 is above 95 %, but 90 % would show it easily."""
+    assert not Gate().accepts(shown([1] * 100, [1] * 96 + [0] * 4))
+    assert Gate().accepts(shown([1] * 2000, [1] * 1960 + [0] * 40))
+
+
+def test_the_gate_wants_enough_judged_repairs():
+    assert not Gate(threshold=0.5, min_judged=50).accepts(shown([1] * 49, [1] * 49))
+    assert Gate(threshold=0.5, min_judged=50).accepts(shown([1] * 50, [1] * 50))
+    assert not Gate(threshold=0.5, min_judged=1).accepts(shown([0, 0], [0, 0]))
+
+
+def test_the_gate_says_why():
+    missing = Rate(None, None, None, 0)
+    few = Compliance(Rate(1.0, 1.0, 1.0, 12), missing, missing, missing, 1.0, 0.779)
+    assert Gate().reason(few) == "only 12 judged repairs, 50 needed"
+    good = Compliance(Rate(0.99, 0.98, 1.0, 500), missing, missing, missing, 1.0, 0.982)
+    assert Gate().reason(good) == "compliance 99.0 % [98.0, 100.0], lower bound 0.982 reaches 0.95"
+    bad = Compliance(Rate(0.9, 0.88, 0.92, 500), missing, missing, missing, 1.0, 0.884)
+    assert Gate().reason(bad) == "compliance 90.0 % [88.0, 92.0], lower bound 0.884 is below 0.95"
+
+
+def test_the_published_gate_averages_the_latest_episode_of_every_environment():
+    """1.0 and 0.9 average to 0.95, though pooled it is 19 of 21; 1.0 and 0.89 do not."""
+    assert SeedGate().accepts(counts([1, 20], [1, 18]), episodes_done=1)
+    assert not SeedGate().accepts(counts([1, 100], [1, 89]), episodes_done=1)
+
+
+def test_the_published_gate_wants_ten_repairs_and_its_episodes():
+    assert not SeedGate().accepts(counts([9], [9]), episodes_done=1)
+    assert SeedGate().accepts(counts([10], [10]), episodes_done=1)
+    assert not SeedGate(min_episodes=250).accepts(counts([10], [10]), episodes_done=225)
+    assert SeedGate(min_episodes=250).accepts(counts([10], [10]), episodes_done=250)
+
+
+def test_the_published_gate_leaves_out_episodes_without_a_judged_repair():
+    assert SeedGate().accepts(counts([0, 10], [0, 10]), episodes_done=1)
+    assert not SeedGate().accepts(counts([0, 0], [0, 0], repairs=[20, 20]), episodes_done=1)

@@ -1,0 +1,214 @@
+"""The final ranking: who may be best, and when a single winner is declared."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy.stats import dunnett, norm
+
+from fixfirst.errors import SearchError
+from fixfirst.orders.ranking import lead_p_bounds, lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
+from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
+from fixfirst.searcher.strategy import Outcome, Strategy, StrategyConfig
+
+WORKFLOWS = list(all_workflows())
+
+
+def rankings(truth, errors, seeds):
+    k = len(truth)
+    for seed in range(seeds):
+        yield rank(WORKFLOWS[:k], truth + errors * np.random.default_rng([k, seed]).standard_normal(k), errors)
+
+
+def test_two_orders_worked_by_hand():
+    """Standard error of the difference sqrt(3^2 + 4^2) = 5: a lead of 10 (2 of them) decides, one of 9.5 (1.9) does not."""
+    clear = rank(WORKFLOWS[:2], [-30.0, -20.0], [3.0, 4.0])
+    assert clear.winner == WORKFLOWS[1] and [row.mean for row in clear.rows] == [-20, -30]
+    close = rank(WORKFLOWS[:2], [-29.5, -20.0], [3.0, 4.0])
+    assert close.winner is None and close.maybe_best == (WORKFLOWS[1], WORKFLOWS[0])
+
+
+def test_a_lead_over_the_second_decides_even_when_hundreds_were_compared():
+    """z = 2.24 standard errors of the difference (1 each, so 3.17) over each other order are enough, 3.1 are not."""
+    means = np.zeros(120)
+    for lead, declared in ((3.2, True), (3.1, False)):
+        means[7] = lead
+        assert (rank(WORKFLOWS, means, np.ones(120)).winner == WORKFLOWS[7]) is declared
+
+
+def test_with_two_orders_the_p_value_is_that_of_a_one_sided_z_test():
+    assert lead_p_value(2.0, 0.3, np.array([0.4])) == pytest.approx(1 - norm.cdf(2), abs=1e-6)
+    assert lead_p_value(-2.0, 0.3, np.array([0.4])) == pytest.approx(1 - norm.cdf(-2), abs=1e-6)
+
+
+def test_with_equal_errors_the_p_value_is_scipys_dunnett_test():
+    """Large samples, made to have exactly the wanted means and errors; control first."""
+    rng = np.random.default_rng(0)
+    means, n = np.array([0.0, 1.0, 2.0, 2.4, -1.0]), 4000
+    samples = []
+    for mean in means:
+        x = rng.standard_normal(n)
+        samples.append(mean + math.sqrt(n) * (x - x.mean()) / x.std(ddof=1))
+    peer = dunnett(*samples[1:], control=samples[0], alternative="greater", rng=np.random.default_rng(0))
+    largest_lead = 2.4 / math.sqrt(2)
+    assert lead_p_value(largest_lead, 1.0, np.ones(4)) == pytest.approx(peer.pvalue.min(), abs=2e-3)
+
+
+def test_the_shortcuts_decide_as_the_p_value_does():
+    rng = np.random.default_rng(1)
+    mean, error = 2 * rng.standard_normal(30), rng.uniform(0.2, 2, 30)
+    lead = (mean - mean[:, None]) / np.hypot(error[:, None], error)
+    np.fill_diagonal(lead, -np.inf)
+    p = np.array([lead_p_value(lead[i].max(), error[i], np.delete(error, i)) for i in range(30)])
+    assert (may_be_best(mean, error, 0.025) == (p >= 0.025)).all() and 0 < (p >= 0.025).sum() < 30
+
+
+@lru_cache
+def null_rankings(k):
+    return list(rankings(np.zeros(k), np.ones(k), 200))
+
+
+@pytest.mark.parametrize("k", [2, 3, 20, 120])
+def test_where_all_orders_are_equal_a_winner_is_declared_in_at_most_5_percent(k):
+    """200 seeds; the bound allows two standard errors of a share of 5 %, which only two orders come near to."""
+    declared = sum(ranking.winner is not None for ranking in null_rankings(k))
+    assert declared / 200 <= (0.08 if k == 2 else 0.05)
+
+
+def test_unequal_errors_do_not_make_false_winners():
+    errors = np.where(np.arange(20) < 3, 5.0, 0.1)
+    declared = sum(ranking.winner is not None for ranking in rankings(np.zeros(20), errors, 400))
+    assert declared / 400 <= 0.05
+
+
+def test_the_best_order_is_in_the_group_in_at_least_95_percent():
+    """Twenty orders, the best only a little better: the hardest case, and the group stays useful (some are left out)."""
+    truth = -np.linspace(0, 4, 20)
+    results = list(rankings(truth, np.ones(20), 400))
+    assert np.mean([WORKFLOWS[0] in ranking.maybe_best for ranking in results]) >= 0.95
+    assert np.mean([len(ranking.maybe_best) for ranking in results]) < 17
+
+
+def test_a_planted_winner_eight_standard_errors_better_is_declared_and_never_a_wrong_one():
+    truth = np.zeros(120)
+    truth[33] = 8.0
+    winners = [ranking.winner for ranking in rankings(truth, np.ones(120), 60)]
+    assert winners.count(WORKFLOWS[33]) >= 57 and winners.count(WORKFLOWS[33]) + winners.count(None) == 60
+
+
+def test_the_highest_mean_is_too_high_but_its_interval_holds():
+    """The largest of 120 standard normal numbers is 2.6 on average; ± 1.96 around it nearly always misses 0."""
+    tops = [ranking.rows[0] for ranking in null_rankings(120)]
+    assert np.mean([top.mean for top in tops]) == pytest.approx(2.57, abs=0.15)
+    assert np.mean([top.low <= 0 <= top.high for top in tops]) >= 0.93
+    assert np.mean([abs(top.mean) <= 1.96 for top in tops]) < 0.15
+
+
+def test_a_search_on_a_flat_landscape_names_no_winner():
+    """Sampling is adaptive here: gp_ucb goes back to lucky orders. 20 seeds, 20 trials; more in benchmarks/search.py."""
+    declared = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        strategy = Strategy(StrategyConfig(seed=seed))
+        for _ in range(20):
+            strategy.tell(strategy.ask()[0].workflow, Outcome.compliant(rng.standard_normal(), 1.0))
+        returns = [(w, o.mean_return, o.standard_error) for w, o in strategy.told]
+        declared += rank(*zip(*returns, strict=True)).winner is not None
+    assert declared <= 1
+
+
+def test_replicates_are_averaged_before_ranking():
+    """-20 ± 1 and -14 ± 2 make -18.8 ± 0.894; alone the first would be behind -19."""
+    ranking = rank([WORKFLOWS[4], WORKFLOWS[9], WORKFLOWS[4]], [-20.0, -19.0, -14.0], [1.0, 1.0, 2.0])
+    assert [row.workflow.number for row in ranking.rows] == [4, 9]
+    assert ranking.rows[0].mean == pytest.approx(-18.8) and ranking.rows[0].standard_error == pytest.approx(math.sqrt(0.8))
+
+
+def test_merging_sorts_by_order_and_keeps_single_observations():
+    orders, values, errors = merge(np.array([[1, 0], [0, 1]]), np.array([5.0, 7.0]), np.array([0.1, 0.2]))
+    assert orders.tolist() == [[0, 1], [1, 0]]
+    np.testing.assert_allclose([values, errors], [[7.0, 5.0], [0.2, 0.1]])
+
+
+def test_few_episodes_make_errors_less_certain():
+    """2.78 is the 97.5 % quantile of t with 4 degrees of freedom, 1.96 the normal one."""
+    assert t_over_normal(4, 0.025) == pytest.approx(2.776 / 1.960, abs=1e-3)
+    means, errors = [-20.0, -30.0], [3.0, 4.0]
+    assert rank(WORKFLOWS[:2], means, errors, episodes=[5, 1000]).winner is None
+    assert rank(WORKFLOWS[:2], means, errors, episodes=[5000, 5000]).winner == WORKFLOWS[0]
+    assert rank(WORKFLOWS[:2], means, errors, episodes=[5, 1000]).rows[0].standard_error == 3.0
+
+
+def test_exact_returns_decide_and_exact_ties_do_not():
+    assert rank(WORKFLOWS[:3], [0.0, 1.0, 0.5], [0.0, 0.0, 0.0]).winner == WORKFLOWS[1]
+    assert len(rank(WORKFLOWS[:3], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]).maybe_best) == 3
+
+
+def test_a_single_order_is_no_winner():
+    ranking = rank(WORKFLOWS[:1], [-20.0], [1.0])
+    assert ranking.winner is None and ranking.maybe_best == (WORKFLOWS[0],)
+    assert ranking.rows[0].low == pytest.approx(-21.96, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([], [], []), "at least 1"),
+        ((WORKFLOWS[:2], [1.0], [1.0, 1.0]), "ranking 2 orders"),
+        ((WORKFLOWS[:2], [1.0, math.nan], [1.0, 1.0]), "must be finite"),
+        ((WORKFLOWS[:2], [1.0, 2.0], [1.0, -1.0]), "at least 0"),
+        ((WORKFLOWS[:2], [1.0, 2.0], [1.0, 1.0], [1, 100]), "at least 2 episodes, got 1"),
+        ((WORKFLOWS[:2], [1.0, 2.0], [1.0, 1.0], None, 1.0), "between 0 and 1, got 1.0"),
+        (
+            ([WORKFLOWS[0], Workflow(tuple(range(13)), UnitScheme.per_host())], [1.0, 2.0], [1.0, 1.0]),
+            "different unit schemes",
+        ),
+    ],
+)
+def test_impossible_rankings_are_refused(arguments, says):
+    with pytest.raises(SearchError, match=says):
+        rank(*arguments)
+
+
+def test_the_spread_between_trainings_is_found_from_neighbouring_orders():
+    """120 orders of one worth, trained with a spread of 0.5 and evaluated with an error of 0.25."""
+    rng = np.random.default_rng(0)
+    workflows = list(all_workflows())
+    means = -15 + rng.normal(0, np.hypot(0.5, 0.25), 120)
+    assert training_spread(workflows, means, [0.25] * 120) == pytest.approx(0.5, abs=0.1)
+    only_evaluation = -15 + rng.normal(0, 0.25, 120)
+    assert training_spread(workflows, only_evaluation, [0.25] * 120) < 0.15
+
+
+def test_a_precedence_that_matters_hardly_moves_the_spread():
+    """enterprise before user is worth 10 points: one swap in five crosses that line."""
+    rng = np.random.default_rng(1)
+    workflows = list(all_workflows())
+    means = [rng.normal(-15 if w.ranks[3] < w.ranks[0] else -25, 0.5) for w in workflows]
+    assert training_spread(workflows, means, [0.0] * 120) == pytest.approx(0.5, abs=0.25)
+
+
+def test_with_three_orders_no_spread_can_be_estimated():
+    assert training_spread(list(all_workflows())[:3], [0.0, 1.0, 2.0], [0.1] * 3) == 0.0
+
+
+@pytest.mark.parametrize("lead", [0.5, 2.0, 3.5, 4.5])
+def test_the_bounds_of_a_p_value_hold_it_and_meet_for_equal_errors(lead):
+    rng = np.random.default_rng(0)
+    for spread in (0.0, 0.1, 1.0):
+        errors = np.exp(spread * rng.normal(size=300))
+        low, high = lead_p_bounds(lead, 1.0, errors)
+        exact = lead_p_value(lead, 1.0, errors)
+        assert low - 1e-9 <= exact <= high + 1e-9
+        assert spread or high - low < 1e-9
+
+
+def test_the_bounds_change_no_verdict():
+    """300 orders whose leads lie around the decision: each is decided as by its exact p-value."""
+    rng = np.random.default_rng(1)
+    mean, error = np.linspace(0, -4, 300), rng.uniform(0.5, 1.5, 300)
+    lead = (mean - mean[:, None]) / np.hypot(error[:, None], error)
+    np.fill_diagonal(lead, -np.inf)
+    exact = [lead_p_value(lead[i].max(), error[i], np.delete(error, i)) >= 0.025 for i in range(300)]
+    assert may_be_best(mean, error, 0.025).tolist() == exact and 0 < sum(exact) < 300

@@ -1,0 +1,129 @@
+"""Workflows: text, numbers, bits and distances."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fixfirst.errors import WorkflowError
+from fixfirst.game.network import HOST_NAMES
+from fixfirst.orders.workflow import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
+
+USER, OP_HOST, OP_SERVER, ENTERPRISE, DEFENDER = range(5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "op_server > enterprise > user > op_host > defender",
+        "op_server→enterprise→user→op_host→defender",
+        " op_server, enterprise,user ,op_host, defender ",
+        "op_server -> enterprise -> user -> op_host -> defender",
+    ],
+)
+def test_all_spellings_of_an_order_mean_the_same(text):
+    workflow = Workflow.parse(text)
+    assert workflow.order == (OP_SERVER, ENTERPRISE, USER, OP_HOST, DEFENDER)
+    assert str(workflow) == "op_server > enterprise > user > op_host > defender"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("user > op_host", "missing: 'op_server', 'enterprise', 'defender'"),
+        ("user > user > op_host > op_server > enterprise > defender", "twice: 'user'"),
+        ("usr > op_host > op_server > enterprise > defender", "unknown: 'usr'; missing: 'user'"),
+        ("", "must name each of user, op_host, op_server, enterprise, defender exactly once"),
+    ],
+)
+def test_a_wrong_order_says_what_is_wrong(text, says):
+    with pytest.raises(WorkflowError) as error:
+        Workflow.parse(text)
+    assert says in str(error.value)
+
+
+def test_there_are_120_orders_and_numbers_lead_back_to_them():
+    workflows = list(all_workflows())
+    assert len(set(workflows)) == 120
+    assert [w.number for w in workflows] == list(range(120))
+    assert [Workflow.from_number(n) for n in range(120)] == workflows
+    assert str(workflows[0]) == "user > op_host > op_server > enterprise > defender"
+    with pytest.raises(WorkflowError, match=r"120 is not in 0..119"):
+        Workflow.from_number(120)
+
+
+def test_the_encoding_has_bit_5_times_position_plus_unit():
+    bits = Workflow.parse("op_server > enterprise > user > op_host > defender").encode()
+    assert bits.dtype == np.int8 and len(bits) == 25
+    assert np.flatnonzero(bits).tolist() == [0 + OP_SERVER, 5 + ENTERPRISE, 10 + USER, 15 + OP_HOST, 20 + DEFENDER]
+
+
+def test_the_six_named_orders():
+    assert len(NAMED_ORDERS) == 6
+    assert str(Workflow.parse("critical_first")) == "defender > op_server > enterprise > op_host > user"
+    assert str(Workflow.parse("reverse")) == "user > op_host > enterprise > op_server > defender"
+    assert len({Workflow.parse(name) for name in NAMED_ORDERS}) == 6
+
+
+def test_kendall_distance_counts_discordant_pairs():
+    a = Workflow.parse("user > op_host > op_server > enterprise > defender")
+    swapped = Workflow.parse("op_host > user > op_server > enterprise > defender")
+    reverse = Workflow.parse("defender > enterprise > op_server > op_host > user")
+    assert a.kendall_distance(a) == 0 and a.kendall_distance(swapped) == 0.1 and a.kendall_distance(reverse) == 1
+
+
+def test_pair_signs_say_which_of_two_comes_first():
+    """Pairs in the order (user, op_host), (user, op_server), ..., (enterprise, defender)."""
+    assert Workflow.parse("user > op_host > op_server > enterprise > defender").pair_signs().tolist() == [1] * 10
+    assert Workflow.parse("op_host > user > op_server > enterprise > defender").pair_signs().tolist() == [-1] + [1] * 9
+
+
+def test_the_five_types_partition_the_hosts():
+    assert FIVE_TYPES.hosts(USER) == ("User0", "User1", "User2", "User3", "User4")
+    assert FIVE_TYPES.hosts(OP_SERVER) == ("Op_Server0",) and FIVE_TYPES.hosts(DEFENDER) == ("Defender",)
+    assert sum(len(FIVE_TYPES.hosts(unit)) for unit in range(5)) == 13
+
+
+def test_a_scheme_of_two_groups_from_toml(tmp_path):
+    path = tmp_path / "units.toml"
+    servers = ["Op_Server0", "Enterprise0", "Enterprise1", "Enterprise2"]
+    rest = [host for host in HOST_NAMES if host not in servers]
+    path.write_text(f"[units]\nservers = {servers}\nrest = {rest}\n")
+    scheme = UnitScheme.from_toml(path)
+    assert scheme.encoding_bits == 4 and scheme.num_orders == 2
+    assert np.flatnonzero(Workflow.parse("rest > servers", scheme).encode()).tolist() == [1, 2]
+    assert UnitScheme.from_dict(scheme.as_dict()) == scheme
+
+
+def test_every_host_its_own_type_has_13_factorial_orders_and_169_bits():
+    scheme = UnitScheme.per_host()
+    assert scheme.num_orders == math.factorial(13) and scheme.encoding_bits == 169
+    last = Workflow.from_number(math.factorial(13) - 1, scheme)
+    assert last.order == tuple(range(12, -1, -1)) and last.number == math.factorial(13) - 1
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("x = 1", "has no table [units]"),
+        ("units = 3", "a list of hosts per unit type"),
+        ('[units]\na = ["User0"]\nb = ["User9"]', "'User9', which is none of Defender"),
+        ('[units]\na = ["User0"]\nb = ["User0"]', "User0 is in more than one"),
+        ('[units]\na = ["User0"]\nb = ["User1"]', "missing: Defender"),
+        (f"[units]\nall = {list(HOST_NAMES)}", "2 to 13 unit types, got 1"),
+        (f"[units]\nall = {list(HOST_NAMES)}\nnone = []", "every unit type needs a host"),
+        (f'[units]\n"a > b" = {list(HOST_NAMES[1:])}\nc = ["Defender"]', "must be a word"),
+        ("[units", "not a TOML file"),
+    ],
+)
+def test_a_wrong_scheme_says_what_is_wrong(tmp_path, content, says):
+    path = tmp_path / "units.toml"
+    path.write_text(content)
+    with pytest.raises(WorkflowError) as error:
+        UnitScheme.from_toml(path)
+    assert says in str(error.value)
+
+
+def test_a_missing_scheme_file_is_one_clear_error(tmp_path):
+    with pytest.raises(WorkflowError, match="cannot be read"):
+        UnitScheme.from_toml(tmp_path / "none.toml")

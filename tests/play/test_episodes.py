@@ -1,0 +1,266 @@
+"""Single episodes in plain values: what is told is what the world did, and every verdict has the right reason."""
+
+import numpy as np
+import pytest
+
+from fixfirst.errors import ConfigError
+from fixfirst.game.actions import NUM_ACTIONS, action_id
+from fixfirst.game.drawing import Cost
+from fixfirst.game.moment import costs, snapshot
+from fixfirst.game.network import HOST_ID, HOST_NAMES, VARIANTS
+from fixfirst.game.state import RedVerb
+from fixfirst.game.world import World
+from fixfirst.orders.compliance import Counts, judge
+from fixfirst.orders.reasons import verdicts
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play import episodes as episode
+from fixfirst.play.baselines import make_baseline
+from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play_episodes
+
+ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")
+
+
+class Script:
+    """Plays a list of actions, then sleeps."""
+
+    def __init__(self, *actions):
+        self._actions = actions
+
+    def act(self, words, access, assigned, keys, when):
+        return np.full(len(words), action_id(*self._actions[when]) if when < len(self._actions) else 0)
+
+
+def scripted(*actions, steps=6, red_agent="b_line", workflows=(ORDER,), **options):
+    """The only episode of a script, as a list of steps; [0] is the start."""
+    played = episode.play(Script(*actions), episodes=1, steps=steps, red_agent=red_agent, workflows=workflows, **options)
+    return episode.tell(played, "only", 0).steps
+
+
+# ---------------------------------------------------------------- one episode by hand
+
+
+def test_the_start_of_an_episode_shows_red_on_its_foothold_and_nothing_else():
+    start = scripted()[0]
+    assert start.moment.step == 0 and start.moment.red == start.moment.blue == "nothing yet"
+    assert dict(zip(HOST_NAMES, start.moment.access, strict=True)) == dict.fromkeys(HOST_NAMES, "none") | {"User0": "root"}
+    assert set(start.moment.belief) == {"clean"} and set(start.moment.activity) == {"none"}
+    assert start.reward10 == start.moment.return10 == 0 and start.verdict is None and not start.impact
+
+
+def test_the_first_steps_against_b_line_follow_its_script():
+    """It discovers the user subnet, scans a user host, exploits it. Blue restores a clean server, then places one decoy
+    twice: the port is taken the second time."""
+    _, one, two, three, *_ = scripted(
+        ("Restore", "Op_Server0"), ("DecoyTomcat", "Enterprise0"), ("DecoyTomcat", "Enterprise0")
+    )
+    assert (one.moment.red, one.moment.red_target, one.moment.red_worked) == ("Discover subnet User", "User", True)
+    assert (one.moment.blue, one.moment.blue_target, one.moment.blue_worked) == ("Restore Op_Server0", "Op_Server0", True)
+    assert one.moment.costs == (Cost("restore", -10),) and one.reward10 == one.moment.return10 == -10
+    assert one.moment.ot == "restored"
+    assert one.verdict.kind == "not judged"
+    assert one.verdict.reason == "fixed op_server Op_Server0 (not held) while nothing needed repair"
+
+    victim = two.moment.red_target
+    assert victim in ("User1", "User2", "User3", "User4") and two.moment.red == f"Scan {victim}" and two.moment.red_worked
+    assert two.moment.activity[HOST_ID[victim]] == "scan" and two.moment.belief[HOST_ID[victim]] == "clean"
+    assert two.moment.decoys[HOST_ID["Enterprise0"]] == (443,) and two.moment.blue_worked
+    assert two.verdict is None and two.reward10 == 0 and two.moment.return10 == -10
+
+    assert three.moment.red.startswith(f"Exploit {victim} (") and three.moment.red_target == victim
+    assert three.moment.blue == "DecoyTomcat Enterprise0" and three.moment.blue_worked is False
+
+
+def test_a_sleeping_defender_loses_the_ot_service_and_every_impact_is_marked():
+    """Unhindered B_line needs at least 15 steps; from then on each step costs 10, and the held hosts on its path."""
+    steps = scripted(steps=40)
+    impacts = [step.moment.step for step in steps if step.impact]
+    assert impacts == list(range(impacts[0], 41)) and 15 <= impacts[0] <= 30
+    last = steps[-1].moment
+    assert last.red == "Impact Op_Server0" and last.red_worked and last.ot == "stopped"
+    parts = {cost.what: cost.tenths for cost in last.costs}
+    assert parts["impact"] == -100 and parts["Op_Server0"] == parts["Enterprise2"] == -10
+    assert sum(tenths for what, tenths in parts.items() if what.startswith("User")) == -1  # the one it came through
+    assert steps[-1].reward10 == sum(parts.values()) == -131
+
+
+def test_impact_on_a_restored_server_is_told_as_harmless():
+    steps = scripted(("Restore", "Op_Server0"), steps=40)
+    tries = [step for step in steps if step.moment.red.startswith("Impact")]
+    assert tries and not any(step.impact for step in steps)
+    assert {(step.moment.red, step.moment.red_worked) for step in tries} == {
+        ("Impact Op_Server0 (harmless once restored)", False)
+    }
+    assert all(cost.what != "impact" for step in steps for cost in step.moment.costs)
+
+
+def test_red_that_sleeps_does_nothing_that_can_fail():
+    assert {(step.moment.red, step.moment.red_worked) for step in scripted(red_agent="sleep")[1:]} == {("Sleep", None)}
+
+
+def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
+    """Red is told that every scan worked. Meander scans operational hosts it has lost the way to."""
+    world = World(300, red_agent="meander", max_steps=None)
+    world.reset(1)
+    restore = np.array([action_id("Restore", f"Enterprise{i}") for i in range(3)])
+    unreached = 0
+    for t in range(60):
+        world.step(np.full(300, restore[t % 3]))
+        for turn in world.turns():
+            if turn["red_verb"] == RedVerb.SCAN and not turn["scan_answered"]:
+                moment = snapshot(turn, "current")
+                assert moment.red == f"Scan {moment.red_target} (out of reach)" and moment.red_worked is False
+                assert moment.red_target.startswith("Op_")
+                unreached += 1
+    assert unreached > 0
+
+
+# ---------------------------------------------------------------- what is told is what happened
+
+
+@pytest.mark.parametrize("variant", [variant.name for variant in VARIANTS])
+def test_the_costs_of_every_turn_sum_to_its_reward(variant):
+    """Random actions, all three red agents, 300 episodes: every reward is explained, in every variant."""
+    red_agents = ["b_line", "meander", "sleep"] * 100
+    world = World(300, red_agent=red_agents, variant=variant, max_steps=100)
+    world.reset(0)
+    impacts = total = 0
+    for actions in np.random.default_rng(0).integers(0, NUM_ACTIONS, (100, 300)):
+        world.step(actions)
+        parts = [costs(turn, variant) for turn in world.turns()]
+        assert [sum(cost.tenths for cost in part) for part in parts] == world.rewards10.tolist()
+        impacts += sum(cost.what == "impact" for part in parts for cost in part)
+        total += world.rewards10
+        assert np.array_equal(world.turns()["return10"], total)
+    assert impacts > 100
+
+
+def test_what_is_seen_and_what_is_true_are_those_of_the_world():
+    """Read from the 52 bits as the challenge defines them, not as our code packs them."""
+    activities = {(0, 0): "none", (1, 0): "scan", (1, 1): "exploit"}
+    beliefs = {(0, 0): "clean", (1, 0): "unknown", (0, 1): "user", (1, 1): "root"}
+    world = World(60, red_agent="b_line:0.5,meander:0.5")
+    world.reset(2)
+    for actions in np.random.default_rng(1).integers(0, NUM_ACTIONS, (50, 60)):
+        world.step(actions)
+        for turn, bits, access in zip(world.turns(), world.observations.reshape(60, 13, 4), world.access, strict=True):
+            moment = snapshot(turn, "current")
+            assert moment.activity == tuple(activities[tuple(four[:2].tolist())] for four in bits)
+            assert moment.belief == tuple(beliefs[tuple(four[2:].tolist())] for four in bits)
+            assert moment.access == tuple(("none", "user", "root")[level] for level in access)
+
+
+def test_the_episodes_are_the_first_ones_of_the_evaluation():
+    player = make_baseline("random")
+    measured = play_episodes(player, red_agent="meander", steps=40, episodes=50, seed=7, purpose=PROTOCOL_PURPOSE)
+    played = episode.play(player, red_agent="meander", steps=40, episodes=20, seed=7)
+    assert np.array_equal(played.rollout.returns, measured.returns[:20])
+    for number in (0, 19):
+        told = episode.tell(played, "", number)
+        assert told.return10 == told.steps[-1].moment.return10 == round(10 * measured.returns[number])
+        assert told.return10 == sum(step.reward10 for step in told.steps)
+
+
+def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
+    monkeypatch.setattr(episode, "BATCH", 4)
+    played = episode.play(make_baseline("random"), episodes=10, steps=15, seed=1)
+    assert played.turns.shape == (16, 10) and np.array_equal(played.turns["observation"], played.rollout.words)
+    assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
+
+
+def test_worst_median_and_best_are_chosen_by_return():
+    played = episode.play(make_baseline("random"), episodes=21, steps=30)
+    returns = played.rollout.returns
+    chosen = episode.notable(played)
+    assert list(chosen) == ["worst", "median", "best"]
+    assert [returns[number] for number in chosen.values()] == [returns.min(), np.median(returns), returns.max()]
+    assert episode.notable(episode.play(make_baseline("sleep"), episodes=1, steps=5)) == {"only": 0}
+    assert list(episode.notable(episode.play(make_baseline("random"), episodes=2, steps=20))) == ["worst", "best"]
+
+
+@pytest.mark.parametrize("episodes", [0, -1, 10_001])
+def test_too_few_and_too_many_episodes_are_refused(episodes):
+    with pytest.raises(ConfigError, match=f"episodes must be in 1..10000, got {episodes}"):
+        episode.play(make_baseline("sleep"), episodes=episodes)
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def judged(*story, workflow=ORDER, **options):
+    """Kind and reason per (repair, held before): the last set of held hosts does not matter."""
+    actions = np.array([action_id(*repair) for repair, _ in story])
+    held = np.array([sum(1 << HOST_ID[name] for name in names) for _, names in story] + [0], np.int16)
+    return [None if v is None else (v.kind, v.reason) for v in verdicts(actions, held, workflow, **options)]
+
+
+def test_reasons_name_what_was_fixed_and_what_was_waiting():
+    assert judged(
+        (("Restore", "User1"), ["User0", "User1", "Enterprise1"]),
+        (("Remove", "User1"), ["User1", "Enterprise1", "Enterprise2", "Op_Server0"]),
+        (("Restore", "Enterprise1"), ["User0", "Enterprise1", "User1", "User2"]),
+        (("Restore", "Enterprise1"), ["Enterprise1"]),
+        (("Restore", "Enterprise0"), ["User1"]),
+        (("Restore", "User0"), ["User0"]),
+        (("Analyse", "User1"), ["User1", "Enterprise1"]),
+    ) == [
+        ("violation", "fixed user User1 while enterprise Enterprise1 was held"),
+        ("violation", "fixed user User1 while enterprise Enterprise1, Enterprise2 and op_server Op_Server0 were held"),
+        ("in order", "fixed enterprise Enterprise1 before user User1, User2"),
+        ("in order", "fixed enterprise Enterprise1; nothing more urgent was held"),
+        ("in order", "fixed enterprise Enterprise0 (not held) before user User1"),
+        ("not judged", "fixed user User0 (the foothold) while nothing needed repair"),
+        None,
+    ]
+
+
+def test_under_rule_top_a_needless_repair_of_an_urgent_type_is_a_violation():
+    story = (("Restore", "Enterprise0"), ["User1"])
+    reason = "fixed enterprise Enterprise0 (not held) while user User1 was held"
+    assert judged(story, rule="top") == [("violation", reason)]
+
+
+def test_under_rule_fixed_types_the_reason_names_the_types_skipped():
+    story = [(("Restore", "Op_Server0"), []), (("Restore", "Enterprise0"), []), (("Restore", "Op_Server0"), [])]
+    assert judged(*story, rule="fixed_types") == [
+        ("violation", "fixed op_server Op_Server0 (not held) before any repair of enterprise"),
+        ("in order", "fixed enterprise Enterprise0 (not held); every type above it was fixed before"),
+        ("in order", "fixed op_server Op_Server0 (not held); every type above it was fixed before"),
+    ]
+
+
+def test_the_foothold_counts_where_it_is_told_to():
+    workflow = Workflow.parse("user > enterprise > op_server > op_host > defender")
+    story = (("Restore", "Enterprise0"), ["User0", "Enterprise0"])
+    assert judged(story, workflow=workflow)[0][0] == "in order"
+    assert judged(story, workflow=workflow, count_foothold=True) == [
+        ("violation", "fixed enterprise Enterprise0 while user User0 was held")
+    ]
+
+
+@pytest.mark.parametrize("rule", ["no_higher", "top", "fixed_types"])
+def test_verdicts_agree_with_the_compliance_of_the_evaluation(rule):
+    """40 episodes of random actions: as many violations as the evaluation counts; every reason of one names a host that
+    red truly held, in a type above the repaired one (rule no_higher)."""
+    played = episode.play(make_baseline("random"), episodes=40, steps=100, red_agent="meander", workflows=(ORDER,))
+    rollout = played.rollout
+    counts = Counts.of(judge(rollout.actions, rollout.held, rollout.ranks, ORDER.scheme, rule))
+    ranks = {name: ORDER.ranks[unit] for name, unit in zip(HOST_NAMES, ORDER.scheme.host_unit, strict=True)}
+    for number in range(40):
+        told = episode.tell(played, "", number, rule)
+        assert told.count("violation") == counts.judged[number] - counts.compliant[number]
+        assert told.count("in order") == counts.compliant[number]
+        for before, step in zip(told.steps, told.steps[1:], strict=False):
+            assert set(step.needed) == {n for n, a in zip(HOST_NAMES, before.moment.access, strict=True) if a != "none"} - {
+                "User0"
+            }
+            if rule == "no_higher" and step.verdict is not None and step.verdict.kind == "violation":
+                waiting = step.verdict.reason.partition(" while ")[2].replace(",", "").split()
+                assert any(name in step.needed and ranks[name] < ranks[step.moment.blue_target] for name in waiting)
+
+
+def test_another_grouping_of_the_hosts_is_told_in_its_own_words():
+    scheme = UnitScheme.from_dict({"server": ["Op_Server0"], "rest": [name for name in HOST_NAMES if name != "Op_Server0"]})
+    workflow = Workflow.parse("server > rest", scheme)
+    assert judged((("Remove", "User1"), ["User1", "Op_Server0"]), workflow=workflow) == [
+        ("violation", "fixed rest User1 while server Op_Server0 was held")
+    ]

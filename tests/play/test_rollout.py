@@ -1,0 +1,284 @@
+"""Rollouts: the remembered policy equals the plain one, and every row is what the policy saw when it acted."""
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from fixfirst.errors import ConfigError
+from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
+from fixfirst.game.network import HOST_ID, NUM_HOSTS
+from fixfirst.game.world import World
+from fixfirst.learner.networks import ActorCritic, num_inputs, probabilities, weights_of
+from fixfirst.orders.compliance import held_mask
+from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
+from fixfirst.play.baselines import PriorityRestore, make_baseline
+from fixfirst.play.rollout import (
+    MAX_WORKFLOWS,
+    PlainPolicy,
+    PolicyTable,
+    chance_keys,
+    collect,
+    inputs_of,
+    row_keys,
+    workflow_bits,
+)
+
+ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Workflow.parse("reverse"))
+
+
+def world(num_envs, red_agent="b_line", steps=30, **options):
+    return World(num_envs, red_agent=red_agent, max_steps=steps, autoreset="disabled", **options)
+
+
+def network(workflows=(), seed=0):
+    """A policy with opinions: an untrained network with its last layer made ten times as large."""
+    weights = dict(weights_of(ActorCritic(num_inputs(workflows[0].scheme if workflows else None), seed)))
+    weights["actor.4.weight"] = 10 * weights["actor.4.weight"]
+    return probabilities(weights)
+
+
+def play(player, *, num_envs=20, passes=1, first_episode=0, workflows=(), seeds=(1, 2), **options):
+    return collect(
+        world(num_envs, **options),
+        player,
+        world_seed=seeds[0],
+        policy_seed=seeds[1],
+        first_episode=first_episode,
+        passes=passes,
+        workflows=workflows,
+    )
+
+
+def same(a, b):
+    return all(np.array_equal(x, y) for x, y in zip(a[:5], b[:5], strict=True))
+
+
+@pytest.mark.parametrize("red_agent", ["b_line", "meander"])
+@pytest.mark.parametrize("workflows", [(), ORDERS[:1], ORDERS], ids=["no order", "one", "three"])
+def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
+    act = network(workflows)
+    table, plain = (
+        play(kind(act, workflows), workflows=workflows, red_agent=red_agent, passes=2) for kind in (PolicyTable, PlainPolicy)
+    )
+    assert same(table, plain)
+    assert len(np.unique(table.actions)) > 20
+
+
+def test_the_remembered_policy_is_asked_once_per_observation_and_workflow():
+    asked = []
+
+    def act(inputs):
+        asked.append(inputs)
+        return np.full((len(inputs), NUM_ACTIONS), 1 / NUM_ACTIONS, np.float32)
+
+    rollout = play(PolicyTable(act, ORDERS), workflows=ORDERS, num_envs=50)
+    rows = np.concatenate(asked)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    assert len(rows) == len(np.unique(row_keys(rollout.words[:-1], rollout.assigned)))
+
+
+def test_a_rollout_is_reproducible_and_follows_its_seeds():
+    act = network()
+    first = play(PolicyTable(act))
+    assert same(first, play(PolicyTable(act)))
+    assert not np.array_equal(first.actions, play(PolicyTable(act), seeds=(1, 3)).actions)
+    sleeping = make_baseline("sleep")
+    assert not np.array_equal(play(sleeping, seeds=(1, 2)).words, play(sleeping, seeds=(3, 2)).words)
+
+
+def test_a_table_that_knows_the_rows_already_acts_the_same():
+    table = PolicyTable(network())
+    assert same(play(table), play(table))
+
+
+@pytest.mark.parametrize("workflows", [(), ORDERS], ids=["no order", "three"])
+def test_an_environment_does_not_notice_how_many_others_there_are(workflows):
+    """Environments 0..9 of a batch of 20, two episodes each, are those of a batch of 10."""
+    act = network(workflows)
+    small, large = (play(PolicyTable(act, workflows), num_envs=n, passes=2, workflows=workflows) for n in (10, 20))
+    columns = [*range(10), *range(20, 30)]  # the second pass follows the first
+    assert same(small, [part[..., columns] for part in large[:5]])
+
+
+def test_passes_are_consecutive_episodes():
+    act = network()
+    both = play(PolicyTable(act), num_envs=5, passes=2, first_episode=3)
+    single = [play(PolicyTable(act), num_envs=5, first_episode=episode) for episode in (3, 4)]
+    assert same(both, [np.concatenate(parts, axis=-1) for parts in zip(*(s[:5] for s in single), strict=True)])
+
+
+def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
+    """The stored actions, played again by hand, meet the stored observations, truths and rewards in their places."""
+    rollout = play(PolicyTable(network()), num_envs=6, red_agent="meander")
+    again = world(6, "meander")
+    again.reset(1, episode=0)
+    for t, actions in enumerate(rollout.actions):
+        assert np.array_equal(again.words, rollout.words[t])
+        assert np.array_equal(held_mask(again.access), rollout.held[t])
+        again.step(actions)
+        assert np.array_equal(again.rewards10, rollout.rewards10[t])
+    assert np.array_equal(again.words, rollout.words[-1]) and np.array_equal(held_mask(again.access), rollout.held[-1])
+    assert np.array_equal(rollout.returns, rollout.rewards10.sum(axis=0) / 10)
+
+
+class Witness:
+    """Sleeps, and writes down what it is shown."""
+
+    def __init__(self):
+        self.words, self.access, self.steps = [], [], []
+
+    def act(self, words, access, assigned, keys, when):
+        self.words.append(words.copy())
+        self.access.append(access.copy())
+        self.steps.append(when)
+        return np.full(len(words), SLEEP)
+
+
+def test_the_player_is_shown_the_rows_that_are_stored():
+    witness = Witness()
+    rollout = play(witness, num_envs=4, steps=15)
+    assert witness.steps == list(range(15))
+    assert np.array_equal(witness.words, rollout.words[:-1])
+    assert np.array_equal(held_mask(np.array(witness.access)), rollout.held[:-1])
+    assert len(np.unique(rollout.held)) > 3  # red got somewhere, so a shifted row would show
+
+
+def test_each_episode_draws_its_workflow_uniformly():
+    """120 orders, 24,000 episodes, about 200 each; a fair draw fails this once in 1,000 seeds, and the seed is fixed."""
+    orders = tuple(all_workflows())
+    drawn = play(Witness(), num_envs=2000, passes=12, steps=1, workflows=orders).assigned
+    assert chisquare(np.bincount(drawn, minlength=120)).pvalue > 1e-3
+    passes = drawn.reshape(12, 2000)
+    assert (passes[0] == passes[1]).mean() < 0.05  # one in 120 by chance
+
+
+def test_one_workflow_is_everybodys():
+    rollout = play(Witness(), workflows=ORDERS[:1], steps=1)
+    assert not rollout.assigned.any() and (rollout.ranks == ORDERS[0].ranks).all()
+
+
+def test_greedy_takes_the_most_probable_action():
+    act = network(ORDERS)
+    rollout = play(PolicyTable(act, ORDERS, greedy=True), workflows=ORDERS)
+    keys = row_keys(rollout.words[:-1], rollout.assigned).ravel()
+    assert np.array_equal(rollout.actions.ravel(), act(inputs_of(keys, workflow_bits(ORDERS))).argmax(axis=1))
+
+
+def test_actions_are_drawn_with_the_policys_probabilities():
+    """Actions 3, 7 and 144 with 1/2, 1/3 and 1/6, never another."""
+    odds = np.zeros(NUM_ACTIONS, np.float32)
+    odds[[3, 7, 144]] = 1 / 2, 1 / 3, 1 / 6
+    n = 30_000
+    keys = np.empty(n, np.uint64)
+    chance_keys(5, 0, keys)
+    table = PolicyTable(lambda inputs: np.tile(odds, (len(inputs), 1)))
+    actions = table.act(np.zeros(n, np.uint64), np.empty((n, 0)), np.zeros(n, np.int64), keys, 0)
+    counts = np.bincount(actions, minlength=NUM_ACTIONS)
+    assert counts[[3, 7, 144]].sum() == n
+    assert chisquare(counts[[3, 7, 144]], n * np.array([1 / 2, 1 / 3, 1 / 6])).pvalue > 1e-3
+
+
+def test_the_table_grows_and_forgets_nothing():
+    """Each observation's action is its lowest 7 bits: 20,000 distinct ones, in batches, then all of them again."""
+
+    def act(inputs):
+        number = (inputs[:, :7] @ (1 << np.arange(7))).astype(int)
+        return np.eye(NUM_ACTIONS, dtype=np.float32)[number]
+
+    words = np.random.default_rng(0).permutation(20_000).astype(np.uint64) << np.uint64(3) | np.uint64(5)
+    keys = np.zeros(len(words), np.uint64)
+    table = PolicyTable(act)
+
+    def ask(part):
+        n = len(part)
+        return table.act(part, np.empty((n, 0)), np.zeros(n, np.int64), keys[:n], 0)
+
+    batches = np.split(words, [1, 3, 300, 301, 5_000])
+    assert np.array_equal(np.concatenate([ask(batch) for batch in batches]), words & np.uint64(127))
+    assert np.array_equal(ask(words), words & np.uint64(127))
+
+
+def test_keys_hold_the_observation_and_the_workflow():
+    """Input bit i is observation bit i; the workflow's bits follow."""
+    words, assigned = np.array([0b101, 1 << 51], np.uint64), np.array([2, 0])
+    inputs = inputs_of(row_keys(words, assigned), workflow_bits(ORDERS))
+    assert inputs.shape == (2, 77) and inputs.dtype == np.float32
+    assert np.flatnonzero(inputs[0, :52]).tolist() == [0, 2] and np.flatnonzero(inputs[1, :52]).tolist() == [51]
+    assert np.array_equal(inputs[0, 52:], ORDERS[2].encode()) and np.array_equal(inputs[1, 52:], ORDERS[0].encode())
+
+
+def test_every_host_its_own_type_reads_52_and_169_bits():
+    order = Workflow.from_number(0, UnitScheme.per_host())
+    assert inputs_of(np.zeros(1, np.uint64), workflow_bits([order])).shape == (1, 221)
+
+
+def test_a_rollout_needs_an_end_and_not_too_many_workflows():
+    with pytest.raises(ConfigError, match="give the world max_steps"):
+        collect(World(1, max_steps=None), Witness(), world_seed=0, policy_seed=0, first_episode=0)
+    many = (ORDERS[0],) * (MAX_WORKFLOWS + 1)
+    with pytest.raises(ConfigError, match="at most 2048 workflows can be played in one rollout, got 2049"):
+        collect(world(1), Witness(), world_seed=0, policy_seed=0, first_episode=0, workflows=many)
+
+
+# ---------------------------------------------------------------- defenders that need no training
+
+
+def choose(player, access, assigned=None):
+    n = len(access)
+    assigned = np.zeros(n, np.int64) if assigned is None else np.array(assigned)
+    return player.act(np.zeros(n, np.uint64), access, assigned, np.zeros(n, np.uint64), 0).tolist()
+
+
+def access_to(*hosts):
+    row = np.zeros((1, NUM_HOSTS), np.uint8)
+    row[0, [HOST_ID[host] for host in hosts]] = 1
+    return row
+
+
+def test_priority_restore_restores_the_first_host_of_the_highest_type_in_need():
+    order = Workflow.parse("op_server > user > enterprise > op_host > defender")
+    player = PriorityRestore([order])
+    assert choose(player, access_to("User0", "Enterprise1", "Op_Server0", "User2")) == [action_id("Restore", "Op_Server0")]
+    assert choose(player, access_to("User0", "Enterprise1", "User4", "User2")) == [action_id("Restore", "User2")]
+    assert choose(player, access_to("User0", "Enterprise1")) == [action_id("Restore", "Enterprise1")]
+
+
+def test_priority_restore_sleeps_while_red_holds_only_its_foothold():
+    assert choose(PriorityRestore(ORDERS), access_to("User0")) == [SLEEP]
+
+
+def test_priority_restore_follows_each_episodes_own_order():
+    """critical_first has enterprise above user, user_priority the other way round."""
+    both = np.repeat(access_to("User1", "Enterprise0"), 2, axis=0)
+    wanted = [action_id("Restore", "Enterprise0"), action_id("Restore", "User1")]
+    assert choose(PriorityRestore(ORDERS[:2]), both, [0, 1]) == wanted
+
+
+def belief(host, bits):
+    """An observation word in which blue believes something of one host: bits 2 and 3 of its four."""
+    return np.array([(bits[0] << 2 | bits[1] << 3) << 4 * HOST_ID[host]], np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("bits", "restores", "removes"),
+    [((0, 0), False, False), ((1, 0), True, False), ((0, 1), True, True), ((1, 1), True, True)],
+    ids=["clean", "unknown", "user", "privileged"],
+)
+def test_reacting_defenders_act_on_what_they_believe(bits, restores, removes):
+    """Unknown is not clean, so it is restored; Remove waits until red is believed to be there."""
+    shown = (belief("User3", bits), np.empty((1, 0)), np.zeros(1, np.int64), np.zeros(1, np.uint64), 0)
+    restore = make_baseline("react-restore").act(*shown)[0]
+    remove = make_baseline("react-remove").act(*shown)[0]
+    assert restore == (action_id("Restore", "User3") if restores else SLEEP)
+    assert remove == (action_id("Remove", "User3") if removes else SLEEP)
+
+
+def test_an_unknown_baseline_is_refused():
+    with pytest.raises(ConfigError, match="unknown baseline 'heroic'; use sleep, random, react-restore"):
+        make_baseline("heroic")
+
+
+def test_priority_restore_works_for_any_grouping():
+    scheme = UnitScheme.from_dict({"b": ["Enterprise0"], "a": [h for h in HOST_ID if h != "Enterprise0"]})
+    player = PriorityRestore([Workflow.parse("a > b", scheme)])
+    assert choose(player, access_to("Enterprise0", "User4")) == [action_id("Restore", "User4")]

@@ -1,0 +1,491 @@
+"""What a report says is what the run directory holds, whatever state that is in."""
+
+import csv
+import json
+import re
+from html import unescape
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_search, write_training
+
+from fixfirst.cli.main import main as cli
+from fixfirst.cli.search import report_runs
+from fixfirst.errors import RunDirError
+from fixfirst.game.network import HOST_NAMES
+from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
+from fixfirst.reporter import analysis, figures
+from fixfirst.reporter.build import write_report
+from fixfirst.reporter.markdown import escaped
+from fixfirst.reporter.read import LARGEST, read_run
+from fixfirst.runs.run_dir import locked
+
+THREE = UnitScheme(("a", "b", "c"), (0, 1, *11 * (2,)))
+SIX_ORDERS = ("a > b > c", "a > c > b", "b > a > c", "b > c > a", "c > a > b", "c > b > a")
+# -20 + 2 for a before b, -2 for b before a; -3 for b before c, +3 for c before b; a and c do not matter.
+SIX_RETURNS = (-21.0, -15.0, -25.0, -25.0, -15.0, -19.0)
+
+
+def orders(*texts):
+    return [Workflow.parse(text, THREE) for text in texts]
+
+
+def replace_in(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def answer(*folders):
+    return " ".join(write_report(folders, folders[0] / "out.html").document.answer)
+
+
+@pytest.fixture
+def search(tmp_path):
+    return write_search(tmp_path / "run")
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def test_the_answer_states_the_best_order_with_its_interval_and_compliance(search):
+    """Three orders at once need 2.388 standard errors (Sidak; 1.003 times as many for t with 999 degrees): 0.24 of 0.1."""
+    said = answer(search)
+    assert f"trained for {BEST} earned −14.00 per episode (95 % interval −14.24 to −13.76)" in said
+    assert "in 99.0 % of the judged repairs (98.0 % of the contested ones)" in said
+
+
+def test_the_answer_says_what_cannot_be_told_apart(search):
+    """-14.0 and -14.2 are 1.4 standard errors of their difference apart."""
+    document = write_report([search]).document
+    assert (
+        "It cannot be told from 1 other order at 95 % confidence: of 3 accepted orders, 2 may be the best."
+        in document.answer
+    )
+    assert document.lead == "No single order wins. The highest return of 3 accepted orders, 2 of which may be the best:"
+    assert document.headline == tuple(BEST.split(" > "))
+
+
+def test_what_the_possible_winners_share_counts_only_pairs_tried_both_ways(search):
+    """Both have op_host, op_server and enterprise before user; the third order has user first. All have defender last."""
+    said = answer(search)
+    shared = said.split("in common: ")[1].split(".")[0]
+    assert shared.count("before user (the other way round in 1 accepted order)") == 3
+    assert "defender" not in shared
+
+
+def test_a_winner_is_called_one_only_if_it_is_told_from_all_others(tmp_path):
+    clear = (TRIALS[0], TRIALS[1], (2, ALIKE, "accepted", -16.0, 0.1, 0.97, 0.95, 200, 1))
+    document = write_report([write_search(tmp_path / "run", clear)]).document
+    assert "It is better than each of the other 2 accepted orders, at 95 % confidence." in document.answer
+    assert document.lead == "The best of 3 accepted orders:"
+
+
+def test_no_order_and_the_worst_order_are_compared_with_care(search):
+    """-14.0 against -14.5 without an order; the best trial saw 2,000 + 200 episodes; the worst earned -30."""
+    said = answer(search)
+    assert "Without an order, the same defender earned −14.50 (−14.70 to −14.30) after 2,000 episodes" in said
+    assert "earned 0.50 more, but its weights have seen 2,200 episodes and it is the highest of 3" in said
+    assert f"The worst accepted order, {WORST}, earned −30.00" in said and "16.00 less per episode" in said
+
+
+def test_one_accepted_order_has_nothing_to_be_compared_with(tmp_path):
+    document = write_report([write_search(tmp_path / "run", TRIALS[:1])]).document
+    assert "It is the only order that passed the gate, so there is nothing to compare it with." in document.answer
+
+
+def test_without_an_accepted_order_there_is_no_best_one(tmp_path):
+    lost = [(0, LOST, "non_compliant", -22.0, 0.4, 0.6, 0.3, 300, None)]
+    document = write_report([write_search(tmp_path / "run", lost)]).document
+    assert document.headline == ("No order passed the gate.",)
+    assert [figure.name for figure in document.figures] == ["ranking", "progress", "compliance", "learning", "time"]
+
+
+def test_a_trial_whose_worker_died_is_listed_without_numbers(tmp_path):
+    """Its order was tried before without passing; it has neither return nor compliance."""
+    dead = (4, LOST, "failed", None, None, None, None, 300, None)
+    folder = write_search(tmp_path / "run", (*TRIALS, dead))
+    table = write_report([folder]).document.sections[0].tables[0]
+    assert [cell.text for cell in table.rows[-1]] == ["", LOST, "-", "-", "-", "-", "failed", "4", "300"]
+
+
+def test_a_training_is_reported_by_its_evaluation(tmp_path):
+    said = answer(write_training(tmp_path / "run", -15.0))
+    assert "The trained policy earned −15.00 per episode (−15.30 to −14.70) on 1,000 held-out episodes." in said
+    assert "A defender without an order, 1,000 training episodes; red agent b_line, variant current." in said
+
+
+def test_origin_names_hashes_and_the_command_that_does_it_again(search):
+    replace_in(search / "manifest.json", "fixfirst search", "fixfirst search --n-envs 100")
+    text = write_report([search]).path.read_text()
+    assert digest(0) in text and "fixfirst search --n-envs 100" in text
+    assert f"fixfirst search --config {search / 'config.toml'} --out runs/again" in text
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def test_pair_effects_recover_a_sum_over_pairs_exactly():
+    effects = analysis.pair_effects(orders(*SIX_ORDERS), SIX_RETURNS)
+    assert [(e.first, e.second) for e in effects[:2]] == [("c", "b"), ("a", "b")]
+    assert [e.effect for e in effects] == pytest.approx([6.0, 4.0, 0.0], abs=1e-9)
+    assert (effects[0].low, effects[0].high) == pytest.approx((6.0, 6.0), abs=1e-6)  # nothing is left over
+    assert all((e.tried, e.reversed) == (3, 3) for e in effects)
+
+
+def test_intervals_of_pair_effects_come_from_what_the_pairs_do_not_explain():
+    """Least squares by hand is long; NumPy's solver and the textbook formula for its errors are the second opinion."""
+    returns = np.add(SIX_RETURNS, (0.5, -0.5, 0.25, 0.0, -0.25, 0.0))
+    design = np.column_stack([np.ones(6), np.array([w.pair_signs() for w in orders(*SIX_ORDERS)])])
+    beta, rest, *_ = np.linalg.lstsq(design, returns, rcond=None)
+    error = np.sqrt(rest[0] / 2 * np.diag(np.linalg.inv(design.T @ design)))
+    found = {(e.first, e.second): e for e in analysis.pair_effects(orders(*SIX_ORDERS), returns)}
+    pair = found["a", "b"]
+    assert pair.effect == pytest.approx(2 * beta[1])
+    assert pair.high - pair.effect == pytest.approx(2 * 4.302653 * error[1])  # t with 2 degrees of freedom
+
+
+def test_a_precedence_that_was_tried_one_way_only_is_not_told():
+    effects = analysis.pair_effects(orders("a > b > c", "a > c > b", "c > a > b", "a > b > c"), [-1.0, -2.0, -3.0, -1.5])
+    untold = [(e.first, e.second, e.effect) for e in effects if {e.first, e.second} == {"a", "b"}]
+    assert untold == [("a", "b", None)] or untold == [("b", "a", None)]
+
+
+def test_with_as_many_orders_as_unknowns_no_effect_is_told():
+    effects = analysis.pair_effects(orders("a > b > c", "b > a > c", "b > c > a", "c > b > a"), [-1.0, -2.0, -3.0, -4.0])
+    assert [e.effect for e in effects] == [None, None, None]
+
+
+def test_position_means_are_plain_means_of_the_orders_with_a_unit_there():
+    means = analysis.position_means(orders("a > b > c", "a > c > b", "b > a > c"), [-10.0, -20.0, -40.0])
+    assert means.mean[0, 0] == -15.0 and means.orders[0, 0] == 2  # a first
+    assert means.mean[2, 2] == -25.0 and means.orders[2, 2] == 2  # c last
+    assert np.isnan(means.mean[2, 0]) and means.orders[2, 0] == 0  # c first: not tried
+
+
+def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():
+    assert analysis.interquartile_mean(np.array([1.0, 2.0, 3.0, 100.0])) == 2.5
+    assert analysis.interquartile_mean(np.array([100.0, 0.0, 10.0, 20.0, 30.0])) == 20.0
+    assert analysis.interquartile_mean(np.array([1.0, 2.0, 6.0])) == 3.0
+
+
+def test_a_bootstrap_interval_lies_within_the_values_and_one_value_has_none():
+    """Of two seeds, a quarter of the resamples hold only the lower one: more than 2.5 %, so the interval reaches both."""
+    assert analysis.bootstrap_iqm([-14.0, -16.0]) == analysis.Estimate(-15.0, -16.0, -14.0)
+    assert analysis.bootstrap_iqm([-14.0]) == analysis.Estimate(-14.0, None, None)
+
+
+def test_time_adds_up_to_wall_time_times_workers(search):
+    """10 s x 2 workers: warm-up 2, 10 updates of 0.3 + 0.4, trials 4 x 2.25 - 7, choosing 0.5 x 2; the rest is waiting."""
+    use = analysis.time_use(read_run(search))
+    expected = {
+        "warm-up": 2.0,
+        "playing training episodes": 3.0,
+        "updating the policy": 4.0,
+        "gate, evaluation, files": 2.0,
+        "choosing orders": 1.0,
+        "waiting": 8.0,
+    }
+    assert dict(use.parts) == pytest.approx(expected)
+    assert use.total == pytest.approx(20.0) and use.wall_s == 10.0
+
+
+def test_the_course_of_a_search(search):
+    run = read_run(search)
+    assert analysis.episodes_used(run) == [2200, 2500, 2700, 3000]
+    assert analysis.best_so_far(run.trials) == [-14.0, -14.0, -14.0, -14.0]
+    assert analysis.best_so_far(run.trials[1:]) == [-30.0, -14.2, -14.2]
+    assert analysis.lineage_episodes(run, run.trials[2]) == 2000 + 200 + 300 + 200
+
+
+def test_thinned_curves_keep_lowest_and_highest_and_never_mix_trials():
+    curve = analysis.thinned(
+        np.arange(1.0, 7.0), np.array([-5.0, -3.0, -1.0, -9.0, np.nan, -7.0]), np.array([0, 0, 0, 1, 1, 1]), most=3
+    )
+    assert curve.mean.tolist() == [-4.0, -1.0, -8.0]
+    assert (curve.low.tolist(), curve.high.tolist()) == ([-5.0, -1.0, -9.0], [-3.0, -1.0, -7.0])
+
+
+# ---------------------------------------------------------------- several runs
+
+
+def test_runs_that_differ_only_in_seed_are_a_group_named_by_what_differs(tmp_path):
+    for seed in (0, 1):
+        write_search(tmp_path / f"gp-{seed}", seed=seed)
+        write_search(tmp_path / f"random-{seed}", seed=seed, strategy="random")
+    write_training(tmp_path / "plain")
+    runs = [read_run(folder) for folder in sorted(tmp_path.iterdir())]
+    groups, repeated = analysis.group_runs(runs)
+    assert {group.label: len(group.runs) for group in groups} == {"search, gp_ucb": 2, "search, random": 2, "train": 1}
+    assert repeated == []
+
+
+def test_a_seed_counts_once(tmp_path):
+    runs = [read_run(write_search(tmp_path / name)) for name in ("one", "copy")]
+    groups, repeated = analysis.group_runs(runs)
+    assert [len(group.runs) for group in groups] == [1]
+    assert repeated == ["copy has the configuration and seed of one; it is left out of the comparison."]
+
+
+def test_a_group_course_holds_where_every_seed_has_an_accepted_order(tmp_path):
+    """The second seed's first trial was not accepted, so the course begins at its second, after 2,600 episodes."""
+    lost_first = [
+        (0, LOST, "non_compliant", -22.0, 0.4, 0.6, 0.3, 300, None),
+        (1, BEST, "accepted", -16.0, 0.1, 1, 1, 300, None),
+    ]
+    runs = (read_run(write_search(tmp_path / "a")), read_run(write_search(tmp_path / "b", lost_first, seed=1)))
+    course = analysis.group_course(analysis.RunGroup("both", runs))
+    assert course.episodes.tolist() == [2600]
+    assert course.middle.tolist() == [-15.0]  # -14 and -16
+
+
+def test_a_folder_of_runs_means_all_of_them(tmp_path):
+    for seed in range(2):
+        write_search(tmp_path / f"s{seed}", seed=seed)
+    write_training(tmp_path / "t", -15.0)
+    (tmp_path / "notes").mkdir()
+    report = write_report([tmp_path], tmp_path / "all.html")
+    assert [path.name for path in report.runs] == ["s0", "s1", "t"]
+    assert report.document.answer == (
+        "search: −14.00 per episode (−14.00 to −14.00), 2 runs.",
+        "train: −15.00 per episode, 1 run.",
+    )
+    assert [figure.name for figure in report.document.figures] == ["groups", "courses"]
+
+
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path):
+    write_search(tmp_path / "good")
+    write_search(tmp_path / "bad")
+    for name in ("trials.csv", "training_log.csv"):
+        (tmp_path / "bad" / name).write_text("")
+    document = write_report([tmp_path], tmp_path / "all.html").document
+    assert any("bad: there is nothing to report" in text for text in document.missing)
+    assert document.headline == ("1 run in 1 group",)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    "name, garbage, told",
+    [
+        ("manifest.json", "{", "manifest.json"),
+        ("manifest.json", '{"schema": 99, "kind": "search"}', "another version"),
+        ("config.toml", "= =", "config.toml"),
+        ("config.toml", 'units = {"<b>" = ["User0"]}', "the unit types of config.toml"),
+        ("trials.csv", "id,workflow\n0,x\n", "trials.csv"),
+        ("trials.csv", "\x00" * 200_000, "trials.csv"),
+        ("training_log.csv", "Workflow_ID\n1\n", "training_log.csv"),
+        ("gp_sampling_log.csv", "what\n", "gp_sampling_log.csv"),
+        ("runtime.csv", "what\n", "runtime.csv"),
+        ("warmup/result.json", "[" * 100_000, "warmup/result.json"),
+        ("warmup/result.json", '{"evaluation": {"mean": NaN, "low": 1, "high": 2}}', "result.json"),
+        ("best/policy.json", '{"sha256": "other"}', "best/"),
+    ],
+)
+def test_a_damaged_file_is_named_and_the_rest_is_shown(search, name, garbage, told):
+    (search / name).write_text(garbage)
+    report = write_report([search])
+    assert any(told in text for text in report.document.missing), report.document.missing
+    assert report.document.figures
+
+
+@pytest.mark.parametrize(
+    "name", ["manifest.json", "config.toml", "trials.csv", "training_log.csv", "gp_sampling_log.csv", "runtime.csv", "best"]
+)
+def test_a_missing_file_is_named_and_the_rest_is_shown(search, name):
+    path = search / name
+    path.rename(search.parent / "elsewhere")
+    report = write_report([search])
+    assert any(name in text for text in report.document.missing)
+    assert report.document.figures
+
+
+def test_a_half_written_ledger_counts_up_to_its_last_whole_line(search):
+    path = search / "trials.csv"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "3 trials" in answer(search)
+
+
+def test_a_run_that_is_worked_on_says_so(search):
+    with locked(search):
+        assert read_run(search).missing[0].startswith("The run is still being worked on")
+
+
+def test_an_interrupted_run_says_how_to_go_on(search):
+    replace_in(search / "runtime.csv", "finished", "interrupted")
+    assert f"fixfirst resume {search}" in read_run(search).missing[0]
+
+
+@pytest.mark.parametrize("value", ["nan", "-inf", "1e300", "9" * 4000, "much"])
+def test_numbers_that_make_no_sense_are_left_out_and_counted(search, value):
+    replace_in(search / "trials.csv", "accepted,-14.2,", f"accepted,{value},")
+    run = read_run(search)
+    assert "trials.csv: 1 of 4 trials are left out; their order or numbers make no sense." in run.missing
+    assert all(abs(trial["return_mean"]) <= LARGEST for trial in run.trials)
+
+
+def test_an_order_of_other_units_is_left_out(search):
+    replace_in(search / "trials.csv", ALIKE, "mice > men")
+    assert any("1 of 4 trials are left out" in text for text in read_run(search).missing)
+
+
+@pytest.mark.parametrize("make", [lambda folder: folder.mkdir(), lambda folder: None])
+def test_nothing_to_show_is_one_line_and_exit_code_2(tmp_path, capsys, make):
+    folder = tmp_path / "run"
+    make(folder)
+    assert cli.main(["report", str(folder)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fixfirst: {folder}: ")
+
+
+def test_a_report_that_cannot_be_written_is_one_line_and_exit_code_2(search, capsys):
+    assert cli.main(["report", str(search), "--out", str(search / "trials.csv" / "x.html")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def test_whatever_a_run_holds_is_shown_as_text(tmp_path):
+    name = ATTACK.replace("/", "")
+    folder = write_search(tmp_path / name, command=ATTACK, red_agent=ATTACK, note=ATTACK + "]]>&amp;\u202e")
+    for folders in ([folder], [folder, write_training(tmp_path / "plain")]):
+        text = write_report(folders, tmp_path / "out.html").path.read_text()
+        assert "<img" not in text and text.count("<script>") == 1  # our own
+        assert ATTACK in unescape(text)
+
+
+def test_control_characters_of_a_name_do_not_reach_the_files(tmp_path):
+    folder = write_training(
+        tmp_path / "a\x1b[31m$b$\ud800c".encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+    )
+    other = write_training(tmp_path / "plain", seed=1, red_agent="meander")
+    report = write_report([folder, other], tmp_path / "out.html", figures=tmp_path / "figures")
+    assert "\x1b" not in report.path.read_text()
+    ElementTree.parse(tmp_path / "figures" / "groups.svg")  # raises where it is not XML
+
+
+# ---------------------------------------------------------------- files
+
+
+def read_table(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_figure_comes_as_svg_png_and_csv(search, tmp_path):
+    report = write_report([search], figures=tmp_path / "figures")
+    names = {figure.name for figure in report.document.figures}
+    assert names == {"ranking", "pairs", "positions", "progress", "compliance", "learning", "time"} - {"pairs"}
+    for name in names:
+        ElementTree.parse(tmp_path / "figures" / f"{name}.svg")
+        assert (tmp_path / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert read_table(tmp_path / "figures" / f"{name}.csv")
+    assert len(report.figures) == 3 * len(names)
+
+
+def test_pair_effects_are_drawn_once_enough_orders_were_tried(tmp_path):
+    texts = [str(workflow) for workflow in all_workflows()][::5]
+    trials = [(i, text, "accepted", -14.0 - i % 7, 0.1, 0.99, 0.98, 100, None) for i, text in enumerate(texts)]
+    report = write_report([write_search(tmp_path / "run", trials)], figures=tmp_path / "figures")
+    assert "pairs" in [figure.name for figure in report.document.figures]
+    assert len(read_table(tmp_path / "figures" / "pairs.csv")) == 10
+
+
+def test_what_is_drawn_is_what_the_csv_says(search, tmp_path):
+    """In the SVG, the dots of the ranking lie on a line through (return, place): two fix the scale, the others must fit."""
+    figure = figures.ranking(read_run(search))
+    figure.write(tmp_path)
+    rows = read_table(tmp_path / "ranking.csv")
+    assert [float(row["return"]) for row in rows] == [-14.0, -14.2, -30.0, -22.0]
+    assert [row["verdict"] for row in rows] == ["may be best", "may be best", "worse", "not accepted"]
+    svg = (tmp_path / "ranking.svg").read_text()
+    drawn = re.findall(r"<title>\d+\. (.*?): .*?</title>.*?<use [^>]*x=\"([\d.]+)\"", svg, re.S)
+    assert [unescape(order) for order, _ in drawn] == [row["order"] for row in rows]
+    at, value = np.array([float(x) for _, x in drawn]), np.array([float(row["return"]) for row in rows])
+    scale = (at[0] - at[2]) / (value[0] - value[2])
+    assert at - at[0] == pytest.approx(scale * (value - value[0]), abs=1e-3)
+
+
+def test_the_same_files_give_the_same_report(search, tmp_path):
+    first, second = (write_report([search], tmp_path / f"{i}.html", figures=tmp_path / f"f{i}") for i in (1, 2))
+    assert first.path.read_bytes() == second.path.read_bytes()
+    assert [path.read_bytes() for path in first.figures] == [path.read_bytes() for path in second.figures]
+
+
+def test_figures_follow_the_pages_colours_and_files_are_printed_in_ink(search):
+    figure = figures.ranking(read_run(search))
+    assert "currentColor" in figure.inline() and "#010203" not in figure.inline()
+    assert "http-equiv" not in figure.inline() and "<metadata" not in figure.inline()
+
+
+def test_a_large_run_stays_well_below_3_megabytes(tmp_path):
+    """All 120 orders with 100 updates each: 1.2 million episodes."""
+    texts = map(str, all_workflows())
+    trials = [(i, text, "accepted", -14.0 - i / 10, 0.1, 0.99, 0.98, 10_000, None) for i, text in enumerate(texts)]
+    assert write_report([write_search(tmp_path / "run", trials)]).path.stat().st_size < 1_500_000
+
+
+def test_thirteen_unit_types_can_be_shown(tmp_path):
+    scheme = UnitScheme.per_host()
+    texts = [str(Workflow(tuple(np.roll(range(13), shift)), scheme)) for shift in range(5)]
+    trials = [(i, text, "accepted", -14.0 - i, 0.1, 0.99, 0.98, 200, None) for i, text in enumerate(texts)]
+    folder = write_search(tmp_path / "run", trials, units={name: [name] for name in HOST_NAMES})
+    document = write_report([folder]).document
+    assert document.headline == HOST_NAMES
+    assert any("Not told by what was tried" in text for section in document.sections for text in section.text)
+
+
+def test_markdown_says_the_same_and_links_its_pictures(search, tmp_path):
+    report = write_report([search], tmp_path / "doc" / "run.md", figures=tmp_path / "pictures", form="md")
+    text = report.path.read_text()
+    assert all(escaped(sentence) in text for sentence in report.document.answer)
+    links = re.findall(r"!\[.*?\]\(<(.*?)>\)", text)
+    assert len(links) == len(report.document.figures)
+    assert all((tmp_path / "doc" / link).is_file() and link.startswith("../pictures/") for link in links)
+    assert f"| 1 | {escaped(BEST)} | −14.00 | −14.24 to −13.76 | 99.0 % | 98.0 % | may be best | 0 | 200 |" in text
+
+
+def test_markdown_shows_markup_as_text():
+    assert escaped("<b> | *x* [y](z) &lt;\nnew") == r"\<b\> \| \*x\* \[y\](z) &amp;lt; new"
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_writes_beside_the_run_and_tells_where(search, capsys):
+    assert cli.main(["report", str(search)]) == 0
+    assert capsys.readouterr().out.strip() == str(search / "report.html")
+    assert (search / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_command_tells_a_program_what_the_page_says(search, tmp_path, capsys):
+    arguments = ["report", str(search), "--out", str(tmp_path / "x.html"), "--figures", str(tmp_path / "f"), "--json"]
+    assert cli.main(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["headline"] == BEST and told["report"] == str(tmp_path / "x.html")
+    assert told["runs"] == [str(search)] and len(told["figures"]) == 18 and told["missing"] == []
+
+
+def test_a_slow_report_says_once_what_it_does(search, monkeypatch):
+    monkeypatch.setattr("fixfirst.reporter.build.SILENT_S", -1.0)
+    said = []
+    write_report([search], say=said.append)
+    assert said == ["drawing figures"]
+
+
+def test_a_failing_report_does_not_fail_the_search(search, monkeypatch, capsys):
+    def fail(*args, **kwargs):
+        raise ZeroDivisionError("a bug\nin the report")
+
+    monkeypatch.setattr("fixfirst.reporter.build.write_report", fail)
+    assert report_runs(search, [search]) is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"fixfirst: no report (a bug in the report); try again with: fixfirst report {search}"
+
+
+def test_read_run_refuses_a_folder_without_anything(tmp_path):
+    with pytest.raises(RunDirError, match="nothing to report"):
+        read_run(tmp_path)

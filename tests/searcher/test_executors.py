@@ -1,0 +1,295 @@
+"""Where jobs run: one contract in this process, in workers and on a cluster, and what becomes of a job when a side dies."""
+
+import errno
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import pytest
+
+from fixfirst.errors import ConfigError, RunDirError
+from fixfirst.searcher.executors.inline import Finished, InlineExecutor
+from fixfirst.searcher.executors.process import ProcessExecutor
+from fixfirst.searcher.executors.ray import RayExecutor
+
+# ---------------------------------------------------------------- jobs; workers import them from here
+
+
+def double(number, tell, interrupt):
+    return 2 * number
+
+
+def count_up(number, tell, interrupt):
+    for i in range(number):
+        tell(i)
+    return number
+
+
+def who(argument, tell, interrupt):
+    return os.getpid()
+
+
+def raise_it(error, tell, interrupt):
+    raise error
+
+
+def stumble(argument, tell, interrupt):
+    return 1 / argument
+
+
+def die(argument, tell, interrupt):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(code, tell, interrupt):
+    os._exit(code)
+
+
+def work_until_interrupted(file, tell, interrupt):
+    """Begins a file, ends it when interrupted: `begun` alone means that it was not allowed to save."""
+    file.write_text("begun")
+    tell("begun")
+    while not interrupt:
+        time.sleep(0.01)
+    file.write_text("saved")
+
+
+def overlap(folder, tell, interrupt):
+    """How many of these ran at a time, at most, as far as this one saw."""
+    own = folder / str(time.monotonic_ns())
+    own.touch()
+    seen = 0
+    until = time.monotonic() + 1.2  # long enough to tell more than once on Ray
+    while time.monotonic() < until:
+        tell("still here")
+        seen = max(seen, len(list(folder.iterdir())))
+        time.sleep(0.01)
+    own.unlink()
+    return seen
+
+
+class Switch:
+    """An interrupt that the test throws."""
+
+    thrown = False
+
+    def __bool__(self):
+        return self.thrown
+
+
+def no_progress(key, message):
+    raise AssertionError(f"job {key} told {message!r}")
+
+
+@pytest.fixture(params=["inline", "process", pytest.param("ray", marks=pytest.mark.ray)])
+def make(request):
+    """Makes executors of one kind, one at a time; at the end they are closed, and no process is left."""
+    address = request.getfixturevalue("cluster").address if request.param == "ray" else None
+    kinds = {
+        "inline": InlineExecutor,
+        "process": lambda interrupt: ProcessExecutor(2, interrupt),
+        "ray": lambda interrupt: RayExecutor(address, interrupt=interrupt),
+    }
+    made = []
+
+    def make_one(interrupt=None):
+        made.append(kinds[request.param](interrupt))
+        return made[-1]
+
+    yield make_one
+    for executor in made:
+        executor.close()
+    assert multiprocessing.active_children() == []
+
+
+@pytest.fixture
+def workers():
+    executor = ProcessExecutor(2)
+    yield executor
+    executor.close()
+    assert multiprocessing.active_children() == []
+
+
+# ---------------------------------------------------------------- the contract
+
+
+def test_every_job_ends_once_with_its_own_result(make):
+    executor = make()
+    for key in range(5):
+        executor.submit(key, double, 10 * key)
+    ended = sorted((executor.wait(no_progress) for _ in range(5)), key=lambda finished: finished.key)
+    assert ended == [Finished(0, 0), Finished(1, 20), Finished(2, 40), Finished(3, 60), Finished(4, 80)]
+
+
+def test_what_a_job_tells_arrives_in_order_with_its_key(make):
+    executor, told = make(), []
+    executor.submit(7, count_up, 3)
+    assert executor.wait(lambda *message: told.append(message)) == Finished(7, 3)
+    assert told == [(7, 0), (7, 1), (7, 2)]
+
+
+@pytest.mark.parametrize(
+    "error", [ConfigError("seed: must be lucky"), RunDirError("in use"), OSError(errno.ENOSPC, "No space left on device")]
+)
+def test_errors_a_user_can_cause_arrive_as_themselves(make, error):
+    executor = make()
+    executor.submit(0, raise_it, error)
+    with pytest.raises(type(error)) as caught:
+        executor.wait(no_progress)
+    assert str(caught.value) == str(error)
+
+
+def test_a_bug_in_a_job_arrives_with_its_traceback_and_the_next_job_runs(make):
+    executor = make()
+    executor.submit(0, stumble, 0)
+    with pytest.raises(Exception) as caught:  # ZeroDivisionError, or a RuntimeError that quotes it
+        executor.wait(no_progress)
+    text = "".join(traceback.format_exception(caught.value))
+    assert "ZeroDivisionError" in text and "return 1 / argument" in text
+    executor.submit(1, stumble, 4)
+    assert executor.wait(no_progress) == Finished(1, 0.25)
+
+
+def test_once_interrupted_running_jobs_save_themselves_and_the_others_never_begin(make, tmp_path):
+    interrupt = Switch()
+    executor = make(interrupt)
+    for key in range(4):
+        executor.submit(key, work_until_interrupted, tmp_path / str(key))
+    begun = set()
+
+    def throw_when_all_have_begun(key, message):
+        begun.add(key)
+        interrupt.thrown = isinstance(executor, InlineExecutor) or len(begun) == 2
+
+    ended = executor.wait(throw_when_all_have_begun)
+    executor.cancel()
+    executor.close()
+    assert ended.key in begun and ended.result is None and ended.died is None
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {str(key): "saved" for key in begun}
+
+
+def test_no_more_jobs_run_at_a_time_than_there_are_workers(make, tmp_path):
+    executor = make()
+    for key in range(4):
+        executor.submit(key, overlap, tmp_path)
+    seen = {executor.wait(lambda key, message: None).result for _ in range(4)}
+    assert max(seen) == executor.workers <= 2
+
+
+def test_closing_abandons_the_jobs_and_may_be_done_twice(make, tmp_path):
+    executor = make()
+    executor.submit(0, double, 1)
+    executor.submit(1, double, 2)
+    executor.close()
+    executor.close()
+    assert multiprocessing.active_children() == []
+
+
+def test_waiting_for_no_job_ends_at_once(make):
+    assert make().wait(no_progress) is None
+
+
+# ---------------------------------------------------------------- processes only
+
+
+def test_jobs_share_as_many_processes_as_there_are_workers(workers):
+    for key in range(6):
+        workers.submit(key, who, None)
+    pids = {workers.wait(no_progress).result for _ in range(6)}
+    assert 1 <= len(pids) <= 2 and os.getpid() not in pids
+
+
+def test_a_killed_worker_is_reported_and_the_others_go_on(workers):
+    workers.submit(0, die, None)
+    workers.submit(1, leave, 3)
+    for key in range(2, 6):
+        workers.submit(key, double, key)
+    ended = {finished.key: finished for finished in (workers.wait(no_progress) for _ in range(6))}
+    assert ended[0].died == "killed by signal 9" and ended[1].died == "exit code 3"
+    assert [ended[key].result for key in range(2, 6)] == [4, 6, 8, 10]
+
+
+def test_a_worker_killed_between_jobs_costs_one_attempt(workers):
+    workers.submit(0, who, None)
+    pid = workers.wait(no_progress).result
+    os.kill(pid, signal.SIGKILL)
+    workers.submit(1, double, 1)
+    assert workers.wait(no_progress) == Finished(1, died="killed by signal 9")
+    workers.submit(1, double, 1)
+    assert workers.wait(no_progress) == Finished(1, 2)
+
+
+def test_a_job_that_cannot_travel_is_refused_and_leaves_no_process(workers):
+    with pytest.raises(Exception, match="pickle"):
+        workers.submit(0, lambda argument, tell, interrupt: None, None)
+
+
+def test_fewer_than_one_worker_is_refused():
+    with pytest.raises(ConfigError, match="workers must be at least 1, got 0"):
+        ProcessExecutor(0)
+
+
+# ---------------------------------------------------------------- when the parent dies, or the terminal sends Ctrl-C
+
+
+def drive(folder):
+    """A driver for the tests below: one idle worker and one busy one; says so, and is interrupted by Ctrl-C."""
+    from fixfirst.learner.taught import interrupts
+
+    with interrupts() as interrupt:
+        executor = ProcessExecutor(2, interrupt)
+        executor.submit(0, work_until_interrupted, Path(folder) / "job")
+        executor.submit(1, double, 1)
+        print("submitted", flush=True)
+        while not interrupt:
+            executor.wait(lambda key, message: print(message, flush=True))
+            print("idle", flush=True)
+        executor.cancel()
+        executor.close()
+
+
+def driver(folder):
+    code = f"import test_executors; test_executor.drive({str(folder)!r})"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a terminal sends Ctrl-C to all of it
+    )
+
+
+def read_until(process, *wanted):
+    lines = set()
+    while not lines >= set(wanted):
+        line = process.stdout.readline()
+        assert line, process.communicate()
+        lines.add(line.strip())
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    """Workers hold the driver's stdout, so its end means that the last of them is gone."""
+    process = driver(tmp_path)
+    read_until(process, "begun", "idle")
+    process.kill()
+    out, error = process.communicate(timeout=20)
+    assert (out, error) == ("", "")
+    assert (tmp_path / "job").read_text() == "begun"  # as after any kill: the job was not saved, its folder is free
+
+
+@pytest.mark.parametrize("moment", ["submitted", "begun"])
+def test_ctrl_c_in_a_terminal_reaches_only_the_driver(tmp_path, moment):
+    """Also while the workers are still starting. They save and go quietly; the exit code is the driver's own."""
+    process = driver(tmp_path)
+    read_until(process, moment)
+    os.killpg(process.pid, signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    assert process.returncode == 0 and error == ""
+    assert moment == "submitted" or (tmp_path / "job").read_text() == "saved"

@@ -1,0 +1,291 @@
+"""Searches on a Ray cluster: the bytes of a search in one process, whatever is killed meanwhile, and nothing left behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from processes import eventually
+from ray_cluster import processes_naming, ray_environment
+from searches import LONG, NoView, checkpoints, end, launch, ledger, outcome, recorded, rows, settings_file, wait_for
+from test_executors import Switch, double, no_progress
+
+from fixfirst.cli.main import main
+from fixfirst.errors import ConfigError, RunDirError
+from fixfirst.searcher import trial as search_trial
+from fixfirst.searcher.config import search_config
+from fixfirst.searcher.executors.inline import Finished, InlineExecutor
+from fixfirst.searcher.loop import MAX_NODES_LOST, begin_search, run_searches
+from fixfirst.searcher.trial import WarmupJob, pack, run_parcel, unpack
+
+on_a_cluster = pytest.mark.ray
+SEARCH = LONG | {"n_workflows": 4, "strategy": "random"}  # two rounds, each long enough to be disturbed
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    path = settings_file(folder, SEARCH)
+    assert (
+        main(
+            ["search", "--out", str(folder / "run"), "--config", str(path), "--executor", "inline", "--quiet", "--no-report"]
+        )
+        == 0
+    )
+    return folder / "run"
+
+
+def search(folder, cluster):
+    """`fixfirst search` on the cluster, in a process of its own."""
+    path = settings_file(folder.parent, SEARCH)
+    return launch("search", "--out", folder, "--config", path, "--executor", "ray", "--ray-address", cluster.address)
+
+
+def resume(folder, cluster):
+    return launch("resume", folder, "--executor", "ray", "--ray-address", cluster.address)
+
+
+def kill(processes):
+    for pid in processes:
+        os.kill(pid, signal.SIGKILL)
+
+
+# ---------------------------------------------------------------- what may be lost
+
+
+@on_a_cluster
+def test_lost_and_joining_nodes_and_killed_workers_change_nothing(tmp_path, undisturbed, cluster):
+    """The only node with CPUs is killed in the middle of a round; another one joins, and a worker there is killed."""
+    folder = tmp_path / "run"
+    process = search(folder, cluster)
+    wait_for(process, lambda: recorded(folder) >= 2 and cluster.checkpoints() >= 2)
+    kill(cluster.processes())
+    cluster.join()
+    wait_for(process, lambda: cluster.checkpoints() >= 2)
+    kill([pid for pid in cluster.processes() if b"ray::_run_job" in Path(f"/proc/{pid}/cmdline").read_bytes()][:1])
+    _, error = end(process)
+    assert process.returncode == 0, error
+    assert outcome(folder) == outcome(undisturbed)
+    complaints = error.splitlines()
+    assert any("its worker is gone (its node is lost); trying again" in line for line in complaints)
+    assert any("its worker is gone (killed, or crashed); trying again" in line for line in complaints)
+    assert all(line.startswith("fixfirst: trial ") for line in complaints)  # Ray itself says nothing
+
+
+@on_a_cluster
+def test_a_killed_driver_goes_on_where_its_ledger_ends(tmp_path, undisturbed, cluster):
+    """Killed in the warm-up, and in a round. Its tasks end with it: a scratch folder grows no more."""
+    folder = tmp_path / "run"
+    process = search(folder, cluster)
+    wait_for(process, lambda: list(cluster.folder.glob("s*/fixfirst-*/trial/checkpoint-*.json")))
+    process.kill()
+    end(process)
+    process = resume(folder, cluster)
+    wait_for(process, lambda: recorded(folder) >= 1 and cluster.checkpoints() >= 2)
+    process.kill()
+    end(process)
+    process = resume(folder, cluster)
+    _, error = end(process)
+    assert process.returncode == 0, error
+    assert outcome(folder) == outcome(undisturbed)
+
+
+@on_a_cluster
+def test_after_ctrl_c_the_trials_checkpoints_are_here_and_any_executor_goes_on(tmp_path, undisturbed, cluster):
+    folder = tmp_path / "run"
+    process = search(folder, cluster)
+    wait_for(process, lambda: recorded(folder) >= 2 and cluster.checkpoints() >= 2)
+    os.killpg(process.pid, signal.SIGINT)
+    assert end(process) == ("", f"fixfirst: interrupted; go on with: fixfirst resume {folder}\n")
+    assert process.returncode == 130
+    saved = [path for path in (folder / "trials").iterdir() if checkpoints(path)]
+    assert saved and not any((path / "result.json").exists() for path in saved)
+    assert main(["resume", str(folder), "--workers", "1", "--quiet", "--no-report"]) == 0
+    assert outcome(folder) == outcome(undisturbed)
+
+
+def tell_and_wait(file, tell, interrupt):
+    tell("from the orphan")
+    while not file.exists():
+        time.sleep(0.01)
+    tell("from the orphan")
+    return "the orphan's result"
+
+
+@on_a_cluster
+def test_an_orphan_can_neither_deliver_nor_report(tmp_path, cluster):
+    """A first attempt that was given up, as when its node seems lost, ends after its successor began."""
+    from fixfirst.searcher.executors.ray import RayExecutor
+
+    executor = RayExecutor(cluster.address)
+    try:
+        executor.submit(0, tell_and_wait, tmp_path / "go")
+        (orphan,) = executor._running
+        executor._running.clear()
+        executor.submit(0, double, 4)
+        (tmp_path / "go").touch()
+        assert executor._ray.get(orphan) == ("done", "the orphan's result")  # it did end, and told
+        assert executor.wait(no_progress) == Finished(0, 8)
+        assert executor.wait(no_progress) is None
+    finally:
+        executor.close()
+
+
+class LosingNodes(InlineExecutor):
+    """Every machine that takes the second trial is lost."""
+
+    losses = 0
+
+    def wait(self, on_progress):
+        if self._jobs and self._jobs[0][0] == (0, 1):
+            self._jobs.popleft()
+            self.losses += 1
+            return Finished((0, 1), died="its node is lost", node_lost=True)
+        return super().wait(on_progress)
+
+
+def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
+    executor = LosingNodes()
+    run = begin_search(search_config(**LONG | {"n_workflows": 2}), tmp_path / "run")
+    assert run_searches([run], executor, NoView(), interrupt=False, folder=run.folder)
+    assert executor.losses == MAX_NODES_LOST
+    assert [row["status"] for row in ledger(run.folder)] == ["accepted", "failed"]
+
+
+# ---------------------------------------------------------------- parcels
+
+
+def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
+    config = search_config(**LONG).warmup_config
+    home, away = (WarmupJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
+    assert search_trial.run_warmup(home, lambda message: None, interrupt=False)
+    result, files = run_parcel(pack(away), lambda message: None, interrupt=False)
+    assert result and not list(away.folder.glob("policy*"))  # it ran elsewhere
+    unpack(away, files)
+    assert files.keys() == {"policy.json", "policy.safetensors", "result.json"}
+    for name in ("policy.json", "policy.safetensors"):
+        assert (away.folder / name).read_bytes() == (home.folder / name).read_bytes()
+
+
+def test_an_interrupted_parcel_brings_its_checkpoint_home_and_goes_on_from_it(tmp_path):
+    config = search_config(**LONG).warmup_config
+    job = WarmupJob(config, tmp_path / "job", 20, 0)
+    interrupt, told = Switch(), []
+
+    def tell(message):
+        told.append(message)
+        interrupt.thrown = len(told) == 3
+
+    result, files = run_parcel(pack(job), tell, interrupt)
+    unpack(job, files)
+    assert result is False and checkpoints(job.folder) == 2
+    first = min(int(path.stem[-8:]) for path in job.folder.glob("checkpoint-*.json"))
+    interrupt.thrown, told[:] = False, []
+    result, files = run_parcel(pack(job), told.append, interrupt)
+    unpack(job, files)
+    assert result and checkpoints(job.folder) == 0
+    assert (
+        min(episodes for _, (episodes, _, _) in told) > 4 * first
+    )  # updates of 4 episodes; those before were not played again
+
+
+@pytest.mark.parametrize("name", ["../../ledger.csv", "/etc/passwd", "checkpoint-1.json", "policy.pkl", ".lock"])
+def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
+    job = WarmupJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0)
+    job.folder.mkdir()
+    with pytest.raises(RunDirError, match="a file that no trial writes"):
+        unpack(job, {name: b"", "policy.json": b"{}"})
+    assert list(job.folder.iterdir()) == []
+
+
+def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
+    parcel = pack(WarmupJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
+    monkeypatch.setattr(search_trial, "versions", lambda: parcel.versions | {"torch": "1.0"})
+    with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
+        run_parcel(parcel, lambda message: None, interrupt=False)
+
+
+# ---------------------------------------------------------------- what a user sees
+
+
+def one_line(capsys, says):
+    error = capsys.readouterr().err
+    assert error.startswith("fixfirst: ") and error.count("\n") == 1 and says in error, error
+
+
+def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    arguments = [
+        "search",
+        "--out",
+        str(tmp_path / "run"),
+        "--executor",
+        "ray",
+        "--config",
+        str(settings_file(tmp_path, LONG)),
+    ]
+    assert main(arguments) == 2
+    one_line(capsys, "pip install 'fixfirst[ray]'")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--executor", "inline", "--workers", "2"],
+            "--executor inline runs one trial at a time, --workers 2 asks for more",
+        ),
+        (["--ray-address", "auto"], "--ray-address and --cpus-per-trial need --executor ray"),
+        (["--executor", "ray", "--cpus-per-trial", "0"], "--cpus-per-trial must be at least 1, got 0"),
+        (["--executor", "ray", "--ray-address", "auto", "--workers", "2"], "--workers is for this machine"),
+        (["--executor", "ray", "--ray-address", "ray://x:1"], "run fixfirst on a node of the cluster"),
+        (["--executor", "slurm"], "--executor"),
+    ],
+)
+def test_places_that_make_no_sense_are_one_line_and_leave_nothing_behind(tmp_path, capsys, arguments, says):
+    if says.startswith("run fixfirst"):
+        pytest.importorskip("ray")
+    assert main(["search", "--out", str(tmp_path / "run"), *arguments]) == 2
+    one_line(capsys, says)
+    assert not (tmp_path / "run").exists()
+
+
+@on_a_cluster
+def test_a_trial_larger_than_every_node_is_refused(cluster):
+    from fixfirst.searcher.executors.ray import RayExecutor
+
+    with pytest.raises(ConfigError, match=r"asks for 3 CPUs \(--cpus-per-trial\), the largest Ray node has 2"):
+        RayExecutor(cluster.address, cpus_per_job=3)
+
+
+@on_a_cluster
+def test_a_cluster_of_this_machine_alone_goes_with_the_search(tmp_path, ray_folder):
+    """`local`: its processes are gone when the command ends, and it wrote nothing outside Ray's folder."""
+    own = Path(str(ray_folder) + "l")
+    own.mkdir()
+    environment = os.environ | ray_environment(own) | {"TMPDIR": str(own)}
+    settings = SEARCH | {"n_workflows": 2}
+    arguments = ["search", "--out", tmp_path / "run", "--config", settings_file(tmp_path, settings), "--executor", "ray"]
+    command = [sys.executable, "-m", "fixfirst", *map(str, arguments), "--workers", "2", "--quiet", "--no-report", "--json"]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    assert process.returncode == 0 and process.stderr == "" and process.stdout.startswith("{")
+    assert [row["workers"] for row in rows(tmp_path / "run" / "runtime.csv")] == ["2"]
+    assert eventually(lambda: not processes_naming(own), within_s=20)
+    assert {path.name for path in own.iterdir()} == {"home", "ray"} and not list((own / "home").iterdir())
+    shutil.rmtree(own)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:port"])
+def test_a_cluster_that_is_not_there_is_one_line_at_once(tmp_path, capsys, address):
+    """Port 1 is reserved: nobody listens there."""
+    pytest.importorskip("ray")
+    path = settings_file(tmp_path, LONG)
+    arguments = ["--config", str(path), "--executor", "ray", "--ray-address", address]
+    assert main(["search", "--out", str(tmp_path / "run"), *arguments]) == 2
+    one_line(capsys, f"--ray-address {address}: cannot be reached")
+    assert not (tmp_path / "run").exists()

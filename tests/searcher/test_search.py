@@ -1,0 +1,767 @@
+"""`fixfirst search` and `resume`: the budget, the books, and the same bytes for any number of workers and interruptions."""
+
+import csv
+import errno
+import json
+import os
+import resource
+import shutil
+import signal
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from searches import (
+    EASY,
+    LONG,
+    RANDOM,
+    NoView,
+    checkpoints,
+    end,
+    launch,
+    ledger,
+    outcome,
+    policies,
+    recorded,
+    rows,
+    settings_file,
+    training_log,
+    wait_for,
+)
+
+from fixfirst.cli.main import main
+from fixfirst.errors import RunDirError
+from fixfirst.learner.checkpoint import load_policy
+from fixfirst.orders.workflow import all_workflows
+from fixfirst.play.seeds import derive
+from fixfirst.runs import run_dir
+from fixfirst.runs.run_dir import (
+    CHOICE_COLUMNS,
+    EPISODE_COLUMNS,
+    RUNTIME_COLUMNS,
+    TRAINING_COLUMNS,
+    TRIAL_COLUMNS,
+    read_toml,
+    status,
+)
+from fixfirst.searcher import loop as experiment
+from fixfirst.searcher import trial as search_trial
+from fixfirst.searcher.config import search_config
+from fixfirst.searcher.executors.inline import Finished, InlineExecutor
+from fixfirst.searcher.loop import WARMUP_KEY, Search, begin_search, open_search, run_searches
+from fixfirst.searcher.strategy import NON_COMPLIANT, Outcome, Strategy, StrategyConfig
+
+SILENT = ["--quiet", "--no-report", "--workers", "1"]
+
+
+def start(folder, settings, *arguments, workers=1, report=False, expect=0):
+    """`fixfirst search`, driven from this process."""
+    options = ["--config", str(settings_file(folder.parent, settings)), "--workers", str(workers), "--quiet"]
+    options += [] if report else ["--no-report"]
+    assert main(["search", "--out", str(folder), *options, *arguments]) == expect
+    return folder
+
+
+def resume(folder, *arguments, expect=0):
+    assert main(["resume", str(folder), *SILENT, *arguments]) == expect
+    return folder
+
+
+def run_with(executor, folder, settings):
+    """A search with an executor of the test's own."""
+    search = begin_search(search_config(**settings), folder)
+    assert run_searches([search], executor, NoView(), interrupt=False, folder=folder)
+    return search
+
+
+def one_line(capsys, *says):
+    """The complaint on stderr."""
+    error = capsys.readouterr().err
+    assert error.startswith("fixfirst: ") and error.count("\n") == 1, error
+    assert all(part in error for part in says), error
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A finished search: three random orders, then the GP's."""
+    return start(tmp_path_factory.mktemp("search") / "run", EASY, "--log-episodes", report=True)
+
+
+@pytest.fixture
+def copy(run, tmp_path):
+    return shutil.copytree(run, tmp_path / "copy")
+
+
+# ---------------------------------------------------------------- budget and rounds
+
+
+def search_with(trials=(), **settings):
+    """A search that has used some episodes, for its sums only."""
+    config = search_config(**{"warmup_episodes": 0, "min_episodes": 0, "ppo": {"num_envs": 10}} | settings)
+    past = [{"id": i, "episodes": episodes, "status": "non_compliant"} for i, episodes in enumerate(trials)]
+    return Search(config, Path("nowhere"), past, Strategy(StrategyConfig()))
+
+
+@pytest.mark.parametrize(
+    ("settings", "used", "budgets"),
+    [
+        ({"total_episodes": 1000, "max_episodes": 100}, [], [100, 100]),
+        ({"total_episodes": 1000, "max_episodes": 105}, [], [100, 100]),  # whole updates of 10
+        ({"total_episodes": 1000, "max_episodes": 100}, [100, 750], [70, 70]),  # 150 left, 75 each
+        ({"total_episodes": 1000, "max_episodes": 100}, [100, 885], [10]),  # 15 left: one update
+        ({"total_episodes": 1000, "max_episodes": 100}, [100, 891], []),  # 9 left
+        ({"total_episodes": 1000, "max_episodes": 100, "round_size": 3}, [100, 850], [10, 10, 10]),  # 50 left, 16 each
+        ({"total_episodes": 1000, "max_episodes": 100, "n_workflows": 3}, [10, 10], [100]),
+        ({"total_episodes": 1000, "max_episodes": 100, "n_workflows": 2}, [10, 10], []),
+        ({"total_episodes": 1000, "max_episodes": 100, "min_episodes": 60}, [800, 100], [100]),  # two of 50 would be in vain
+        ({"total_episodes": 1000, "max_episodes": 100, "min_episodes": 55}, [800, 90], [100]),  # 110 left; 55 means 60
+        ({"total_episodes": 1000, "max_episodes": 100, "min_episodes": 60}, [800, 150], []),
+        ({"total_episodes": 300, "max_episodes": 100, "warmup_episodes": 1000}, [], [100, 100]),  # a third warms up
+        ({"total_episodes": 300, "max_episodes": 100, "warmup_episodes": 35}, [200], [30, 30]),  # 30 of the warm-up count
+    ],
+)
+def test_budgets_of_a_round(settings, used, budgets):
+    assert search_with(used, **settings).next_budgets() == budgets
+
+
+class MadeUp:
+    """An executor without training: every trial breaks its order, after some part of its budget."""
+
+    workers, shares_disk = 1, True
+
+    def __init__(self, seed):
+        self._rng, self._jobs = np.random.default_rng(seed), []
+
+    def submit(self, key, job, argument):
+        self._jobs.append((key, argument))
+
+    def wait(self, on_progress):
+        if not self._jobs:
+            return None
+        key, job = self._jobs.pop(self._rng.integers(len(self._jobs)))  # in any order
+        update = job.config.ppo.episodes_per_update
+        episodes = update * int(self._rng.integers(1, job.config.total_episodes // update + 1))
+        row = {"id": job.number, "workflow": job.config.workflow, "status": "non_compliant", "episodes": episodes}
+        return Finished(key, row | {"return_mean": -1.0, "return_se": 0.5})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_budget_is_never_exceeded_and_used_but_for_less_than_one_trial(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    envs = int(rng.choice([1, 4, 7]))
+    least = int(rng.choice([0, 30]))
+    settings = {
+        "total_episodes": int(rng.integers(300, 900)),
+        "max_episodes": int(rng.integers(40, 90)),
+        "round_size": int(rng.integers(1, 6)),
+        "min_episodes": least,
+        "warmup_episodes": 0,
+        "strategy": "random",
+        "ppo": {"num_envs": envs},
+    }
+    search = run_with(MadeUp(seed), tmp_path / "run", settings)
+    used = sum(int(row["episodes"]) for row in ledger(tmp_path / "run"))
+    assert used == search.used <= settings["total_episodes"]
+    assert settings["total_episodes"] - used < max(-(-least // envs) * envs, envs)
+    assert [int(row["id"]) for row in ledger(tmp_path / "run")] == list(range(len(search.trials)))
+
+
+def test_a_real_search_uses_its_budget_exactly(run):
+    """48 episodes: 8 of warm-up, 40 in trials of whole updates of 4."""
+    used = [int(row["episodes"]) for row in ledger(run)]
+    assert sum(used) == 40 and all(4 <= episodes <= 12 and episodes % 4 == 0 for episodes in used)
+    assert load_policy(run / "warmup").facts["episodes"] == 8
+
+
+def test_it_stops_after_n_workflows(tmp_path):
+    folder = start(tmp_path / "run", RANDOM, "--n-workflows", "3")
+    assert len(ledger(folder)) == 3 and rows(folder / "gp_sampling_log.csv")[-1]["round"] == "2"
+
+
+def test_no_trial_passes_the_gate_before_min_episodes(tmp_path):
+    """10 episodes mean 3 updates of 4."""
+    folder = start(tmp_path / "run", RANDOM, "--min-episodes", "10", "--n-workflows", "2")
+    assert [(row["status"], row["episodes"]) for row in ledger(folder)] == [("accepted", "12")] * 2
+
+
+def test_without_stopping_every_order_trains_equally_long_and_is_still_judged(tmp_path):
+    folder = start(tmp_path / "run", RANDOM | {"stop_when_compliant": False}, "--n-workflows", "2")
+    assert [(row["status"], row["episodes"]) for row in ledger(folder)] == [("accepted", "12")] * 2
+
+
+# ---------------------------------------------------------------- the books
+
+
+def test_the_files_have_the_promised_columns(run):
+    for name, columns in (
+        ("trials.csv", TRIAL_COLUMNS),
+        ("gp_sampling_log.csv", CHOICE_COLUMNS),
+        ("training_log.csv", TRAINING_COLUMNS),
+        ("episodes.csv", EPISODE_COLUMNS),
+        ("runtime.csv", RUNTIME_COLUMNS),
+    ):
+        lines = (run / name).read_text().splitlines()
+        assert lines[0] == ",".join(columns)
+        assert {len(cells) for cells in csv.reader(lines)} == {len(columns)}, name
+    names = {"config.toml", "manifest.json", "trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv", "tb"}
+    assert {path.name for path in run.iterdir()} == names | {
+        "trials",
+        "warmup",
+        "best",
+        "runtime.csv",
+        "report.html",
+        ".lock",
+    }
+
+
+def test_a_row_of_the_ledger_says_what_its_trial_showed(run):
+    for number, row in enumerate(ledger(run)):
+        folder = run / "trials" / f"{number:04d}"
+        assert row["id"] == str(number) and row["policy"] == f"trials/{number:04d}"
+        shown = json.loads((folder / "result.json").read_text())["evaluation"]
+        assert float(row["return_mean"]) == pytest.approx(shown["mean"], abs=1e-6)
+        assert float(row["compliance"]) == pytest.approx(shown["compliance"]["compliance"]["value"], abs=1e-6)
+        policy = load_policy(folder)
+        assert str(policy.workflow) == row["workflow"] and policy.facts["sha256"] == row["policy_sha256"]
+        assert policy.facts["notes"]["accepted"] == (row["status"] == "accepted")
+        assert float(row["return_low"]) < float(row["return_mean"]) < float(row["return_high"])
+
+
+def test_the_training_log_counts_all_episodes_of_the_search(run):
+    """Every update is one row; the warm-up's 8 episodes come before the first."""
+    log = training_log(run)
+    assert [int(row["Total_Episodes_Sampled"]) for row in log] == list(range(12, 49, 4))
+    updates = [(row["Workflow_ID"], row["Update"]) for row in log]
+    assert updates == [(row["id"], str(u + 1)) for row in ledger(run) for u in range(int(row["updates"]))]
+    for row in log:
+        assert float(row["Total_Reward"]) == pytest.approx(float(row["Env_Reward"]) + float(row["Alignment_Bonus"]))
+
+
+def test_the_episode_log_has_every_training_episode_once(run):
+    log = rows(run / "episodes.csv")
+    expected = [(row["id"], str(e + 1)) for row in ledger(run) for e in range(int(row["episodes"]))]
+    assert [(row["Workflow_ID"], row["Episode"]) for row in log] == expected
+    for row in log:
+        assert float(row["Env_Reward"]) + float(row["Alignment_Bonus"]) == pytest.approx(float(row["Total_Reward"]))
+    for update in training_log(run):
+        own = [r for r in log if (r["Workflow_ID"], r["Update"]) == (update["Workflow_ID"], update["Update"])]
+        assert np.mean([float(r["Env_Reward"]) for r in own]) == pytest.approx(float(update["Env_Reward"]), abs=1e-6)
+        assert np.mean([int(r["Repairs"]) for r in own]) == pytest.approx(float(update["Avg_Fixes"]), abs=1e-6)
+
+
+def test_every_choice_can_be_redone_from_the_ledger(run):
+    config = read_toml(run / "config.toml")
+    by_name = {str(workflow): workflow for workflow in all_workflows()}
+    choices, trials = rows(run / "gp_sampling_log.csv"), ledger(run)
+    assert [choice["workflow"] for choice in choices] == [trial["workflow"] for trial in trials]
+    assert [choice["how"] for choice in choices[:4]] == ["random", "random", "random", "ucb"]
+    for first in sorted({int(choice["round"]) for choice in choices}):
+        strategy = Strategy(StrategyConfig(seed=derive(config["seed"], "search"), beta=config["gp_beta"], initial_orders=3))
+        for trial in trials[:first]:
+            numbers = float(trial["return_mean"]), float(trial["return_se"])
+            accepted = trial["status"] == "accepted"
+            strategy.tell(by_name[trial["workflow"]], Outcome.compliant(*numbers) if accepted else NON_COMPLIANT)
+        logged = [choice for choice in choices if int(choice["round"]) == first]
+        for choice, row in zip(strategy.ask(len(logged)), logged, strict=True):
+            assert (str(choice.workflow), choice.how) == (row["workflow"], row["how"])
+            for place, candidate in enumerate(choice.top, start=1):
+                assert row[f"top{place}_workflow"] == str(candidate.workflow)
+                for number in ("ucb", "mean", "std"):
+                    assert float(row[f"top{place}_{number}"]) == pytest.approx(getattr(candidate, number), abs=1e-6)
+
+
+def test_best_holds_the_policy_of_the_rankings_first_order(run):
+    first = open_search(run).standings().ranking.rows[0].workflow
+    assert load_policy(run).workflow == load_policy(run / "best").workflow == first
+
+
+def test_an_order_that_was_lucky_once_is_judged_by_all_its_trials():
+    """A: -10 and -20, together -15. B: -12 twice, so B is first, though A had the highest single return."""
+    a, b = list(all_workflows())[:2]
+    search = search_with()
+    for number, (workflow, mean) in enumerate(((a, -10.0), (b, -12.5), (a, -20.0), (b, -11.5))):
+        row = {"id": number, "workflow": str(workflow), "status": "accepted", "return_mean": mean, "return_se": 1.0}
+        search.tell(row | {"episodes": 10})
+    found = search.standings()
+    assert [(row.workflow, row.mean) for row in found.ranking.rows] == [(b, pytest.approx(-12)), (a, pytest.approx(-15))]
+    assert found.best["id"] == 3
+
+
+# ---------------------------------------------------------------- what is chosen, and from where it starts
+
+
+def test_orders_that_broke_the_gate_keep_their_numbers_and_wait_until_all_others_were_tried(tmp_path):
+    """120 orders at 1 episode each, and 10 more: the last 10 are second tries of different orders."""
+    settings = {"total_episodes": 130, "max_episodes": 1, "round_size": 5, "min_episodes": 0, "warmup_episodes": 0}
+    run_with(MadeUp(0), tmp_path / "run", settings | {"ppo": {"num_envs": 1}, "gp_beta": 1.0})
+    tried = [row["workflow"] for row in ledger(tmp_path / "run")]
+    assert len(set(tried[:120])) == 120 and len(set(tried[120:])) == 10
+    assert all(row["status"] == "non_compliant" and row["return_mean"] == "-1.0" for row in ledger(tmp_path / "run"))
+
+
+def test_the_gp_does_not_choose_a_non_compliant_order_again(tmp_path):
+    """A gate that a good part of the orders fail."""
+    folder = start(tmp_path / "run", EASY | {"compliance_threshold": 0.3, "total_episodes": 72, "max_episodes": 4})
+    failed = [row["workflow"] for row in ledger(folder) if row["status"] == "non_compliant"]
+    accepted = [row for row in ledger(folder) if row["status"] == "accepted"]
+    assert len(failed) >= 3 and len(accepted) >= 3 and len(set(failed)) == len(failed)
+    assert all(row["return_mean"] and row["compliance_bound"] and row["policy_sha256"] for row in ledger(folder))
+
+
+def kendall(a, b):
+    """Pairs of unit types that two orders name the other way round."""
+    a, b = a.split(" > "), b.split(" > ")
+    return sum((a.index(x) < a.index(y)) != (b.index(x) < b.index(y)) for x, y in combinations(a, 2))
+
+
+@pytest.mark.parametrize("rule", ["last", "nearest", "best", "none"])
+def test_the_parent_is_recorded(tmp_path, rule):
+    """Parents are looked for in the rounds before: trials of one round have the same past."""
+    folder = start(tmp_path / "run", RANDOM | {"compliance_threshold": 0.3}, "--inherit", rule)
+    trials = ledger(folder)
+    parents = []
+    for trial, choice in zip(trials, rows(folder / "gp_sampling_log.csv"), strict=True):
+        past = [row for row in trials[: int(choice["round"])] if row["status"] == "accepted"]
+        by_rule = {
+            "last": past[-1:],
+            "nearest": sorted(past[::-1], key=lambda row: kendall(row["workflow"], trial["workflow"])),
+            "best": sorted(past, key=lambda row: -float(row["return_mean"])),
+            "none": [],
+        }
+        parents.append(by_rule[rule][0]["id"] if by_rule[rule] else "")
+    assert [trial["parent"] for trial in trials] == parents
+    assert any(parents) == (rule != "none")
+    search = open_search(folder)
+    next_order = next(iter(all_workflows()))
+    parent = search.parent_of(next_order)
+    expected = folder / "warmup" if parent is None else folder / "trials" / f"{parent['id']:04d}"
+    assert search.job(99, next_order, 4).parent_policy == expected
+
+
+def test_the_first_trials_start_from_the_given_policy(tmp_path, monkeypatch):
+    """With a vanishing learning rate and no softening a trial's policy is its parent's. Resumed from another folder, too."""
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "--out", "parent", "--n-envs", "4", "--max-steps", "10", "--total-episodes", "8"]
+    assert main([*arguments, "--workflow", "all", "--quiet", "--no-tensorboard"]) == 0
+    settings = RANDOM | {"softening": 1.0, "ppo": {"num_envs": 4, "learning_rate": 1e-9}, "compliance_threshold": 0.99}
+    folder = start(tmp_path / "run", settings, "--from", "parent", "--n-workflows", "3")
+    assert not (folder / "warmup").exists()
+    for number in range(3):
+        for name, array in load_policy(tmp_path / "parent").weights.items():
+            assert np.allclose(load_policy(folder / "trials" / f"{number:04d}").weights[name], array, atol=1e-6)
+    before = policies(folder)
+    shutil.rmtree(folder / "trials" / "0002")
+    (folder / "trials.csv").write_text("".join((folder / "trials.csv").read_text().splitlines(keepends=True)[:-1]))
+    monkeypatch.chdir("/")
+    assert policies(resume(folder)) == before
+
+
+def test_published_presets_search_as_they_were_published(tmp_path, capsys):
+    limits = {"sequential": 50, "hybrid": 50, "parallel-25": 1250, "parallel-100": 10_000}
+    for preset, limit in limits.items():
+        config = search_config(preset)
+        assert (config.warmup_episodes, config.min_episodes, config.max_episodes) == (0, 0, limit)
+        assert config.warmup_config is None and config.alignment.kind == "delta"
+    config = search_config()
+    assert (config.warmup_episodes, config.min_episodes, config.max_episodes) == (20_000, 2_000, 10_000)
+    assert search_config("hybrid", max_episodes=70).max_episodes == 70
+    start(tmp_path / "run", {"max_steps": 3, "test_episodes": 5}, "--preset", "original", expect=2)
+    one_line(capsys, "preset 'original' knows no workflow; it cannot search for one")
+    short = {"max_steps": 3, "test_episodes": 5, "n_workflows": 2, "max_episodes": 4}
+    folder = start(tmp_path / "sequential", short, "--preset", "sequential")
+    assert [row["episodes"] for row in ledger(folder)] == ["4", "4"]  # 3 steps never give 10 repairs
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_the_config_of_a_run_starts_the_same_search(run, tmp_path):
+    again = tmp_path / "again"
+    assert main(["search", "--out", str(again), "--config", str(run / "config.toml"), *SILENT]) == 0
+    assert (again / "config.toml").read_bytes() == (run / "config.toml").read_bytes()
+    assert outcome(again) == outcome(run)
+
+
+def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("FIXFIRST_SEED", "2")
+    monkeypatch.setenv("FIXFIRST_ROUND_SIZE", "3")
+    folder = start(tmp_path / "run", RANDOM | {"seed": 1, "round_size": 1, "n_workflows": 1}, "--seed", "3")
+    config = read_toml(folder / "config.toml")
+    assert (config["seed"], config["round_size"], config["n_workflows"]) == (3, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--strategy", "guess"], "strategy: Input should be 'gp_ucb', 'random' or 'exhaustive', got 'guess'"),
+        (["--preset", "fast"], "unknown preset 'fast'; use sequential, hybrid, "),
+        (["--inherit", "all"], "inherit: Input should be 'last', 'nearest', 'best' or 'none', got 'all'"),
+        (["--workers", "-1"], "--workers must be at least 0, got -1"),
+        (["--workers", "two"], "--workers"),
+        (["--total-episodes", "0"], "total_episodes: Input should be greater than or equal to 1, got 0"),
+        (["--total-episodes", "3"], "total_episodes (3) is less than one update of 4 episodes"),
+        (["--max-episodes", "3"], "max_episodes (3) is less than one update of 4 episodes"),
+        (["--max-episodes", "8", "--min-episodes", "9"], "it opens after 12 episodes (min_episodes 9)"),
+        (["--total-episodes", "12", "--min-episodes", "12"], "total_episodes (12) leaves 8 after the warm-up"),
+        (["--round-size", "0"], "round_size: Input should be greater than or equal to 1, got 0"),
+        (["--n-workflows", "0"], "n_workflows: Input should be greater than or equal to 1, got 0"),
+        (["--gp-beta", "-1"], "gp_beta: Input should be greater than or equal to 0"),
+        (["--compliance-threshold", "1.5"], "compliance_threshold: Input should be less than or equal to 1"),
+        (["--red-agent", "green"], "green"),
+        (["--from", "nowhere"], "nowhere: holds no policy"),
+        (["--workflow", "user"], "--workflow"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path, capsys, arguments, says):
+    path = settings_file(tmp_path, EASY)
+    assert main(["search", "--out", str(tmp_path / "run"), "--config", str(path), "--quiet", *arguments]) == 2
+    one_line(capsys, says)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_search_chooses_its_workflows_itself(tmp_path, capsys):
+    start(tmp_path / "run", EASY | {"workflow": "user > op_host > op_server > enterprise > defender"}, expect=2)
+    one_line(capsys, "a search chooses the workflows itself: leave workflow at 'all'")
+    start(tmp_path / "run", EASY | {"workflow": "none"}, expect=2)
+    one_line(capsys, "a search chooses the workflows itself")
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+def test_json_output_is_one_document_also_when_resumed(tmp_path, capsys):
+    folder = start(tmp_path / "run", RANDOM, "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert told["run"] == str(folder) and told["episodes"] == 48
+    assert [trial["id"] for trial in told["trials"]] == [int(row["id"]) for row in ledger(folder)]
+    assert list(told["trials"][0]) == list(TRIAL_COLUMNS)
+    means = [row["mean"] for row in told["ranking"]]
+    assert means == sorted(means, reverse=True) and told["ranking"][0]["maybe_best"] is True
+    resume(folder, "--json")
+    assert json.loads(capsys.readouterr().out) == told
+
+
+def test_the_table_marks_the_orders_that_cannot_be_told_from_the_best(tmp_path, capsys):
+    """Three orders with known returns: -10 and -10.5 are alike at a standard error of 1, -40 is not."""
+    folder = start(tmp_path / "run", RANDOM, "--n-workflows", "3")
+    path = folder / "trials.csv"
+    with open(path, newline="") as file:
+        table = list(csv.DictReader(file))
+    for row, mean in zip(table, (-40.0, -10.0, -10.5), strict=True):
+        row |= {"status": "accepted", "return_mean": mean, "return_se": 1.0}
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, TRIAL_COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    capsys.readouterr()
+    resume(folder)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("3 trials, 3 orders tried, ")
+    places = [line.split("-")[0].split() for line in lines if " > " in line and "%" in line.split("-")[-1]]
+    marks = zip(("1*", "2*", "3"), (table[1], table[2], table[0]), strict=True)
+    assert places[:3] == [[mark, *row["workflow"].split()] for mark, row in marks]
+    verdict = f"2 of 3 orders (marked *) cannot be told from the best at 95 % confidence; highest: {table[1]['workflow']}"
+    assert any(line.startswith(verdict) for line in lines)
+    assert lines[-2:] == [f"best policy: {folder / 'best'}", f"next:        fixfirst evaluate {folder / 'best'}"]
+
+
+def test_when_nothing_passes_the_gate_it_says_what_to_do(tmp_path, capsys):
+    folder = start(tmp_path / "run", RANDOM, "--compliance-threshold", "0.999", "--n-workflows", "2")
+    out = capsys.readouterr().out
+    assert "No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold." in out
+    assert not (folder / "best").exists() and {row["status"] for row in ledger(folder)} == {"non_compliant"}
+    assert all(row["return_mean"] and row["compliance"] for row in ledger(folder))
+
+
+# ---------------------------------------------------------------- workers and interruptions, for real
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = start(tmp_path_factory.mktemp("undisturbed") / "run", LONG)
+    assert len(ledger(folder)) == 6 and "accepted" in {row["status"] for row in ledger(folder)}
+    return folder
+
+
+def test_the_driver_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_run(tmp_path, undisturbed, capsys):
+    """Killed in the warm-up, in the middle of a round, and with two workers in the middle of the next."""
+    folder = tmp_path / "run"
+    trial = folder / "trials"
+    arguments = ["search", "--out", folder, "--config", settings_file(tmp_path, LONG)]
+    for workers, ready in (
+        (1, lambda: checkpoints(folder / "warmup") >= 2),
+        (1, lambda: recorded(folder) == 1 and checkpoints(trial / "0001") >= 2),
+        (2, lambda: checkpoints(trial / "0002") + checkpoints(trial / "0003") >= 2),
+    ):
+        process = launch(*arguments, "--workers", workers)
+        wait_for(process, ready)
+        process.kill()
+        assert end(process) == ("", "") and process.returncode == -signal.SIGKILL
+        arguments = ["resume", folder]
+    assert 2 <= recorded(folder) < 4
+    resume(folder)
+    assert capsys.readouterr().err == "fixfirst: going on after 2 trials, 360 of 840 episodes used\n"
+    assert outcome(folder) == outcome(undisturbed)
+    assert not list(folder.rglob("checkpoint-*")) and not list(folder.rglob("*.tmp"))
+
+
+def workers_of(process):
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the workers in /proc")
+def test_killed_workers_are_replaced_and_two_workers_give_the_bytes_of_one(tmp_path, undisturbed):
+    folder = tmp_path / "run"
+    arguments = ["search", "--out", folder, "--config", settings_file(tmp_path, LONG), "--workers", "2"]
+    process = launch(*arguments)
+    wait_for(process, lambda: list(folder.glob("trials/*/checkpoint-*.json")))
+    for worker in workers_of(process):
+        os.kill(worker, signal.SIGKILL)
+    _, error = end(process)
+    assert process.returncode == 0
+    lines = sorted(error.splitlines())
+    complaint = "fixfirst: trial {}: its worker is gone (killed by signal 9); trying again"
+    assert lines in ([complaint.format(0), complaint.format(1)], [complaint.format(0)], [complaint.format(1)])
+    assert outcome(folder) == outcome(undisturbed)
+
+
+def test_ctrl_c_stops_cleanly_says_how_to_go_on_and_nobody_else_may_use_the_run(tmp_path, undisturbed, capsys):
+    """In the warm-up with two workers, which must stop at once and save; then within a round in one process."""
+    folder = tmp_path / "run"
+    arguments = ["search", "--out", folder, "--config", settings_file(tmp_path, LONG)]
+    for workers, part in ((2, folder / "warmup"), (1, folder / "trials" / "0001")):
+        process = launch(*arguments, "--workers", workers)
+        wait_for(process, lambda part=part: checkpoints(part) >= 2)
+        os.killpg(process.pid, signal.SIGSTOP)
+        resume(folder, expect=2)
+        one_line(capsys, f"{folder} is in use by another process")
+        assert status(folder) == "running"
+        start(folder, LONG, expect=2)
+        one_line(capsys, f"{folder} exists already; go on with it: fixfirst resume {folder}")
+        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, signal.SIGCONT)
+        assert end(process) == ("", f"fixfirst: interrupted; go on with: fixfirst resume {folder}\n")
+        assert process.returncode == 130 and status(folder) == "interrupted"
+        assert checkpoints(part) and not (part / "policy.json").exists()  # the end of the training was not waited for
+        arguments = ["resume", folder]
+    resume(folder)
+    assert outcome(folder) == outcome(undisturbed) and status(folder) == "finished"
+    assert [row["outcome"] for row in rows(folder / "runtime.csv")] == ["interrupted", "interrupted", "finished"]
+
+
+# ---------------------------------------------------------------- what a crash may leave behind
+
+
+def cut_ledger(folder, number):
+    path = folder / "trials.csv"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[: 1 + number]))
+
+
+def test_wherever_the_ledger_was_cut_the_search_ends_the_same(run, tmp_path, monkeypatch):
+    """Finished trials are read from their folders: not one is trained again, and even their seconds stay."""
+    monkeypatch.setattr(search_trial, "run_training", None)
+    for number in range(len(ledger(run))):
+        folder = shutil.copytree(run, tmp_path / str(number))
+        cut_ledger(folder, number)
+        resume(folder)
+        for name in ("trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv"):
+            assert (folder / name).read_bytes() == (run / name).read_bytes(), (number, name)
+
+
+def test_trials_that_were_lost_are_trained_again(run, copy):
+    cut_ledger(copy, 3)
+    for number in (2, 3):
+        shutil.rmtree(copy / "trials" / f"{number:04d}")
+    resume(copy)
+    assert outcome(copy) == outcome(run)
+    assert rows(copy / "episodes.csv") == rows(run / "episodes.csv")
+
+
+def test_half_written_last_lines_are_repaired(run, copy):
+    for name in ("trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv"):
+        data = (copy / name).read_bytes()
+        (copy / name).write_bytes(data[: data[:-1].rfind(b"\n") + 10])
+    resume(copy)
+    assert outcome(copy) == outcome(run)
+    assert rows(copy / "episodes.csv") == rows(run / "episodes.csv")
+
+
+def test_a_result_of_another_job_is_not_believed(run, copy):
+    path = copy / "trials" / "0000" / "result.json"
+    document = json.loads(path.read_text())
+    document["job"], document["trial"]["return_mean"] = "0" * 64, 1000.0
+    path.write_text(json.dumps(document))
+    cut_ledger(copy, 0)
+    resume(copy)
+    assert outcome(copy) == outcome(run)
+
+
+def test_a_finished_search_can_be_shown_again(run, copy, capsys):
+    resume(copy)
+    assert "cannot be told from the best" in capsys.readouterr().out
+    assert (copy / "trials.csv").read_bytes() == (run / "trials.csv").read_bytes()
+
+
+def damage_cell(copy):
+    path = copy / "trials.csv"
+    path.write_text(path.read_text().replace("accepted,", "", 1))
+
+
+def swap_rows(copy):
+    path = copy / "trials.csv"
+    header, first, second, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([header, second, first, *rest]))
+
+
+def shrink_budget(copy):
+    path = copy / "config.toml"
+    path.write_text(path.read_text().replace("total_episodes = 48", "total_episodes = 24"))
+
+
+def ledger_is_a_folder(copy):
+    (copy / "trials.csv").unlink()
+    (copy / "trials.csv").mkdir()
+
+
+def lock_is_a_folder(copy):
+    (copy / ".lock").unlink()
+    (copy / ".lock").mkdir()
+
+
+def other_columns(copy):
+    (copy / "gp_sampling_log.csv").write_text("a,b\n1,2\n")
+
+
+def manifest(text):
+    return lambda copy: (copy / "manifest.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (manifest('{"schema": 7, "kind": "search"}'), "is a run of another version (schema 7, this version reads 1)"),
+        (manifest('{"schema": 1}'), "manifest.json: damaged, it does not say what kind of run this is"),
+        (lambda copy: (copy / "manifest.json").unlink(), "is not a run directory (manifest.json is missing)"),
+        (lambda copy: (copy / "config.toml").unlink(), "config.toml: no such file"),
+        (lambda copy: (copy / "config.toml").write_text("seed ="), "config.toml: cannot be read as TOML"),
+        (lambda copy: (copy / "config.toml").write_text("sed = 1"), "sed: Extra inputs are not permitted"),
+        (damage_cell, "trials.csv: line 2 is damaged; it does not have 23 cells"),
+        (swap_rows, "trials.csv: line 2 is not of trial 0, or damaged"),
+        (shrink_budget, "trials.csv has more trials than config.toml allows"),
+        (other_columns, "gp_sampling_log.csv: has other columns than this version writes"),
+        (ledger_is_a_folder, "trials.csv: cannot be read (Is a directory)"),
+        (lock_is_a_folder, "cannot be written (Is a directory); free the way, then: fixfirst resume"),
+    ],
+)
+def test_a_damaged_run_is_one_line_and_stays_as_it_is(copy, capsys, damage, says):
+    damage(copy)
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    resume(copy, expect=2)
+    one_line(capsys, says)
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_that_cannot_be_is_one_line(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    path = settings_file(tmp_path, EASY)
+    for place in (tmp_path / "file", tmp_path / "file" / "run", "/proc/fixfirst-run"):
+        assert main(["search", "--out", str(place), "--config", str(path), *SILENT]) == 2
+        one_line(capsys, f"{place}: cannot be written (")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("")
+    start(tmp_path / "mine", EASY, expect=2)
+    one_line(capsys, "exists already; choose another --out")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk_in_a_training_is_one_line_and_the_search_can_go_on(run, tmp_path, capsys, workers):
+    """Files may not grow beyond 20 kB: the first checkpoint does not fit. Workers inherit the limit."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        folder = start(tmp_path / "run", EASY, "--log-episodes", workers=workers, expect=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    one_line(capsys, f"{folder}: cannot be written (File too large); free the way, then: fixfirst resume {folder}")
+    resume(folder)
+    assert outcome(folder) == outcome(run)
+
+
+def test_a_disk_that_is_full_when_a_trial_is_recorded_loses_nothing(run, tmp_path, capsys, monkeypatch):
+    """The third row of the ledger cannot be flushed, neither at once nor when the file is closed."""
+    written = []
+
+    def full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    class FullDisk(run_dir.CsvLog):
+        def sync(self):
+            if self.path.name == "trials.csv":
+                written.append(1)
+                if len(written) == 3:
+                    full()
+            super().sync()
+
+        def close(self):
+            super().close()
+            if len(written) == 3:
+                full()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(experiment, "CsvLog", FullDisk)
+        folder = start(tmp_path / "run", EASY, "--log-episodes", expect=2)
+    one_line(capsys, f"cannot be written (No space left on device); free the way, then: fixfirst resume {folder}")
+    resume(folder)
+    assert outcome(folder) == outcome(run)
+
+
+# ---------------------------------------------------------------- workers that die
+
+
+class Dying(InlineExecutor):
+    """Loses the workers of some jobs, each as often as told."""
+
+    def __init__(self, deaths):
+        super().__init__()
+        self._deaths = dict(deaths)
+
+    def wait(self, on_progress):
+        key = self._jobs[0][0] if self._jobs else None
+        number = None if key is None else key[1]
+        if self._deaths.get(number, 0) == 0:
+            return super().wait(on_progress)
+        self._deaths[number] -= 1
+        self._jobs.popleft()
+        return Finished(key, died="killed by signal 9")
+
+
+def test_a_trial_whose_worker_dies_once_is_tried_again_and_nothing_changes(run, tmp_path):
+    run_with(Dying({WARMUP_KEY: 1, 0: 1, 4: 1}), tmp_path / "run", EASY | {"log_episodes": True})
+    assert outcome(tmp_path / "run") == outcome(run)
+
+
+def test_a_trial_whose_worker_dies_twice_has_failed_and_the_search_goes_on(tmp_path):
+    """Trial 1 of the first round is lost; its 12 episodes count as used, and its order is not tried again soon."""
+    search = run_with(Dying({1: 2}), tmp_path / "run", EASY)
+    trials = ledger(tmp_path / "run")
+    lost = trials[1]
+    assert (lost["status"], lost["episodes"], lost["return_mean"], lost["policy"]) == ("failed", "12", "", "")
+    assert search.used == 48 == 8 + sum(int(row["episodes"]) for row in trials) and len(trials) >= 4
+    assert lost["workflow"] not in [row["workflow"] for row in trials[2:]]
+    assert open_search(tmp_path / "run").trials == search.trials
+    assert not any(row["Workflow_ID"] == "1" for row in training_log(tmp_path / "run"))
+
+
+def test_a_search_whose_workers_always_die_ends(tmp_path, capsys):
+    run_with(Dying(dict.fromkeys(range(100), 2)), tmp_path / "run", RANDOM)
+    assert [row["status"] for row in ledger(tmp_path / "run")] == ["failed"] * 4  # 40 episodes: 12, 12, then 8 and 8
+    resume(tmp_path / "run")
+    assert "No order passed the gate" in capsys.readouterr().out
+
+
+def test_a_warm_up_whose_worker_dies_twice_ends_the_search(tmp_path):
+    search = begin_search(search_config(**RANDOM), tmp_path / "run")
+    with pytest.raises(RunDirError, match="the worker of the warm-up died again and again"):
+        run_searches([search], Dying({WARMUP_KEY: 2}), NoView(), interrupt=False, folder=search.folder)

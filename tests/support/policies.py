@@ -1,0 +1,34 @@
+"""A loop that plays the simple blue policies in our simulator, one episode per environment."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+import fixfirst as ff
+from fixfirst.game.defenders import POLICIES
+
+
+class Play(NamedTuple):
+    """T steps of N episodes, without their first observations."""
+
+    rewards10: np.ndarray  # [T, N]
+    access: np.ndarray  # [T, N, 13]
+    observations: np.ndarray  # [T, N, 52]
+
+    def returns(self, length):
+        """Returns [N] of the first `length` steps."""
+        return self.rewards10[:length].sum(axis=0) / 10
+
+
+def play(red_agent, policy, episodes, *, steps=100, seed=0, **world):
+    """Play one episode in each of `episodes` environments."""
+    envs = ff.make_vec(episodes, red_agent=red_agent, max_steps=steps, **world)
+    obs, _ = envs.reset(seed=seed)
+    choose = POLICIES[policy](episodes, np.random.default_rng(seed))
+    rewards10, access, observations = [], [], []
+    for _ in range(steps):
+        obs, _, _, _, info = envs.step(choose(obs))
+        rewards10.append(envs.world.rewards10.copy())
+        access.append(info["access"])
+        observations.append(obs)
+    return Play(np.array(rewards10), np.array(access), np.array(observations))
