@@ -11,18 +11,17 @@ fixed_types    all unit types ranked above were already the target of some repai
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import betaincinv
 
-from fixfirst.errors import ConfigError
 from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
 from fixfirst.game.network import FOOTHOLD, HOST_ID, NUM_HOSTS
 from fixfirst.orders.workflow import UnitScheme
 
 Rule = Literal["no_higher", "top", "fixed_types"]
-RULES: tuple[Rule, ...] = get_args(Rule)
 
 REPAIRED_HOST = np.array([HOST_ID[a.host] if a.host and a.verb in REPAIR_VERBS else -1 for a in ACTIONS])  # [145]
 REPAIRED_HOST.setflags(write=False)
@@ -32,14 +31,26 @@ CONFIDENCE = 0.95
 BOOTSTRAP_SAMPLES = 1_000
 
 
+class Judging(BaseModel):
+    """When a repair is in order. Which hosts form a unit type, each workflow says itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: Rule = Field("no_higher", description="no_higher, top or fixed_types: when a repair is in order (docs/method.md).")
+    count_foothold: bool = Field(False, description="Count User0, where red can never be evicted, as needing repair.")
+
+
+DEFAULT_JUDGING = Judging()
+
+
 def held_mask(access: np.ndarray) -> np.ndarray:
     """Access [..., H] (0 none, 1 user, 2 root) as a set of held hosts [...], one bit per host."""
     return (access > 0) @ _HOST_BIT
 
 
-def needs_repair(held: np.ndarray, count_foothold: bool = False) -> np.ndarray:
+def needs_repair(held: np.ndarray, judging: Judging = DEFAULT_JUDGING) -> np.ndarray:
     """Of sets of held hosts, those that need repair."""
-    return held if count_foothold else held & ~(1 << FOOTHOLD)
+    return held if judging.count_foothold else held & ~(1 << FOOTHOLD)
 
 
 class Judgement(NamedTuple):
@@ -54,37 +65,30 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    actions: np.ndarray,
-    held: np.ndarray,
-    ranks: np.ndarray,
-    scheme: UnitScheme,
-    rule: Rule = "no_higher",
-    count_foothold: bool = False,
+    actions: np.ndarray, held: np.ndarray, ranks: np.ndarray, scheme: UnitScheme, judging: Judging = DEFAULT_JUDGING
 ) -> Judgement:
     """Judge every step of N whole episodes.
 
     actions [T, N]; held [T + 1, N] sets of held hosts before each action and after the last; ranks [N, U] the position
     of each unit type in the episode's workflow, 0 = fix first.
     """
-    if rule not in RULES:
-        raise ConfigError(f"unknown compliance rule {rule!r}; use {', '.join(RULES)}")
     host = REPAIRED_HOST[actions]  # [T, N]
     repair = host >= 0
-    needs = needs_repair(held[:-1], count_foothold)
+    needs = needs_repair(held[:-1], judging)
     needed = needs != 0
 
     host_unit = np.array(scheme.host_unit)
     unit_bits = np.array([_HOST_BIT[host_unit == unit].sum() for unit in range(scheme.size)])
     unit_needs = (needs[:, :, None] & unit_bits) != 0  # [T, N, U]
     target_rank = np.take_along_axis(np.broadcast_to(ranks, unit_needs.shape), host_unit[host][:, :, None], axis=2)[:, :, 0]
-    if rule == "fixed_types":
+    if judging.rule == "fixed_types":
         judged = repair
         higher = ranks < target_rank[:, :, None]  # [T, N, U]
         compliant = judged & ~(higher & ~_targeted_before(host_unit[host], repair, scheme.size)).any(axis=2)
     else:
         judged = repair & needed
         top_rank = np.where(unit_needs, ranks, scheme.size).min(axis=2)  # [T, N] of the highest type in need
-        compliant = judged & ((target_rank <= top_rank) if rule == "no_higher" else (target_rank == top_rank))
+        compliant = judged & ((target_rank <= top_rank) if judging.rule == "no_higher" else (target_rank == top_rank))
     contested = judged & (unit_needs.sum(axis=2) >= 2)
     still_held = held[1:] >> np.maximum(host, 0) & 1
     return Judgement(repair, judged, compliant, contested, repair & (still_held == 0), needed)
@@ -134,10 +138,6 @@ class Counts(NamedTuple):
         contested_compliant, responded = j.contested & j.compliant, j.needed & j.repair
         steps = (j.repair, j.judged, j.compliant, j.contested, contested_compliant, j.effective, j.needed, responded)
         return cls(*(step.sum(axis=0) for step in steps))
-
-    @classmethod
-    def pool(cls, parts: list["Counts"]) -> "Counts":
-        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -206,42 +206,3 @@ def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> f
         return None
     exact = betaincinv(successes, total - successes + 1, 1 - CONFIDENCE) if successes else 0.0
     return float(min(np.quantile(_resampled(hits, trials, weights), 1 - CONFIDENCE), exact))
-
-
-# ---------------------------------------------------------------- the gate
-
-
-@dataclass(frozen=True)
-class Gate:
-    """What a policy must show before its workflow counts."""
-
-    threshold: float = 0.95
-    min_judged: int = 50
-
-    def accepts(self, shown: Compliance) -> bool:
-        """On evaluation episodes: the lower bound reaches the threshold, with enough judged repairs."""
-        enough = shown.compliance.count >= self.min_judged
-        return enough and shown.lower_bound is not None and shown.lower_bound >= self.threshold
-
-    def reason(self, shown: Compliance) -> str:
-        """Why it was accepted or not, in words."""
-        if shown.compliance.count < self.min_judged:
-            return f"only {shown.compliance.count} judged repairs, {self.min_judged} needed"
-        comparison = "reaches" if self.accepts(shown) else "is below"
-        return f"compliance {shown.compliance}, lower bound {shown.lower_bound:.3f} {comparison} {self.threshold}"
-
-
-@dataclass(frozen=True)
-class SeedGate:
-    """The rule of the published presets, on training episodes: mean compliance of each environment's latest episode."""
-
-    threshold: float = 0.95
-    min_repairs: int = 10
-    min_episodes: int = 0
-
-    def accepts(self, latest: Counts, episodes_done: int) -> bool:
-        """`latest`: one episode per environment. Episodes without a judged repair have no compliance and do not count."""
-        judged = latest.judged > 0
-        if episodes_done < self.min_episodes or latest.repairs.sum() < self.min_repairs or not judged.any():
-            return False
-        return bool((latest.compliant[judged] / latest.judged[judged]).mean() >= self.threshold)

@@ -6,45 +6,45 @@ from typing import Literal
 import numpy as np
 
 from fixfirst.game.network import FOOTHOLD, HOST_NAMES
-from fixfirst.orders.compliance import REPAIRED_HOST, Rule, judge, needs_repair
+from fixfirst.orders.compliance import DEFAULT_JUDGING, REPAIRED_HOST, Judging, Rule, judge, needs_repair
 from fixfirst.orders.workflow import Workflow
 
 Kind = Literal["in order", "violation", "not judged"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Reason:
     """What the workflow says of one repair."""
 
     kind: Kind
     reason: str
 
 
-def verdicts(
-    actions: np.ndarray, held: np.ndarray, workflow: Workflow, rule: Rule = "no_higher", count_foothold: bool = False
-) -> list[Verdict | None]:
-    """A verdict per step of one episode, None where blue repaired nothing. actions [T]; held [T + 1] as for `judge`."""
-    judgement = judge(actions[:, None], held[:, None], workflow.ranks[None], workflow.scheme, rule, count_foothold)
-    found: list[Verdict | None] = []
+def reasons(
+    actions: np.ndarray, held: np.ndarray, workflow: Workflow, judging: Judging = DEFAULT_JUDGING
+) -> list[Reason | None]:
+    """A reason per step of one episode, None where blue repaired nothing. actions [T]; held [T + 1] as for `judge`."""
+    judgement = judge(actions[:, None], held[:, None], workflow.ranks[None], workflow.scheme, judging)
+    found: list[Reason | None] = []
     repaired_before: set[int] = set()  # unit types
     for t, host in enumerate(REPAIRED_HOST[actions].tolist()):
         if not judgement.repair[t, 0]:
             found.append(None)
             continue
-        case = _Case(host, needy_hosts(int(held[t]), count_foothold), workflow, frozenset(repaired_before))
+        case = _Case(host, needy_hosts(int(held[t]), judging), workflow, frozenset(repaired_before))
         if not judgement.judged[t, 0]:
-            found.append(Verdict("not judged", f"fixed {case.target} while nothing needed repair"))
+            found.append(Reason("not judged", f"fixed {case.target} while nothing needed repair"))
         elif judgement.compliant[t, 0]:
-            found.append(Verdict("in order", case.why_in_order(rule)))
+            found.append(Reason("in order", case.why_in_order(judging.rule)))
         else:
-            found.append(Verdict("violation", case.why_not(rule)))
+            found.append(Reason("violation", case.why_not(judging.rule)))
         repaired_before.add(workflow.scheme.host_unit[host])
     return found
 
 
-def needy_hosts(held: int, count_foothold: bool = False) -> list[int]:
+def needy_hosts(held: int, judging: Judging = DEFAULT_JUDGING) -> list[int]:
     """The hosts that need repair, of a set of held ones."""
-    needs = int(needs_repair(np.array(held), count_foothold))
+    needs = int(needs_repair(np.array(held), judging))
     return [host for host in range(len(HOST_NAMES)) if needs >> host & 1]
 
 

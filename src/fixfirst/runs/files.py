@@ -1,8 +1,10 @@
-"""Writing files so that a crash leaves either the old or the new one, and reading them with care."""
+"""Writing files so that a crash leaves either the old or the new one; and what decides their bytes."""
 
 import hashlib
+import importlib.metadata
 import json
 import os
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -31,3 +33,14 @@ def write_json(path: Path, document: Any) -> None:
 
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Of everything that can change a result."""
+    found = {}
+    for package in ("fixfirst", "numpy", "numba", "torch", "gymnasium"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return {"python": platform.python_version(), **found}

@@ -1,19 +1,17 @@
-"""What the ledger of a search says: its trials as values, and how the accepted ones rank."""
+"""What the ledger of a search says: its trials, and how the accepted orders rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fixfirst.errors import RunDirError
 from fixfirst.orders.ranking import Ranking, rank, training_spread
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.runs.run_dir import LEDGER, TRIAL_COLUMNS, read_csv
-
-Trial = dict[str, Any]  # a row of trials.csv, by column; an empty cell is None
-ACCEPTED, NOT_COMPLIANT, DEAD = "accepted", "non_compliant", "failed"  # values of its `status`
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.runs.layout import LEDGER
+from fixfirst.runs.logs import read_rows
+from fixfirst.runs.rows import Trial
 
 
 @dataclass(frozen=True)
@@ -25,36 +23,17 @@ class Standings:
     best: Trial  # the highest return (ties: the first) of the ranking's first order
 
 
-def scheme_of(config: dict[str, Any]) -> UnitScheme:
-    """How a run's config.toml groups the hosts."""
-    return UnitScheme.from_dict(config["units"]) if "units" in config else FIVE_TYPES
-
-
 def read_trials(folder: Path) -> list[Trial]:
     """All rows of a run's ledger, in order."""
+    path = folder / LEDGER
     try:
-        trials = [{key: _value(text) for key, text in row.items()} for row in read_csv(folder / LEDGER, TRIAL_COLUMNS)]
+        trials = read_rows(path, Trial)
     except OSError as e:
-        raise RunDirError(f"{folder / LEDGER}: cannot be read ({e.strerror})") from e
+        raise RunDirError(f"{path}: cannot be read ({e.strerror})") from e
     for number, trial in enumerate(trials):
-        if trial["id"] != number or not isinstance(trial["episodes"], int):
-            raise RunDirError(f"{folder / LEDGER}: line {number + 2} is not of trial {number}, or damaged")
+        if trial.id != number:
+            raise RunDirError(f"{path}: line {number + 2} is not of trial {number}, or damaged")
     return trials
-
-
-def _value(text: str) -> Any:
-    """A cell as what was written."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text or None
-
-
-def accepted(trials: Sequence[Trial]) -> list[Trial]:
-    """Those that passed the gate."""
-    return [trial for trial in trials if trial["status"] == ACCEPTED]
 
 
 def standings(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int) -> Standings | None:
@@ -63,13 +42,13 @@ def standings(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int) -
     `best` is of the first order, not of all trials: an order that was lucky once and tried again is judged by all of its
     trials.
     """
-    rows = accepted(trials)
+    rows = [trial for trial in trials if trial.accepted]
     if not rows:
         return None
-    workflows = [Workflow.parse(row["workflow"], scheme) for row in rows]
-    means, errors = ([row[key] for row in rows] for key in ("return_mean", "return_se"))
+    workflows = [Workflow.parse(row.workflow, scheme) for row in rows]
+    means, errors = [row.earned for row in rows], [row.return_se or 0.0 for row in rows]
     spread = training_spread(workflows, means, errors)
     ranking = rank(workflows, means, np.hypot(errors, spread).tolist(), [test_episodes] * len(rows))
     first = ranking.rows[0].workflow
     of_first = [row for row, workflow in zip(rows, workflows, strict=True) if workflow == first]
-    return Standings(ranking, spread, max(of_first, key=lambda row: row["return_mean"]))
+    return Standings(ranking, spread, max(of_first, key=lambda row: row.earned))

@@ -1,0 +1,62 @@
+"""Every file name and kind of a run directory. Nobody else writes one down.
+
+runs/<name>/
+  config.toml          the resolved configuration
+  manifest.json        what kind of run, versions, seed, machine, command
+  runtime.csv          one row per time it was worked on: when, how it ended, for how long
+  training_log.csv     one row per update
+  episodes.csv         one row per training episode, if asked for (search)
+  tb/                  TensorBoard events
+  report.html          the page about it; replay.html: episodes of its policy, once watched
+  .lock                held while somebody works on it
+                       `train` only:
+  result.json          the final evaluation
+  policy.safetensors, policy.json, and checkpoint-* while it runs
+                       `search` only:
+  trials.csv           the ledger: one row per finished trial; the search resumes from it
+  gp_sampling_log.csv  one row per choice, with what the strategy believed
+  trials/<id>/         policy.safetensors, policy.json, result.json, training_log.csv, and checkpoint-* while it runs
+  warmup/              the policy that the first trials inherit, and its result.json
+  best/                the winner's policy
+
+runs/<study>/
+  study.json           a manifest that names the searches
+  <red agent>-<seed>/  the run directory of each
+  report.html          all of them compared
+"""
+
+from enum import StrEnum
+from pathlib import Path
+
+RUNS = Path("runs")  # where runs go unless told otherwise
+
+
+class Kind(StrEnum):
+    """What a manifest says its folder is."""
+
+    TRAIN = "train"
+    SEARCH = "search"
+    STUDY = "study"
+
+
+CONFIG, MANIFEST, STUDY, RESULT = "config.toml", "manifest.json", "study.json", "result.json"
+RUNTIME, TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "runtime.csv", "training_log.csv", "episodes.csv", "tb"
+LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "trials", "warmup", "best"
+POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
+CHECKPOINT_PREFIX = "checkpoint-"
+REPORT, REPLAY = "report", "replay.html"  # a report's suffix is its format
+LOCK = ".lock"
+
+
+def trial_folder(run: Path, number: int) -> Path:
+    return run / TRIALS / f"{number:04d}"
+
+
+def unused_folder(name: str) -> Path:
+    """runs/<name>, or runs/<name>-2, -3, ... if there are such runs already."""
+    name = name.replace(":", "").replace(",", "-")
+    folder, number = RUNS / name, 1
+    while folder.exists():
+        number += 1
+        folder = RUNS / f"{name}-{number}"
+    return folder
