@@ -13,8 +13,10 @@ FixfirstError
 ├── RunDirError         a run directory that cannot be used, or is used by somebody else
 └── PolicyError         a policy or checkpoint file that is missing, damaged or of another kind
 
-A message says what came, what is wrong and what is right. The command line prints it as one line and exits with 2;
-a traceback is a bug.
+Interrupted             (a KeyboardInterrupt) Ctrl-C, at a point from which `resume` goes on
+
+A message says what came, what is wrong and what is right. The command line prints it as one line and exits with 2 (130 if
+interrupted); a traceback is a bug.
 """
 
 
@@ -64,3 +66,7 @@ class RunDirError(FixfirstError):
 
 class PolicyError(FixfirstError):
     """A policy or checkpoint file that is missing, damaged or of another kind."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by Ctrl-C or a polite kill after saving itself; the message says how to go on."""

@@ -1,91 +1,69 @@
-"""From flags, environment variables and TOML files to one checked config: command line > environment > file > default."""
+"""From what a person says to checked configs: Python or command line > environment > file > preset > default."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from fixfirst.errors import ConfigError
-from fixfirst.learner.config import TrainConfig, make_config
+from fixfirst.game.settings import Game
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.settings import merged, nested, places, readable_errors, resolve, value_in
+from fixfirst.orders.compliance import Judging
 from fixfirst.orders.workflow import UnitScheme
-from fixfirst.runs.run_dir import read_toml
-from fixfirst.searcher.config import SearchConfig, search_config
+from fixfirst.runs.manifest import read_toml
+from fixfirst.searcher.config import SearchConfig, resolve_search
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 
-# Flags that stand for a value inside a table of the config file.
-PLACES = {
-    "n_envs": ("ppo", "num_envs"),
-    "episodes_per_update": ("ppo", "episodes_per_update"),
-    "epochs": ("ppo", "epochs"),
-    "minibatches": ("ppo", "minibatches"),
-    "returns": ("ppo", "returns"),
-    "gamma": ("ppo", "gamma"),
-    "gae_lambda": ("ppo", "gae_lambda"),
-    "clip": ("ppo", "clip"),
-    "entropy": ("ppo", "entropy"),
-    "learning_rate": ("ppo", "learning_rate"),
-    "lr_schedule": ("ppo", "lr_schedule"),
-    "engine": ("ppo", "engine"),
-    "alignment": ("alignment", "kind"),
-    "alignment_lambda": ("alignment", "weight"),
-}
-TOP_LEVEL = tuple(TrainConfig.model_fields)
-SEARCH_LEVEL = tuple(SearchConfig.model_fields)
 
-
-def gather(given: Mapping[str, Any], file: Path | None, known: tuple[str, ...] = TOP_LEVEL) -> dict[str, Any]:
-    """All settings that were said somewhere, nested as in a config file. `given`: flags, None = not given."""
-    settings: dict[str, Any] = {} if file is None else read_toml(file)
-    unknown = [key for key in settings if key not in known]
-    if unknown:
-        raise ConfigError(f"{file}: unknown setting {unknown[0]!r}; known are {', '.join(known)}")
-    flags = {name for name in (*known, *PLACES) if name not in ("ppo", "alignment", "units")}
-    for name in sorted(flags):
-        if (text := os.environ.get(ENVIRONMENT_PREFIX + name.upper())) is not None:
-            _put(settings, name, text)
-    for name, value in given.items():
-        if value is not None:
-            _put(settings, name, value)
-    return settings
-
-
-def _put(settings: dict[str, Any], name: str, value: Any) -> None:
-    if name in PLACES:
-        table, key = PLACES[name]
-        if not isinstance(settings.setdefault(table, {}), dict):
-            raise ConfigError(f"setting {table!r} must be a table, got {settings[table]!r}")
-        settings[table][key] = value
-    else:
-        settings[name] = value
+def said(model: type[BaseModel], given: Mapping[str, Any], file: Path | None, units: Path | None) -> dict[str, Any]:
+    """All settings that were said somewhere, nested as in a config file. units: a TOML file that groups the hosts."""
+    from_file = nested({} if file is None else read_toml(file), model, source=f"{file}: ")
+    variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in places(model) if name != "units")
+    from_environment = nested({name: text for name, text in variables if text is not None}, model)
+    grouping = {} if units is None else {"units": UnitScheme.from_toml(units).as_dict()}
+    return merged(from_file, from_environment, nested({**given, **grouping}, model))
 
 
 def train_config(given: Mapping[str, Any], file: Path | None = None, units: Path | None = None) -> TrainConfig:
     """The config of one training."""
-    settings = gather(given, file)
-    if units is not None:
-        settings["units"] = UnitScheme.from_toml(units).as_dict()
-    return make_config(**settings)
+    return resolve(TrainConfig, said(TrainConfig, given, file, units))
 
 
-def resolve_study(
+def search_configs(
     given: Mapping[str, Any], file: Path | None = None, units: Path | None = None, seeds: int = 1
 ) -> list[SearchConfig]:
     """The configs of a study's searches: every red agent under every seed; of a single search, one."""
-    settings = gather(given, file, SEARCH_LEVEL)
-    if units is not None:
-        settings["units"] = UnitScheme.from_toml(units).as_dict()
-    if seeds < 1:
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigError(f"--seeds must be at least 1, got {seeds}")
-    agents = red_agents(settings.pop("red_agent", SearchConfig.model_fields["red_agent"].default))
-    firsts = [search_config(**settings, red_agent=agent) for agent in agents]
+    settings = said(SearchConfig, given, file, units)
+    agents = red_agents(value_in(settings, places(SearchConfig)["red_agent"]) or Game().red_agent)
+    firsts = [resolve_search(settings, {"red_agent": agent}) for agent in agents]
     return [
-        search_config(**settings | {"seed": first.seed + i}, red_agent=first.red_agent)
+        resolve_search(settings, {"red_agent": first.training.game.red_agent, "seed": first.seed + i})
         for first in firsts
         for i in range(seeds)
     ]
 
 
-def red_agents(spec: str) -> list[str]:
+def red_agents(spec: Any) -> list[Any]:
     """A plain list of names means one after the other; weights make it one mixture."""
     return spec.split(",") if isinstance(spec, str) and ":" not in spec else [spec]
+
+
+def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:
+    """What is played and how it is judged, from settings by name."""
+    parts: dict[type[BaseModel], dict[str, Any]] = {Game: {}, Judging: {}}
+    for name, value in settings.items():
+        owner = next((model for model in parts if name in model.model_fields), None)
+        if owner is None:
+            known = ", ".join(name for model in parts for name in model.model_fields)
+            raise ConfigError(f"unknown setting {name!r}; known are {known}")
+        parts[owner][name] = value
+    with readable_errors(Game):
+        game = Game(**parts[Game])
+    with readable_errors(Judging):
+        return game, Judging(**parts[Judging])

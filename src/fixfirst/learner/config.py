@@ -1,18 +1,60 @@
-"""Everything that decides how one policy is trained, checked once, frozen, saved with the result."""
+"""Everything that decides how one policy is trained: checked once, frozen, saved with the result.
 
-from typing import Any, Literal
+A field's description is its help on the command line; `flag` is its name there, where it is not the field's own.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from typing import Annotated, Any, Literal
 
-from fixfirst.cyborg.backends import Backend
-from fixfirst.errors import ConfigError, FixfirstError
-from fixfirst.game.network import VariantName
-from fixfirst.game.world import check_variant, red_agent_spec
-from fixfirst.learner.ppo import PRESETS, PPOConfig
-from fixfirst.orders.compliance import Gate, Rule
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fixfirst.errors import ConfigError
+from fixfirst.game.settings import Game
+from fixfirst.orders.compliance import Judging
+from fixfirst.orders.gate import Gate
 from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
+MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
+
+Engine = Literal["auto", "rows", "plain"]
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
+class PPOConfig(BaseModel):
+    """How one update learns. A batch is what one update sees: `episodes_per_update` whole episodes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    num_envs: int = Field(50, ge=1, description="Environments side by side.", json_schema_extra={"flag": "n_envs"})
+    episodes_per_update: int = Field(50, ge=1, description="What one update learns from; a multiple of --n-envs.")
+    epochs: int = Field(4, ge=1, description="Passes over an update's episodes.")
+    minibatches: int = Field(1, ge=1, description="Parts an epoch is cut into; 1 = all at once.")
+    returns: Literal["monte_carlo", "gae"] = Field("gae", description="How advantages are computed.")
+    gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
+    bootstrap: bool = Field(True, description="With gae: count the value of the state at the step limit.")
+    gamma: float = Field(0.99, gt=0, le=1, description="Discount per step.")
+    clip: float = Field(0.2, gt=0, description="How far an update may move a probability, as a ratio.")
+    entropy: float = Field(0.003, ge=0, description="Weight of the entropy bonus.")
+    value: float = Field(0.5, ge=0, description="Weight of the value loss.", json_schema_extra={"flag": "value_weight"})
+    max_grad_norm: float = Field(0.5, gt=0, description="Gradients are clipped to this norm.")
+    learning_rate: float = Field(0.002, gt=0, description="Of Adam.")
+    lr_schedule: Literal["constant", "linear"] = Field("constant", description="linear: down to 0 over the budget.")
+    adam_betas: tuple[Beta, Beta] = Field((0.9, 0.99), description="Of Adam.")
+    reward_scale: float = Field(0.1, gt=0, description="The learner sees rewards times this.")
+    engine: Engine = Field("auto", description="rows or plain: whether equal observations are computed once.")
+
+    @model_validator(mode="after")
+    def _whole_passes(self) -> "PPOConfig":
+        if self.episodes_per_update % self.num_envs:
+            raise ValueError(
+                f"episodes_per_update ({self.episodes_per_update}) must be a multiple of num_envs ({self.num_envs})"
+            )
+        return self
+
+    @property
+    def passes(self) -> int:
+        """Episodes of each environment in one update."""
+        return self.episodes_per_update // self.num_envs
 
 
 class Alignment(BaseModel):
@@ -27,13 +69,28 @@ class Alignment(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["penalty", "delta", "none"] = "penalty"
-    weight: float = Field(2.0, ge=0)  # of delta, or the multiplier penalty starts with
-    adaptive: bool = True
-    rate: float = Field(2.0, gt=0)
-    target: float = Field(0.97, gt=0, le=1)
-    limit: float = Field(30.0, gt=0)
-    explore: float = Field(0.01, ge=0)
+    kind: Literal["penalty", "delta", "none"] = Field(
+        "penalty", description="The learner's reward for keeping to the order.", json_schema_extra={"flag": "alignment"}
+    )
+    weight: float = Field(
+        2.0,
+        ge=0,
+        description="Its weight: of delta (there 30), or the multiplier that penalty starts with.",
+        json_schema_extra={"flag": "alignment_lambda"},
+    )
+    adaptive: bool = Field(
+        True, description="Let the multiplier of penalty adapt.", json_schema_extra={"flag": "alignment_adaptive"}
+    )
+    rate: float = Field(
+        2.0, gt=0, description="How fast the multiplier adapts.", json_schema_extra={"flag": "alignment_rate"}
+    )
+    target: float = Field(
+        0.97, gt=0, le=1, description="The compliance it aims at.", json_schema_extra={"flag": "alignment_target"}
+    )
+    limit: float = Field(30.0, gt=0, description="The largest multiplier.", json_schema_extra={"flag": "alignment_limit"})
+    explore: float = Field(
+        0.01, ge=0, description="Least entropy bonus below the target.", json_schema_extra={"flag": "alignment_explore"}
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -48,121 +105,67 @@ class Alignment(BaseModel):
 
 
 class TrainConfig(BaseModel):
-    """One training: a world, a workflow, a learner, a budget."""
+    """One training: a game, an order and how it is judged, a learner, a budget."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    workflow: str = NONE
+    workflow: str = Field(
+        NONE,
+        description='The order to keep to, e.g. "enterprise > op_server > op_host > user > defender" or a named one '
+        "(critical_first); none: no order; all: one drawn per episode, for a policy that follows any order (hard: start it "
+        "--from a policy that can defend already).",
+    )
     units: dict[str, list[str]] | None = None  # another grouping of hosts than the five types
-    red_agent: str = "b_line"
-    variant: VariantName = "current"
-    green: bool = False
-    backend: Backend = "simulator"
-    cyborg: str | None = None  # backend cyborg: its checkout, if not found otherwise
-    max_steps: int = Field(100, ge=1)
-    total_episodes: int = Field(20_000, ge=1)
-    seed: int = Field(0, ge=0, lt=2**63)
-    preset: str = "default"
-    ppo: PPOConfig = PRESETS["default"]
+    total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
+    seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
+    preset: str = Field(
+        "default", description="default, or a published one: sequential, hybrid, parallel-25, parallel-100, original."
+    )  # only a name: what it stands for is in the values
+    game: Game = Game()
+    judging: Judging = Judging()
+    gate: Gate = Gate()
+    ppo: PPOConfig = PPOConfig()
     alignment: Alignment = Alignment()
-    rule: Rule = "no_higher"
-    count_foothold: bool = False
-    compliance_threshold: float = Field(0.95, gt=0, le=1)
-    min_judged: int = Field(50, ge=1)
-    gate_episodes: int = Field(500, ge=2)
-    stop_when_compliant: bool = False
-    min_episodes: int = Field(0, ge=0)  # before the gate may stop it
-    softening: float = Field(0.5, gt=0, le=1)  # of inherited preferences that break the order; 1 = none
-    checkpoint_every: int = Field(50, ge=1)  # updates
-
-    @field_validator("red_agent")
-    @classmethod
-    def _known_red_agent(cls, value: str) -> str:
-        return red_agent_spec(value)
-
-    @field_validator("variant", mode="before")
-    @classmethod
-    def _known_variant(cls, value: str) -> str:
-        return check_variant(value)
+    softening: float = Field(
+        0.5, gt=0, le=1, description="Factor on inherited preferences that break the order; 1 = take them as they are."
+    )
+    checkpoint_every: int = Field(50, ge=1, description="Updates between two checkpoints.")
 
     @model_validator(mode="after")
-    def _workflow_fits(self) -> "TrainConfig":
+    def _fits_together(self) -> "TrainConfig":
         _ = self.workflows
+        if self.game.variant is None:
+            raise ConfigError("a training names its variant: current, leaderboard or debugged")
         if self.total_episodes < self.ppo.episodes_per_update:
             raise ValueError(
                 f"total_episodes ({self.total_episodes}) is less than one update of {self.ppo.episodes_per_update} "
                 "episodes; raise it, or use fewer environments"
             )
-        transitions = self.max_steps * self.ppo.episodes_per_update
+        transitions = self.game.max_steps * self.ppo.episodes_per_update
         if self.ppo.minibatches > transitions:
             raise ValueError(f"minibatches ({self.ppo.minibatches}) is more than the {transitions} steps of one update")
         return self
 
     @property
-    def scheme(self) -> UnitScheme | None:
-        """How hosts are grouped; None = the policy knows no order."""
-        units = FIVE_TYPES if self.units is None else UnitScheme.from_dict(self.units)
-        return None if self.workflow == NONE else units
+    def scheme(self) -> UnitScheme:
+        """How hosts are grouped into unit types."""
+        return FIVE_TYPES if self.units is None else UnitScheme.from_dict(self.units)
+
+    @property
+    def policy_scheme(self) -> UnitScheme | None:
+        """The unit types whose order the policy reads; None = it knows no order."""
+        return None if self.workflow == NONE else self.scheme
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:
         """The orders played: none, one, or all."""
-        scheme = self.scheme
+        scheme = self.policy_scheme
         if scheme is None:
             return ()
         if self.workflow != ALL:
             return (Workflow.parse(self.workflow, scheme),)
-        if scheme.size > 6:
-            raise ConfigError(f"workflow 'all' needs at most 6 unit types (720 orders), this scheme has {scheme.size}")
+        if scheme.size > MOST_UNITS_AT_ONCE:
+            raise ConfigError(
+                f"workflow 'all' needs at most {MOST_UNITS_AT_ONCE} unit types (720 orders), this scheme has {scheme.size}"
+            )
         return tuple(all_workflows(scheme))
-
-    @property
-    def gate(self) -> Gate:
-        return Gate(self.compliance_threshold, self.min_judged)
-
-
-def make_config(preset: str = "default", ppo: dict[str, Any] | None = None, **settings: Any) -> TrainConfig:
-    """A training config from a preset; `ppo` overrides single values of it. Bad values raise ConfigError."""
-    if preset == "original":
-        settings.setdefault("workflow", NONE)
-    with readable_errors():
-        return TrainConfig(preset=preset, ppo=preset_ppo(preset, ppo), **preset_alignment(preset, settings))
-
-
-def preset_alignment(preset: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The published presets learned from `delta`, unless told otherwise."""
-    given = settings.get("alignment", {})
-    if preset == "default" or not isinstance(given, dict):
-        return settings
-    return settings | {"alignment": {"kind": "delta"} | given}
-
-
-def preset_ppo(preset: str, changes: dict[str, Any] | None = None) -> PPOConfig:
-    """A preset with some values changed; another number of environments keeps its episodes per environment."""
-    if not isinstance(preset, str) or preset not in PRESETS:
-        raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
-    if not isinstance(changes, dict | None):
-        raise ConfigError(f"setting 'ppo' must be a table, got {changes!r}")
-    given = changes or {}
-    values = PRESETS[preset].model_dump() | given
-    if "episodes_per_update" not in given and str(given.get("num_envs")).isdigit():  # text, from the environment
-        values["episodes_per_update"] = PRESETS[preset].passes * int(given["num_envs"])
-    return PPOConfig(**values)
-
-
-class readable_errors:
-    """A `with` block in which pydantic's errors become one ConfigError that names the setting and what came."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            cause = first.get("ctx", {}).get("error")
-            if isinstance(cause, FixfirstError):
-                raise cause from None
-            name = ".".join(str(part) for part in first["loc"])
-            came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {first['input']!r}"
-            message = first["msg"].removeprefix("Value error, ")
-            raise ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}") from None

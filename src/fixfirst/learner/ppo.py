@@ -7,79 +7,40 @@ The networks see each distinct row once per epoch; every transition gathers its 
 its gradient flows back there. This is the same mathematics as one row per transition (`engine="plain"`), only less work.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
-from fixfirst.learner.networks import ActorCritic
-from fixfirst.play.rollout import Rollout, inputs_of, row_keys, workflow_bits
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.learner.config import Engine, PPOConfig
+from fixfirst.learner.networks import HIDDEN, Weights
+from fixfirst.play.policy_table import inputs_of, row_keys, workflow_bits
+from fixfirst.play.rollout import Rollout
 
-Engine = Literal["auto", "rows", "plain"]
-Beta = Annotated[float, Field(ge=0, lt=1)]
-
-
-class PPOConfig(BaseModel):
-    """How one update learns. A batch is what one update sees: `episodes_per_update` whole episodes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    num_envs: int = Field(50, ge=1)
-    episodes_per_update: int = Field(50, ge=1)
-    epochs: int = Field(4, ge=1)
-    minibatches: int = Field(1, ge=1)  # 1 = the full batch at once
-    returns: Literal["monte_carlo", "gae"] = "gae"
-    gae_lambda: float = Field(0.95, ge=0, le=1)
-    bootstrap: bool = True  # gae: value of the state at the step limit; monte_carlo never has one
-    gamma: float = Field(0.99, gt=0, le=1)
-    clip: float = Field(0.2, gt=0)
-    entropy: float = Field(0.003, ge=0)
-    value: float = Field(0.5, ge=0)
-    max_grad_norm: float = Field(0.5, gt=0)
-    learning_rate: float = Field(0.002, gt=0)
-    lr_schedule: Literal["constant", "linear"] = "constant"
-    adam_betas: tuple[Beta, Beta] = (0.9, 0.99)
-    reward_scale: float = Field(0.1, gt=0)
-    engine: Engine = "auto"
-
-    @model_validator(mode="after")
-    def _whole_passes(self) -> "PPOConfig":
-        if self.episodes_per_update % self.num_envs:
-            raise ValueError(
-                f"episodes_per_update ({self.episodes_per_update}) must be a multiple of num_envs ({self.num_envs})"
-            )
-        return self
-
-    @property
-    def passes(self) -> int:
-        """Episodes of each environment in one update."""
-        return self.episodes_per_update // self.num_envs
+# ---------------------------------------------------------------- networks
 
 
-def _seed_preset(num_envs: int, episodes_per_update: int, epochs: int = 4) -> PPOConfig:
-    """The published ways of training: Monte-Carlo returns, normalised over the batch."""
-    return PPOConfig(
-        num_envs=num_envs,
-        episodes_per_update=episodes_per_update,
-        epochs=epochs,
-        returns="monte_carlo",
-        bootstrap=False,
-        entropy=0.01,
-        reward_scale=1.0,
-    )
+class ActorCritic(nn.Module):
+    """Separate networks (`networks.py`): what to do, and how much reward is still to come."""
+
+    def __init__(self, num_inputs: int, seed: int):
+        super().__init__()
+        self.actor = _network(num_inputs, NUM_ACTIONS)
+        self.critic = _network(num_inputs, 1)
+        generator = torch.Generator().manual_seed(seed)
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                bound = 1 / math.sqrt(layer.in_features)
+                nn.init.uniform_(layer.weight, -bound, bound, generator=generator)
+                nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
 
 
-PRESETS = {
-    "sequential": _seed_preset(1, 1),
-    "hybrid": _seed_preset(1, 5),
-    "parallel-25": _seed_preset(25, 25),
-    "parallel-100": _seed_preset(100, 100),
-    "original": _seed_preset(1, 200, epochs=6),
-    "default": PPOConfig(),
-}
+def _network(num_inputs: int, num_outputs: int) -> nn.Sequential:
+    layers = nn.Linear(num_inputs, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, num_outputs)
+    return nn.Sequential(*layers)
 
 
 # ---------------------------------------------------------------- returns
@@ -242,8 +203,45 @@ def make_optimiser(net: ActorCritic, config: PPOConfig) -> torch.optim.Adam:
     return torch.optim.Adam(net.parameters(), lr=config.learning_rate, betas=config.adam_betas, fused=True)
 
 
-def set_learning_rate(optimiser: torch.optim.Optimizer, config: PPOConfig, progress: float) -> None:
-    """progress in [0, 1]: share of the episode budget used."""
-    factor = 1.0 if config.lr_schedule == "constant" else max(1.0 - progress, 0.0)
-    for group in optimiser.param_groups:
-        group["lr"] = config.learning_rate * factor
+# ---------------------------------------------------------------- update after update
+
+
+class PPO:
+    """Networks and optimiser of one training. Everything in and out is NumPy."""
+
+    def __init__(self, config: PPOConfig, num_inputs: int, seed: int):
+        torch.set_num_threads(1)  # spinning thread pools lose at these sizes
+        self.config = config
+        self.net = ActorCritic(num_inputs, seed)
+        self.optimiser = make_optimiser(self.net, config)
+
+    @property
+    def weights(self) -> dict[str, np.ndarray]:
+        """All weights by name, sharing the network's memory."""
+        return {name: tensor.detach().numpy() for name, tensor in self.net.state_dict().items()}
+
+    def start_from(self, weights: Weights) -> None:
+        """Take over another policy's weights."""
+        self.net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+
+    def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
+        """Improve on a rollout; see `update`. progress in [0, 1]: share of the episode budget used."""
+        factor = 1.0 if self.config.lr_schedule == "constant" else max(1.0 - progress, 0.0)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.config.learning_rate * factor
+        return update(self.net, self.optimiser, self.config, rollout, rewards, seed=seed, entropy=entropy)
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Weights and the optimiser's moments, by name: all that `restore` needs."""
+        arrays = {f"net.{name}": array for name, array in self.weights.items()}
+        for name, parameter in self.net.named_parameters():
+            for moment, tensor in self.optimiser.state[parameter].items():
+                arrays[f"adam.{moment}.{name}"] = tensor.detach().numpy()
+        return arrays
+
+    def restore(self, tensors: Weights) -> None:
+        """Go on from saved tensors."""
+        self.start_from({name.removeprefix("net."): a for name, a in tensors.items() if name.startswith("net.")})
+        for name, parameter in self.net.named_parameters():
+            moments = ("step", "exp_avg", "exp_avg_sq")
+            self.optimiser.state[parameter] = {m: torch.from_numpy(tensors[f"adam.{m}.{name}"].copy()) for m in moments}

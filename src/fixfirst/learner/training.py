@@ -6,87 +6,129 @@ back from its checkpoint goes on with the same bytes.
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from fixfirst.cyborg.backends import make_world as make_any_world
+from fixfirst.cyborg.backends import world_for
 from fixfirst.errors import ConfigError
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.networks import ActorCritic, num_inputs, probabilities, weights_of
-from fixfirst.learner.ppo import UpdateStats, make_optimiser, set_learning_rate, update
-from fixfirst.orders.compliance import Counts, Judgement, SeedGate, delta_reward, judge, penalty_reward
-from fixfirst.play.rollout import PlainPolicy, PolicyTable, Rollout, WorldLike, collect
+from fixfirst.learner.networks import Weights, num_inputs, probabilities, soften, widen
+from fixfirst.orders.compliance import Counts, Judgement, delta_reward, judge, penalty_reward
+from fixfirst.play.evaluation import Evaluation, evaluate
+from fixfirst.play.policy_table import PlainPolicy, PolicyTable
+from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.seeds import derive
+from fixfirst.runs.rows import EpisodeRow, UpdateRow
+
+if TYPE_CHECKING:
+    from fixfirst.learner.ppo import UpdateStats
 
 
 @dataclass(frozen=True)
-class UpdateRow:
-    """What one update did, for the log. Rewards are means over its episodes."""
+class Update:
+    """What one update did. Rewards are means over its episodes."""
 
-    update: int  # from 1
+    number: int  # from 1
     episodes: int  # trained on so far
     env_reward: float
     alignment: float
     compliance: float | None
     contested_share: float | None  # of the judged repairs
-    repairs: float  # per episode
+    repairs: float | None  # per episode; None without a workflow
     multiplier: float
-    stats: UpdateStats
-    collect_s: float
+    stats: "UpdateStats"
+    collection_s: float
     update_s: float
-    episode_rows: "EpisodeRows"
+    played: "UpdateEpisodes"
 
     @property
     def total_reward(self) -> float:
         return self.env_reward + self.alignment
 
+    def row(self, trial: int, workflow: str) -> UpdateRow:
+        """As a row of the training log."""
+        stats = self.stats
+        numbers = {
+            "env_reward": self.env_reward,
+            "alignment": self.alignment,
+            "total_reward": self.total_reward,
+            "compliance": self.compliance,
+            "repairs": self.repairs,
+            "collection_s": self.collection_s,
+            "update_s": self.update_s,
+            "contested_share": self.contested_share,
+            "multiplier": self.multiplier,
+            "approx_kl": stats.approx_kl,
+            "entropy": stats.entropy,
+            "policy_loss": stats.policy_loss,
+            "value_loss": stats.value_loss,
+            "clip_fraction": stats.clip_fraction,
+        }
+        rounded: dict[str, Any] = {name: None if x is None else round(x, 6) for name, x in numbers.items()}
+        counts = {"update": self.number, "episodes": self.episodes, "sampled": self.episodes, "distinct_rows": stats.rows}
+        return UpdateRow(trial=trial, workflow=workflow, **counts, **rounded)
+
+    def episode_rows(self, trial: int, workflow: str) -> list[EpisodeRow]:
+        """Its episodes as rows of the episode log."""
+        played, counts = self.played, self.played.counts
+        first = self.episodes - len(played.env_reward) + 1
+        rows = []
+        for i, (env, bonus) in enumerate(zip(played.env_reward.tolist(), played.alignment.tolist(), strict=True)):
+            judged = 0 if counts is None else int(counts.judged[i])
+            rows.append(
+                EpisodeRow(
+                    trial=trial,
+                    workflow=workflow,
+                    update=self.number,
+                    episode=first + i,
+                    env_reward=round(env, 1),
+                    alignment=round(bonus, 6),
+                    total_reward=round(env + bonus, 6),
+                    compliance=round(float(counts.compliant[i]) / judged, 6) if counts is not None and judged else None,
+                    repairs=0 if counts is None else int(counts.repairs[i]),
+                )
+            )
+        return rows
+
 
 @dataclass(frozen=True)
-class EpisodeRows:
+class UpdateEpisodes:
     """The episodes of one update, all [B]."""
 
     env_reward: np.ndarray
     alignment: np.ndarray
     counts: Counts | None  # None without a workflow
-    workflow: np.ndarray  # index into the config's workflows
 
 
 class Training:
-    """The state of one training. start: weights to inherit (name -> array); the optimiser always starts fresh."""
+    """The state of one training. The optimiser always starts fresh."""
 
-    def __init__(self, config: TrainConfig, start: dict[str, np.ndarray] | None = None, world: WorldLike | None = None):
+    def __init__(self, config: TrainConfig):
+        from fixfirst.learner.ppo import PPO  # PyTorch takes seconds to import: only those who train wait for it
+
         self.config = config
         self.workflows = config.workflows
-        torch.set_num_threads(1)  # spinning thread pools lose at these sizes
-        self.net = ActorCritic(num_inputs(config.scheme), derive(config.seed, "weights"))
-        if start is not None:
-            self.start_from(start)
-        self.optimiser = make_optimiser(self.net, config.ppo)
+        self.learner = PPO(config.ppo, num_inputs(config.policy_scheme), derive(config.seed, "weights"))
         self.updates = 0
         self.episodes = 0
         self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
-        self._world = world
+        self._world: BaseWorld | None = None
         self._seeds = {name: derive(config.seed, name) for name in ("world", "policy")}
         self._repeats = True  # did rows repeat in the last rollout?
 
-    def start_from(self, weights: dict[str, np.ndarray]) -> None:
-        """Take over another policy's weights."""
-        self.net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
-
     @property
-    def world(self) -> WorldLike:
+    def world(self) -> BaseWorld:
         """Where it plays; made when it is first needed."""
         if self._world is None:
-            self._world = make_world(self.config)
+            self._world = world_for(self.config.game, self.config.ppo.num_envs)
         return self._world
 
     def close(self) -> None:
         """Give back the world's processes, if it has any."""
-        if isinstance(self._world, BaseWorld):
+        if self._world is not None:
             self._world.close()
         self._world = None
 
@@ -95,7 +137,7 @@ class Training:
         """Is there no budget left for another update?"""
         return self.episodes + self.config.ppo.episodes_per_update > self.config.total_episodes
 
-    def step(self) -> UpdateRow:
+    def step(self) -> Update:
         """One update."""
         config, started = self.config, time.perf_counter()
         rollout = self._play()
@@ -104,18 +146,14 @@ class Training:
         counts = Counts.of(judgement) if judgement is not None else None
         collected = time.perf_counter()
 
-        set_learning_rate(self.optimiser, config.ppo, self.episodes / config.total_episodes)
-        rewards = rollout.rewards10 / 10 + alignment
-        stats = update(
-            self.net,
-            self.optimiser,
-            config.ppo,
+        stats = self.learner.update(
             rollout,
-            rewards,
+            rollout.rewards10 / 10 + alignment,
             entropy=self._entropy(counts),
+            progress=self.episodes / config.total_episodes,
             seed=derive(config.seed, "batch", self.updates),
         )
-        if not all(np.isfinite(array).all() for array in weights_of(self.net).values()):
+        if not all(np.isfinite(array).all() for array in self.learner.weights.values()):
             raise ConfigError(
                 f"training diverged in update {self.updates + 1}; try a learning rate below {config.ppo.learning_rate}"
             )
@@ -125,19 +163,19 @@ class Training:
         self.latest = counts
         multiplier, share = self.multiplier, _pooled(counts)
         self.multiplier = config.alignment.adapted(multiplier, share)
-        return UpdateRow(
-            update=self.updates,
+        return Update(
+            number=self.updates,
             episodes=self.episodes,
             env_reward=float(rollout.returns.mean()),
             alignment=float(alignment.sum(axis=0).mean()),
             compliance=share,
             contested_share=_share(counts.contested, counts.judged) if counts is not None else None,
-            repairs=float(counts.repairs.mean()) if counts is not None else float("nan"),
+            repairs=float(counts.repairs.mean()) if counts is not None else None,
             multiplier=multiplier,
             stats=stats,
-            collect_s=collected - started,
+            collection_s=collected - started,
             update_s=time.perf_counter() - collected,
-            episode_rows=EpisodeRows(rollout.returns, alignment.sum(axis=0), counts, rollout.assigned),
+            played=UpdateEpisodes(rollout.returns, alignment.sum(axis=0), counts),
         )
 
     def _entropy(self, counts: Counts | None) -> float:
@@ -152,7 +190,7 @@ class Training:
         plain = ppo.engine == "plain" or (ppo.engine == "auto" and not self._repeats)
         return collect(
             self.world,
-            (PlainPolicy if plain else PolicyTable)(probabilities(weights_of(self.net)), self.workflows),
+            (PlainPolicy if plain else PolicyTable)(probabilities(self.learner.weights), self.workflows),
             world_seed=self._seeds["world"],
             policy_seed=self._seeds["policy"],
             first_episode=self.updates * ppo.passes,
@@ -161,10 +199,9 @@ class Training:
         )
 
     def _judge(self, rollout: Rollout) -> Judgement | None:
-        scheme = self.config.scheme
-        if scheme is None:
+        if not self.workflows:
             return None
-        return judge(rollout.actions, rollout.held, rollout.ranks, scheme, self.config.rule, self.config.count_foothold)
+        return judge(rollout.actions, rollout.held, rollout.ranks, self.config.scheme, self.config.judging)
 
     def _alignment(self, judgement: Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
         kind = self.config.alignment.kind
@@ -174,33 +211,58 @@ class Training:
             return delta_reward(judgement, self.config.alignment.weight)
         return penalty_reward(judgement, self.multiplier)
 
-    def looks_compliant(self) -> bool:
-        """The cheap check after an update, on its own training episodes: is the real one worth the time?"""
-        if self.latest is None:
+    # ---- frozen: inheritance, gate, evaluation
+
+    def inherit(self, weights: Weights) -> None:
+        """Start from another policy's weights; it may be of a policy that knows no order.
+
+        A policy that is sure of itself and breaks the new order hardly ever tries what the order asks for, and PPO cannot
+        learn from what is never tried; so its preferences are softened first. One that keeps to the order already stays as
+        it is.
+        """
+        config = self.config
+        wide = widen(weights, num_inputs(config.policy_scheme))
+        self.learner.start_from(wide)
+        if len(self.workflows) != 1 or config.softening == 1:
+            return
+        shown = self.evaluate("inherit", config.gate.gate_episodes).compliance
+        if shown is None or not config.gate.accepts(shown):
+            self.learner.start_from(soften(wide, config.softening))
+
+    def passes_gate(self) -> bool:
+        """Does the policy keep to its order? This is what `accepted` means, everywhere.
+
+        By the rule `bound`: a cheap look at the training episodes first, then frozen on episodes drawn for this check alone.
+        """
+        gate, latest = self.config.gate, self.latest
+        if len(self.workflows) != 1 or self.episodes < gate.min_episodes or latest is None:
             return False
-        share = _pooled(self.latest)
-        return share is not None and share >= self.config.compliance_threshold
-
-    def passes_seed_gate(self) -> bool:
-        """The published presets' own rule, on the latest training episode of every environment."""
-        if self.latest is None:
+        if gate.gate_rule == "latest":
+            return gate.accepts_latest(Counts(*(column[-self.config.ppo.num_envs :] for column in latest)))
+        share = _pooled(latest)
+        if share is None or share < gate.compliance_threshold:
             return False
-        latest = Counts(*(column[-self.config.ppo.num_envs :] for column in self.latest))
-        gate = SeedGate(self.config.compliance_threshold, min_episodes=SEED_MIN_EPISODES.get(self.config.preset, 0))
-        return gate.accepts(latest, self.episodes)
+        shown = self.evaluate(f"gate/{self.updates}", gate.gate_episodes).compliance
+        return shown is not None and gate.accepts(shown)
 
-    # ---- saving: all that changes, as arrays and numbers
+    def evaluate(self, purpose: str, episodes: int, seed: int | None = None) -> Evaluation:
+        """The frozen policy in its own game, on the episodes of the stream `purpose`."""
+        config = self.config
+        return evaluate(
+            PolicyTable(probabilities(self.learner.weights), self.workflows),
+            config.game,
+            episodes=episodes,
+            seed=config.seed if seed is None else seed,
+            purpose=purpose,
+            judging=config.judging,
+            workflows=self.workflows,
+            world=self.world if config.game.backend == "cyborg" else None,  # CybORG takes long to start
+        )
 
-    def tensors(self) -> dict[str, np.ndarray]:
-        """Weights and the optimiser's moments, by name."""
-        arrays = {f"net.{name}": array for name, array in weights_of(self.net).items()}
-        for name, parameter in self.net.named_parameters():
-            for moment, tensor in self.optimiser.state[parameter].items():
-                arrays[f"adam.{moment}.{name}"] = tensor.detach().numpy()
-        return arrays
+    # ---- saving: all that changes, beside the learner's tensors
 
     def numbers(self) -> dict[str, Any]:
-        """The rest of the state, JSON-ready."""
+        """The state outside the learner, JSON-ready."""
         return {
             "updates": self.updates,
             "episodes": self.episodes,
@@ -209,36 +271,13 @@ class Training:
             "latest": None if self.latest is None else [column.tolist() for column in self.latest],
         }
 
-    def restore(self, tensors: dict[str, np.ndarray], numbers: dict[str, Any]) -> None:
+    def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        net = {
-            name.removeprefix("net."): torch.from_numpy(a.copy()) for name, a in tensors.items() if name.startswith("net.")
-        }
-        self.net.load_state_dict(net)
-        for name, parameter in self.net.named_parameters():
-            moments = ("step", "exp_avg", "exp_avg_sq")
-            self.optimiser.state[parameter] = {m: torch.from_numpy(tensors[f"adam.{m}.{name}"].copy()) for m in moments}
+        self.learner.restore(tensors)
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
         self.multiplier, self._repeats = numbers["multiplier"], numbers["repeats"]
         latest = numbers["latest"]
         self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
-
-
-SEED_MIN_EPISODES = {"parallel-25": 10 * 25}  # ten per environment before the published rule may stop it
-
-
-def make_world(config: TrainConfig) -> BaseWorld:
-    """The world a config trains in."""
-    return make_any_world(
-        config.ppo.num_envs,
-        backend=config.backend,
-        cyborg=config.cyborg,
-        red_agent=config.red_agent,
-        variant=config.variant,
-        green=config.green,
-        max_steps=config.max_steps,
-        autoreset="disabled",
-    )
 
 
 def _pooled(counts: Counts | None) -> float | None:

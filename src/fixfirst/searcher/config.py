@@ -1,59 +1,90 @@
 """What decides a search: how every trial is trained, which orders are tried, and for how long."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError
-from fixfirst.learner.config import ALL, NONE, TrainConfig, preset_alignment, preset_ppo, readable_errors
-from fixfirst.orders.workflow import Workflow
+from fixfirst.learner.config import ALL, NONE, TrainConfig
+from fixfirst.learner.presets import PRESETS
+from fixfirst.learner.settings import Place, merged, nested, places, resolve, value_in
+from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.play.seeds import derive
 
 Inherit = Literal["last", "nearest", "best", "none"]
+StrategyName = Literal["gp_ucb", "random", "exhaustive"]
 
-# Episodes per workflow, at most, where the published ways of training had a limit of their own.
-MAX_EPISODES = {"sequential": 50, "hybrid": 50, "parallel-25": 50 * 25, "parallel-100": 100 * 100, "default": 10_000}
+# What a trial has by default, where a training of its own has something else.
+TRIAL_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {"total_episodes": 10_000, "gate": {"min_episodes": 2_000, "stop_when_compliant": True}}
+)
 
 
-class SearchConfig(TrainConfig):
+class SearchConfig(BaseModel):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
-    `total_episodes` is the training budget of the whole search; evaluation episodes are counted apart.
+    `training` is that of a trial: its budget is the most one trial may use, its seed that of the whole search, and its
+    workflow is chosen by the strategy. Evaluation episodes are counted apart from training episodes.
     """
 
-    workflow: str = ALL
-    total_episodes: int = Field(100_000, ge=1)
-    max_episodes: int = Field(MAX_EPISODES["default"], ge=1)  # per trial
-    strategy: Literal["gp_ucb", "random", "exhaustive"] = "gp_ucb"
-    gp_beta: float = Field(2.0, ge=0)
-    gp_beta_schedule: bool = False  # sqrt(2 ln(|W| pi^2 t^2 / (6 delta))) instead
-    initial_orders: int = Field(8, ge=1)
-    round_size: int = Field(2, ge=1)
-    n_workflows: int | None = Field(None, ge=1)  # stop after so many trials
-    inherit: Inherit = "last"
-    warmup_episodes: int = Field(20_000, ge=0)  # training without an order that the first trials inherit; part of the budget
-    from_policy: str | None = None  # where the first trials start instead
-    min_episodes: int = Field(2_000, ge=0)  # per trial, before the gate may end it
-    test_episodes: int = Field(1_000, ge=2)
-    log_episodes: bool = False
-    tensorboard: bool = True
-    stop_when_compliant: bool = True
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    FLAT_NAMES: ClassVar[Mapping[Place, str]] = {("training", "total_episodes"): "max_episodes"}
+
+    total_episodes: int = Field(100_000, ge=1, description="Training episodes of the whole search.")
+    strategy: StrategyName = Field("gp_ucb", description="How orders are chosen.")
+    gp_beta: float = Field(
+        2.0, ge=0, description="How much the search likes uncertainty: it tries the largest mean + beta * std."
+    )
+    gp_beta_schedule: bool = Field(
+        False, description="Let beta grow with the number of choices, as the theory of GP-UCB has it, instead of --gp-beta."
+    )
+    initial_orders: int = Field(8, ge=1, description="Random orders before the Gaussian process has a say.")
+    round_size: int = Field(
+        2, ge=1, description="Trials that are chosen together and run side by side. Part of the result, unlike --workers."
+    )
+    n_workflows: int | None = Field(None, ge=1, description="Stop after so many trials.")
+    inherit: Inherit = Field("last", description="Whose weights a trial starts from: last is the last accepted one.")
+    warmup_episodes: int = Field(
+        20_000,
+        ge=0,
+        description="Training without an order that the first trials inherit; at most a third of the budget, which includes "
+        "it.",
+    )
+    from_policy: str | None = Field(None, description="A policy or run the first trials start from, instead of a warm-up.")
+    test_episodes: int = Field(1_000, ge=2, description="Held-out episodes each trained policy is judged on.")
+    log_episodes: bool = Field(False, description="Write one row per training episode to episodes.csv.")
+    tensorboard: bool = Field(True, description="Write TensorBoard events.")
+    training: TrainConfig
+
+    @model_validator(mode="before")
+    @classmethod
+    def _trial_defaults(cls, values: Any) -> Any:
+        given = values.get("training", {})
+        if not isinstance(given, Mapping):
+            return values
+        gate = given.get("gate", {})
+        training = {**TRIAL_DEFAULTS, **given}
+        if isinstance(gate, Mapping):
+            training["gate"] = {**TRIAL_DEFAULTS["gate"], **gate}
+        if training.get("workflow") == ALL:  # which of all, the strategy will say
+            training["workflow"] = NONE
+        return {**values, "training": training}
 
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
-        if self.scheme is None or self.workflow != ALL:
-            raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}")
-        if self.max_episodes < self.ppo.episodes_per_update:
-            raise ConfigError(
-                f"max_episodes ({self.max_episodes}) is less than one update of {self.ppo.episodes_per_update} episodes"
-            )
-        if self.max_episodes < self.shortest_trial:
+        training, update = self.training, self.training.ppo.episodes_per_update
+        if training.workflow != NONE:
+            raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {training.workflow!r}")
+        if training.total_episodes < update:
+            raise ConfigError(f"max_episodes ({training.total_episodes}) is less than one update of {update} episodes")
+        if training.total_episodes < self.shortest_trial:
             raise ConfigError(
                 f"no trial could pass the gate: it opens after {self.shortest_trial} episodes (min_episodes "
-                f"{self.min_episodes}), and a trial has at most {self.max_episodes} (max_episodes)"
+                f"{training.gate.min_episodes}), and a trial has at most {training.total_episodes} (max_episodes)"
             )
-        warmup = self.warmup_config
-        left = self.total_episodes - (0 if warmup is None else warmup.total_episodes)
+        left = self.total_episodes - self.warmup_budget
         if left < self.shortest_trial:
             raise ConfigError(
                 f"total_episodes ({self.total_episodes}) leaves {left} after the warm-up, less than one trial of "
@@ -62,39 +93,49 @@ class SearchConfig(TrainConfig):
         return self
 
     @property
+    def seed(self) -> int:
+        return self.training.seed
+
+    @property
+    def scheme(self) -> UnitScheme:
+        return self.training.scheme
+
+    @property
     def shortest_trial(self) -> int:
         """Episodes after which the gate may first be passed, in whole updates; a shorter trial could not show anything."""
-        update = self.ppo.episodes_per_update
-        return max(1, -(-self.min_episodes // update)) * update
+        update = self.training.ppo.episodes_per_update
+        return max(1, -(-self.training.gate.min_episodes // update)) * update
 
     @property
-    def workflows(self) -> tuple[Workflow, ...]:
-        """None yet: the strategy finds them."""
-        return ()
+    def warmup_budget(self) -> int:
+        """Training episodes of the warm-up; 0 if the first trials start elsewhere."""
+        if self.from_policy is not None:
+            return 0
+        update = self.training.ppo.episodes_per_update
+        return min(self.warmup_episodes, self.total_episodes // 3) // update * update
 
-    @property
-    def warmup_config(self) -> TrainConfig | None:
-        """How to defend at all, before keeping to an order; None if the first trials start elsewhere."""
-        update = self.ppo.episodes_per_update
-        budget = min(self.warmup_episodes, self.total_episodes // 3) // update * update
-        if self.from_policy is not None or budget == 0:
-            return None
-        fields = {name: getattr(self, name) for name in TrainConfig.model_fields}
-        own = {"workflow": NONE, "total_episodes": budget, "seed": derive(self.seed, "warmup")}
-        return TrainConfig(**fields | own | {"min_episodes": 0})
+    def warmup_config(self) -> TrainConfig:
+        """How to defend at all, before keeping to an order."""
+        gate = self.training.gate.model_copy(update={"min_episodes": 0})
+        return self._training(NONE, self.warmup_budget, derive(self.seed, "warmup"), gate=gate)
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """How trial `number` is trained, with streams of its own."""
-        fields = {name: getattr(self, name) for name in TrainConfig.model_fields}
-        own = {"workflow": str(workflow), "total_episodes": budget, "seed": derive(self.seed, "trial", number)}
-        return TrainConfig(**fields | own)
+        return self._training(str(workflow), budget, derive(self.seed, "trial", number))
+
+    def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
+        own = {"workflow": workflow, "total_episodes": budget, "seed": seed}
+        return self.training.model_copy(update=own | changes)
 
 
-def search_config(preset: str = "default", ppo: dict[str, Any] | None = None, **settings: Any) -> SearchConfig:
-    """A search config from a preset, as `make_config`."""
-    if preset == "original":
-        raise ConfigError("preset 'original' knows no workflow; it cannot search for one")
-    if preset != "default":  # the published searches began with the first order, and let it stop at once
-        settings = {"warmup_episodes": 0, "min_episodes": 0, "max_episodes": MAX_EPISODES.get(preset, 1)} | settings
-    with readable_errors():
-        return SearchConfig(preset=preset, ppo=preset_ppo(preset, ppo), **preset_alignment(preset, settings))
+def resolve_search(*layers: Mapping[str, Any]) -> SearchConfig:
+    """One checked config from settings, as `resolve`."""
+    preset = value_in(merged(*(nested(layer, SearchConfig) for layer in layers)), places(SearchConfig)["preset"])
+    if isinstance(preset, str) and PRESETS.get(preset, {}).get("workflow") == NONE:
+        raise ConfigError(f"preset {preset!r} knows no workflow; it cannot search for one")
+    return resolve(SearchConfig, *layers)
+
+
+def search_config(preset: str = "default", **settings: Any) -> SearchConfig:
+    """A search config from a preset and settings, flat or in tables, as `make_config`."""
+    return resolve_search({"preset": preset, **settings})

@@ -160,13 +160,6 @@ class OrderGP:
         self._kernels = Kernels(tuple(MODELS[g] for g in keep))
         self._x, self._factor, self._w = x, factor[keep], w[keep]
 
-    def kind_weights(self) -> dict[str, float]:
-        """How much each kind of kernel explains of the told returns; the weights sum to 1."""
-        return {
-            kind: float(sum(w for model, w in zip(MODELS, self.weights.tolist(), strict=True) if model.kind == kind))
-            for kind in KINDS
-        }
-
     @torch.no_grad()
     def predict(self, orders: np.ndarray) -> Belief:
         """Mean and standard deviation of the true return of orders [m, U]."""

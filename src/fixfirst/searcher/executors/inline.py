@@ -1,62 +1,10 @@
-"""Where trainings run: one contract, and its simplest form, this process. Others: `process_executor`, `ray_executor`.
+"""The simplest executor: this process."""
 
-A job is a function of (argument, tell, interrupt): `tell(message)` reports progress, `interrupt` is true once the job should
-save itself and return. Jobs must be importable functions with picklable arguments.
-An executor is given the user's interrupt: wait() cancels by itself once it is true.
-"""
-
-import traceback
 from collections import deque
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from collections.abc import Hashable
+from typing import Any
 
-from fixfirst.errors import FixfirstError
-
-Job = Callable[[Any, Callable[[Any], None], Any], Any]
-OnProgress = Callable[[Any, Any], None]  # (key, message)
-
-EXECUTORS = ("inline", "process", "ray")
-POLL_S = 0.1  # how often an interrupt is looked for
-SAVE_S = 10.0  # for cancelled jobs to save themselves
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The end of a job. `died`: why its worker is gone, if it is; then there is no result."""
-
-    key: Any
-    result: Any = None
-    died: str | None = None
-    node_lost: bool = False  # its whole machine is gone: no fault of the job
-
-
-class Executor(Protocol):
-    """Runs jobs; the order in which they finish is not defined."""
-
-    workers: int  # jobs side by side
-    shares_disk: bool  # do jobs see the files of this machine?
-
-    def submit(self, key: Hashable, job: Job, argument: Any) -> None:
-        """Take on a job."""
-
-    def wait(self, on_progress: OnProgress) -> Finished | None:
-        """Block until a job has ended, passing on what jobs tell; None: no job is left. An exception of a job is raised
-        here: a FixfirstError or OSError as itself, anything else with its traceback."""
-
-    def cancel(self) -> None:
-        """Ask running jobs to save themselves and return; forget those that have not begun. No job may follow, but wait()
-        still gives the ends of the running ones, those that come within SAVE_S."""
-
-    def close(self) -> None:
-        """Leave nothing behind."""
-
-
-class Never:
-    """An interrupt that never comes."""
-
-    def __bool__(self) -> bool:
-        return False
+from fixfirst.searcher.executors.contract import Finished, Job, OnProgress
 
 
 class InlineExecutor:
@@ -64,9 +12,9 @@ class InlineExecutor:
 
     shares_disk = True
 
-    def __init__(self, interrupt: Any = None):
+    def __init__(self, interrupt: object = False):
         self.workers = 1
-        self._interrupt = interrupt if interrupt is not None else Never()
+        self._interrupt = interrupt
         self._jobs: deque[tuple[Hashable, Job, Any]] = deque()
 
     def submit(self, key: Hashable, job: Job, argument: Any) -> None:
@@ -85,19 +33,3 @@ class InlineExecutor:
 
     def close(self) -> None:
         self._jobs.clear()
-
-
-# ---------------------------------------------------------------- exceptions that cross a process border
-
-Carried = tuple[Exception | None, str]
-
-
-def carried(error: Exception) -> Carried:
-    """A job's exception on its way to the driver. Only our own kinds travel as objects; any other might not unpickle."""
-    known = isinstance(error, FixfirstError | OSError)
-    return error if known else None, "".join(traceback.format_exception(error))
-
-
-def raise_carried(content: Carried) -> NoReturn:
-    error, text = content
-    raise error if error is not None else RuntimeError(f"a worker failed:\n{text}")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Hashable, Iterator
@@ -12,7 +13,8 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.searcher.executors.inline import POLL_S, SAVE_S, Finished, Job, Never, OnProgress, carried, raise_carried
+from fixfirst.game.processes import follow_parent
+from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, Job, OnProgress, carried, raise_carried
 
 
 class ProcessExecutor:
@@ -20,15 +22,15 @@ class ProcessExecutor:
 
     shares_disk = True
 
-    def __init__(self, workers: int, interrupt: Any = None):
+    def __init__(self, workers: int, interrupt: object = False):
         if workers < 1:
             raise ConfigError(f"workers must be at least 1, got {workers}")
         self.workers = workers
-        self._idle: list[_Worker] = []
-        self._busy: list[_Worker] = []
+        self._idle: list[_JobProcess] = []
+        self._busy: list[_JobProcess] = []
         self._jobs: deque[tuple[Hashable, Job, Any]] = deque()
         self._room = workers
-        self._interrupt = interrupt if interrupt is not None else Never()
+        self._interrupt = interrupt
         self._save_until: float | None = None  # set once cancelled
 
     def submit(self, key: Hashable, job: Job, argument: Any) -> None:
@@ -41,7 +43,7 @@ class ProcessExecutor:
                 worker = self._idle.pop()
             else:
                 self._room -= 1
-                worker = _Worker()
+                worker = _JobProcess()
             self._busy.append(worker)
             worker.begin(*self._jobs.popleft())
 
@@ -70,7 +72,7 @@ class ProcessExecutor:
                 return Finished(key, content)
         return None
 
-    def _lost(self, worker: "_Worker") -> Finished:
+    def _lost(self, worker: "_JobProcess") -> Finished:
         worker.process.join(timeout=5)
         code = worker.process.exitcode
         self._busy.remove(worker)
@@ -97,14 +99,14 @@ class ProcessExecutor:
         self._idle, self._busy = [], []
 
 
-class _Worker:
+class _JobProcess:
     """A process that runs one job at a time."""
 
     def __init__(self) -> None:
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_work, args=(theirs, os.getpid()), daemon=True)
-        with _ctrl_c_held_back():
+        self.process: SpawnProcess = context.Process(target=_work, args=(theirs,), daemon=True)
+        with _ctrl_c_held_back(), _main_left_alone():
             self.process.start()
         theirs.close()
         self.key: Hashable = None
@@ -139,18 +141,29 @@ def _ctrl_c_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-class _Parent:
-    """A worker's end of the line. As the job's interrupt, it is true once the parent has asked to stop.
+@contextmanager
+def _main_left_alone() -> Iterator[None]:
+    """A process started meanwhile does not run the main module again: a script or notebook may call us at its top level.
 
-    A parent that is gone ends the worker on the spot: nobody waits for its job, and a successor must find its folder free.
+    Jobs come from modules that can be imported; that a script should guard its own lines is none of their business.
     """
+    main: Any = sys.modules["__main__"]
+    kept = {name: vars(main).get(name) for name in ("__spec__", "__file__")}
+    main.__spec__ = None
+    vars(main).pop("__file__", None)
+    try:
+        yield
+    finally:
+        vars(main).update({name: value for name, value in kept.items() if value is not None or name == "__spec__"})
 
-    def __init__(self, connection: Connection, pid: int):
-        self._connection, self._pid, self.cancelled = connection, pid, False
+
+class _Parent:
+    """A worker's end of the line. As the job's interrupt, it is true once the parent has asked to stop."""
+
+    def __init__(self, connection: Connection):
+        self._connection, self.cancelled = connection, False
 
     def __bool__(self) -> bool:
-        if os.getppid() != self._pid:
-            os._exit(1)
         while not self.cancelled and self._connection.poll():
             self.cancelled = self.listen()[0] == "cancel"
         return self.cancelled
@@ -159,7 +172,7 @@ class _Parent:
         try:
             message: tuple[str, Any] = self._connection.recv()
         except (EOFError, OSError):
-            os._exit(1)
+            os._exit(1)  # it has hung up: nobody waits for the job
         return message
 
     def say(self, kind: str, content: Any) -> None:
@@ -169,10 +182,13 @@ class _Parent:
             os._exit(1)
 
 
-def _work(connection: Connection, parent_pid: int) -> None:
-    """The worker's life: jobs until the parent cancels or hangs up. Ctrl-C in the terminal is the parent's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = _Parent(connection, parent_pid)
+def _work(connection: Connection) -> None:
+    """The worker's life: jobs until the parent cancels or hangs up.
+
+    A parent that is gone ends it on the spot: a successor must find the job's folder free.
+    """
+    follow_parent()
+    parent = _Parent(connection)
     while not parent.cancelled:
         kind, content = parent.listen()
         if kind != "job":

@@ -19,8 +19,8 @@ from threading import Thread
 from typing import Any
 
 from fixfirst.errors import ConfigError, WorkerError
-from fixfirst.game.processes import CORES_VARIABLE
-from fixfirst.searcher.executors.inline import POLL_S, SAVE_S, Finished, Job, Never, OnProgress, carried, raise_carried
+from fixfirst.game.processes import CORES_VARIABLE, available_cores
+from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, Job, OnProgress, carried, raise_carried
 
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox
 OBJECT_STORE_BYTES = 256 * 2**20  # of a cluster of our own: policies are small, Ray would take a third of the memory
@@ -35,7 +35,7 @@ class RayExecutor:
 
     shares_disk = False
 
-    def __init__(self, address: str = "local", *, workers: int = 0, cpus_per_job: int = 1, interrupt: Any = None):
+    def __init__(self, address: str = "local", *, workers: int = 0, cpus_per_job: int = 1, interrupt: object = False):
         self._ray = ray = _import_ray()
         if address.startswith("ray://"):
             raise ConfigError(f"--ray-address {address}: run fixfirst on a node of the cluster, with its address or `auto`")
@@ -57,7 +57,7 @@ class RayExecutor:
         self._attempts: Counter[Hashable] = Counter()
         self._running: dict[Any, tuple[Hashable, int]] = {}  # key and attempt, by Ray's reference to the result
         self._begun: set[tuple[Hashable, int]] = set()
-        self._interrupt = interrupt if interrupt is not None else Never()
+        self._interrupt = interrupt
         self._save_until: float | None = None  # set once cancelled
 
     def submit(self, key: Hashable, job: Job, argument: Any) -> None:
@@ -137,7 +137,7 @@ def _import_ray() -> Any:
 def _connect(ray: Any, address: str, workers: int, cpus_per_job: int) -> None:
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "error"}
     if address == "local":
-        cpus = workers * max(1, cpus_per_job) if workers else os.cpu_count()
+        cpus = workers * max(1, cpus_per_job) if workers else available_cores()
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
     elif ":" in address:
         _knock(address)

@@ -1,0 +1,24 @@
+"""`ff.report`: a run directory, or several, as one page or as Markdown."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fixfirst.reporter.build import Format, WrittenReport, write_report
+
+
+def report(
+    runs: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    figures: str | Path | None = None,
+    form: Format = "html",
+    say: Callable[[str], None] = lambda text: None,
+) -> WrittenReport:
+    """Write the report of a run, or the comparison of several; what was written, and what it says.
+
+    runs: run directories, or folders that hold some. out: RUN/report.html unless told. figures: a folder for every figure as
+    SVG, PNG and CSV. say: is told about anything that takes long.
+    """
+    folders = [runs] if isinstance(runs, str | Path) else list(runs)
+    place, pictures = (None if path is None else Path(path) for path in (out, figures))
+    return write_report([Path(folder) for folder in folders], place, figures=pictures, form=form, say=say)

@@ -1,0 +1,102 @@
+"""`ff.search`: the main job. A search, or several under different seeds and red agents; and going on with them."""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal
+
+from fixfirst.api.reporting import report as write_report
+from fixfirst.api.run_objects import SearchRun, StudyRun
+from fixfirst.api.settings import search_configs
+from fixfirst.errors import Interrupted
+from fixfirst.game.compiled import announce_compilation
+from fixfirst.game.world import compile_kernel
+from fixfirst.learner.training_run import interrupts
+from fixfirst.reporter.live import SearchView
+from fixfirst.runs.layout import unused_folder
+from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.executors.choice import Execution, make_executor
+from fixfirst.searcher.loop import run_searches
+from fixfirst.searcher.study import Study, begin_study, open_study, study_name
+
+
+def search(
+    *,
+    out: str | Path | None = None,
+    seeds: int = 1,
+    units: str | Path | None = None,
+    config: str | Path | None = None,
+    workers: int = 0,
+    executor: Literal["inline", "process", "ray"] | None = None,
+    ray_address: str | None = None,
+    cpus_per_trial: int | None = None,
+    report: bool = True,
+    quiet: bool = False,
+    **settings: Any,
+) -> SearchRun | StudyRun:
+    """Find the best order: try workflows until the episode budget is used, and rank them.
+
+        run = ff.search(red_agent="b_line", total_episodes=100_000)
+        run.ranking.rows[0].workflow, run.best, run.trials, run.folder
+
+    settings: those of `fixfirst search --help` with underscores. Each comes from here, else from FIXFIRST_<NAME>, else from
+    the TOML file `config`, else from the preset. seeds: the same search under so many seeds; with several of them, or
+    several red agents ("b_line,meander"), the result is a StudyRun. workers, executor, ray_address, cpus_per_trial: where
+    trials run, which does not change the result. report: end with a page about it.
+    Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
+    """
+    file, grouping = (None if path is None else Path(path) for path in (config, units))
+    configs = search_configs(settings, file, grouping, seeds)
+    folder = unused_folder(study_name(configs)) if out is None else Path(out)
+    execution = Execution(workers, executor, ray_address, cpus_per_trial)
+    return run_study(configs, lambda: begin_study(configs, folder), execution, report=report, quiet=quiet)
+
+
+def resume_searches(folder: Path, execution: Execution, *, report: bool, quiet: bool) -> SearchRun | StudyRun:
+    """Go on with a search, or with all searches of a study that are not finished."""
+    study = open_study(folder)
+    configs = [search.config for search in study.searches]
+    return run_study(configs, lambda: study, execution, report=report, quiet=quiet)
+
+
+def run_study(
+    configs: Sequence[SearchConfig],
+    make_study: Callable[[], Study],
+    execution: Execution,
+    *,
+    report: bool,
+    quiet: bool,
+) -> SearchRun | StudyRun:
+    """Run the searches. The executor comes before the folder: without it there is nothing to begin."""
+    announce_compilation()
+    compile_kernel()
+    with interrupts() as interrupt, closing(make_executor(execution, configs, interrupt)) as executor:
+        study = make_study()
+        with SearchView(quiet=quiet) as view:
+            to_run = study.unfinished if len(study.searches) > 1 else study.searches
+            finished = run_searches(to_run, executor, view, interrupt, study.folder)
+    if not finished:
+        raise Interrupted(f"interrupted; go on with: fixfirst resume {study.folder}")
+    runs = tuple(SearchRun(search) for search in study.searches)
+    result = runs[0] if len(runs) == 1 else StudyRun(study.folder, runs)
+    if report:
+        _write_pages(result, quiet)
+    return result
+
+
+def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
+    """A page about each run and, if there are several, one about all of them.
+
+    The search is done; whatever may be wrong with its report, it must not look as if the search had failed.
+    """
+    try:
+        if isinstance(result, StudyRun):
+            if not quiet:
+                print(f"fixfirst: writing {len(result.searches) + 1} reports ...", file=sys.stderr, flush=True)
+            for run in result.searches:
+                write_report(run.folder)
+        result.report()
+    except Exception as e:
+        said = " ".join(str(e).split()) or type(e).__name__
+        print(f"fixfirst: no report ({said}); try again with: fixfirst report {result.folder}", file=sys.stderr)

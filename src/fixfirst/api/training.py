@@ -1,0 +1,113 @@
+"""`ff.train`: one training with its run directory, logs and final evaluation; and going on with one."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fixfirst.api.run_objects import TrainRun
+from fixfirst.api.settings import train_config
+from fixfirst.errors import Interrupted, RunDirError
+from fixfirst.game.compiled import announce_compilation
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.networks import Weights
+from fixfirst.learner.policy_file import load_parent
+from fixfirst.learner.settings import resolve
+from fixfirst.learner.training import Update
+from fixfirst.learner.training_run import TrainingRun, interrupts
+from fixfirst.reporter.screen import Progress
+from fixfirst.runs.files import write_json
+from fixfirst.runs.layout import CONFIG, POLICY_JSON, RESULT, TENSORBOARD, Kind, unused_folder
+from fixfirst.runs.lock import Session, locked
+from fixfirst.runs.manifest import create_run, read_manifest, read_toml
+
+TEST_EPISODES = 1_000
+
+
+def train(
+    *,
+    out: str | Path | None = None,
+    from_policy: str | Path | None = None,
+    units: str | Path | None = None,
+    config: str | Path | None = None,
+    tensorboard: bool = True,
+    quiet: bool = False,
+    **settings: Any,
+) -> TrainRun:
+    """Train a defender and evaluate it on episodes it never saw.
+
+    settings: those of `fixfirst train --help` with underscores, e.g. workflow="critical_first", red_agent="meander",
+    total_episodes=20_000, preset="hybrid". Each comes from here, else from FIXFIRST_<NAME>, else from the TOML file
+    `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
+    Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
+    """
+    file, grouping = (None if path is None else Path(path) for path in (config, units))
+    resolved = train_config(settings, file, grouping)
+    folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else Path(out)
+    announce_compilation()
+    start = _starting_weights(resolved, from_policy)
+    parent = None if from_policy is None else str(Path(from_policy).resolve())
+    options = {"tensorboard": tensorboard, "from_policy": parent}
+    create_run(folder, Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
+    return _run(resolved, folder, start, tensorboard, quiet)
+
+
+def resume_training(folder: Path, *, quiet: bool = False) -> TrainRun:
+    """Go on with an interrupted training; it ends with the same bytes as one that was not interrupted."""
+    options = read_manifest(folder).get("options") or {}
+    config = resolve(TrainConfig, read_toml(folder / CONFIG))
+    if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
+        raise RunDirError(f"{folder} is finished; see {folder / RESULT}")
+    announce_compilation()
+    return _run(
+        config, folder, _starting_weights(config, options.get("from_policy")), options.get("tensorboard", True), quiet
+    )
+
+
+def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
+    return None if from_policy is None else load_parent(Path(from_policy), config.policy_scheme).weights
+
+
+def _run(config: TrainConfig, folder: Path, start: Weights | None, tensorboard: bool, quiet: bool) -> TrainRun:
+    board = folder / TENSORBOARD if tensorboard else None
+    try:
+        with (
+            locked(folder),
+            Session(folder) as session,
+            interrupts() as interrupt,
+            TrainingRun(config, folder, start=start, tensorboard=board) as run,
+        ):
+            _follow(run, interrupt, quiet)
+            if run.interrupted:
+                done = f"interrupted after {run.training.episodes:,} episodes"
+                raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
+            shown = run.training.evaluate("test", TEST_EPISODES)
+            result = {"evaluation": asdict(shown), "accepted": run.accepted, "episodes": run.training.episodes}
+            write_json(folder / RESULT, result)
+            session.finished = True
+            return TrainRun(folder, config, shown, run.accepted)
+    except OSError as e:
+        raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
+
+
+def _follow(run: TrainingRun, interrupt: object, quiet: bool) -> None:
+    """Train, and show how far it is."""
+    with Progress(run.training.config.total_episodes, quiet=quiet) as progress:
+        for complaint in run.complaints:
+            progress.say(complaint)
+        if run.complaints:
+            done = run.training.updates
+            progress.say(f"going on from update {done}, the newest good checkpoint" if done else "starting over")
+        for update in run.updates(interrupt):
+            progress.point(update.env_reward)
+            if progress.due():
+                progress.show(update.episodes, in_words(update))
+
+
+def in_words(update: Update) -> str:
+    """An update in one line."""
+    parts = [f"return {update.env_reward:.1f}"]
+    if update.compliance is not None:
+        parts.append(f"compliance {100 * update.compliance:.1f} %")
+    if update.contested_share is not None:
+        parts.append(f"contested {100 * update.contested_share:.0f} %")
+    return ", ".join([*parts, f"KL {update.stats.approx_kl:.4f}"])

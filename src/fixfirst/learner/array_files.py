@@ -1,0 +1,68 @@
+"""Named arrays on disk: safetensors, and a JSON document beside them that holds both hashes. Never pickles.
+
+Every file is treated as untrusted: hash, names, shapes and types are checked before anything is used.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from fixfirst.errors import PolicyError
+from fixfirst.runs.files import sha256, write_atomically, write_json
+
+SCHEMA = 1
+
+
+def write_pair(
+    json_path: Path, tensor_path: Path, kind: str, document: dict[str, Any], tensors: Mapping[str, np.ndarray]
+) -> None:
+    """Arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed."""
+    data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
+    document = {"schema": SCHEMA, "kind": kind, "sha256": sha256(data), **document}
+    write_atomically(tensor_path, data)
+    write_json(json_path, document | {"document_sha256": _document_hash(document)})
+
+
+def _document_hash(document: dict[str, Any]) -> str:
+    """Of all it says, however it is laid out."""
+    return sha256(json.dumps({k: v for k, v in document.items() if k != "document_sha256"}, sort_keys=True).encode())
+
+
+def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """A JSON document and the arrays whose hash it holds."""
+    try:
+        document = json.loads(json_path.read_bytes())
+        data = tensor_path.read_bytes()
+    except FileNotFoundError as e:
+        raise PolicyError(f"{e.filename}: is missing") from e
+    except (OSError, ValueError) as e:
+        raise PolicyError(f"{json_path}: cannot be read ({e})") from e
+    if not isinstance(document, dict) or document.get("kind") != kind:
+        raise PolicyError(f"{json_path}: is not a {kind} of fixfirst")
+    if document.get("schema") != SCHEMA:
+        raise PolicyError(f"{json_path}: has schema {document.get('schema')!r}, this version reads {SCHEMA}")
+    if document.get("sha256") != sha256(data):
+        raise PolicyError(f"{tensor_path}: damaged (its sha256 is not the one in {json_path.name})")
+    if document.get("document_sha256") != _document_hash(document):
+        raise PolicyError(f"{json_path}: damaged (its document_sha256 is not that of its contents)")
+    try:
+        return document, load(data)
+    except (SafetensorError, ValueError, TypeError, KeyError) as e:  # KeyError: a type of numbers that NumPy lacks
+        raise PolicyError(f"{tensor_path}: is not a safetensors file of NumPy arrays ({e})") from e
+
+
+def check_arrays(path: Path, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """These names and shapes, float32, finite; else PolicyError."""
+    if set(arrays) != set(expected):
+        odd = sorted(set(arrays) ^ set(expected))
+        raise PolicyError(f"{path}: holds the wrong arrays ({', '.join(odd[:3])}{' ...' if len(odd) > 3 else ''})")
+    for name, array in arrays.items():
+        if array.shape != expected[name] or array.dtype != np.float32:
+            raise PolicyError(f"{path}: {name} is {array.dtype} {array.shape}, expected float32 {expected[name]}")
+        if not np.isfinite(array).all():
+            raise PolicyError(f"{path}: {name} holds values that are not finite")

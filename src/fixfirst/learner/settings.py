@@ -1,0 +1,145 @@
+"""Settings by name: the flat names that flags, variables, files and Python share, and where each stands in a config.
+
+    places(TrainConfig)["red_agent"] == ("game", "red_agent")
+    resolve(TrainConfig, {"preset": "hybrid", "red_agent": "meander", "ppo": {"epochs": 2}})
+
+A setting may be given flat, or in tables as config.toml has them. What is not given comes from the preset, else from the
+config's own defaults.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from fixfirst.errors import ConfigError, FixfirstError
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.presets import PRESETS
+
+Place = tuple[str, ...]
+Config = TypeVar("Config", bound=BaseModel)
+
+
+@cache
+def places(model: type[BaseModel]) -> dict[str, Place]:
+    """Where each setting stands, by its flat name. A config's own setting hides one of the same name further inside."""
+    found: dict[str, Place] = {}
+    for place, name, is_table in sorted(_walk(model), key=lambda entry: len(entry[0])):
+        if not is_table:
+            found.setdefault(name, place)
+    return found
+
+
+@cache
+def _tables(model: type[BaseModel]) -> dict[str, Place]:
+    return {name: place for place, name, is_table in _walk(model) if is_table}
+
+
+def _walk(model: type[BaseModel], above: Place = ()) -> Iterator[tuple[Place, str, bool]]:
+    """Every field: its place, its flat name, and whether it is a table of further ones."""
+    renamed: Mapping[Place, str] = getattr(model, "FLAT_NAMES", {})
+    for field, info in model.model_fields.items():
+        kind = info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield (*above, field), field, True
+            for place, name, is_table in _walk(kind, (field,)):
+                yield (*above, *place), renamed.get(place, name), is_table
+        else:
+            extra = info.json_schema_extra
+            yield (*above, field), str(extra["flag"]) if isinstance(extra, dict) and "flag" in extra else field, False
+
+
+def value_at(config: BaseModel, place: Place) -> Any:
+    """The value of a setting."""
+    value: Any = config
+    for name in place:
+        value = getattr(value, name)
+    return value
+
+
+def nested(settings: Mapping[str, Any], model: type[BaseModel], source: str = "") -> dict[str, Any]:
+    """Settings by flat name or in tables, all put where they stand in the config. source: who said so, for the error."""
+    known, tables = places(model), _tables(model)
+    document: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name in tables and isinstance(value, Mapping):
+            place, content = tables[name], dict(value)
+        elif name in known:
+            place, content = known[name][:-1], {known[name][-1]: value}
+        else:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+            raise ConfigError(f"{source}unknown setting {name!r}; {hint}")
+        for table in reversed(place):
+            content = {table: content}
+        document = merged(document, content)
+    return document
+
+
+def merged(*documents: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings, each document over those before it, table by table."""
+    result: dict[str, Any] = {}
+    for document in documents:
+        for name, value in document.items():
+            both = isinstance(value, Mapping) and isinstance(result.get(name), Mapping) and name != "units"
+            result[name] = merged(result[name], value) if both else value
+    return result
+
+
+def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
+    """One checked config from settings, each layer over those before it, and all over the preset they name."""
+    given = merged(*(nested(layer, model) for layer in layers))
+    preset = value_in(given, places(model)["preset"]) or "default"
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
+    values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
+    given = merged(given, _kept_passes(values, given, model))
+    with readable_errors(model):
+        return model(**merged(values, given))
+
+
+def value_in(document: Mapping[str, Any], place: Place) -> Any:
+    """What a nested document says at a place, or None."""
+    value: Any = document
+    for name in place:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _kept_passes(preset: dict[str, Any], given: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
+    """Another number of environments than the preset's keeps its episodes per environment, unless told otherwise."""
+    envs, episodes = (places(model)[name] for name in ("n_envs", "episodes_per_update"))
+    wanted = str(value_in(given, envs))  # text, where it comes from the environment
+    if value_in(given, episodes) is not None or not wanted.isdigit():
+        return {}
+    passes = (value_in(preset, episodes) or 1) // (value_in(preset, envs) or 1)
+    return nested({"episodes_per_update": passes * int(wanted)}, model)
+
+
+@contextmanager
+def readable_errors(model: type[BaseModel]) -> Iterator[None]:
+    """Pydantic's errors become one ConfigError that names the setting as the user knows it, and what came."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors()[0]
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, FixfirstError):
+            raise cause from None
+        place = tuple(str(part) for part in first["loc"])
+        flat = next((name for name, known in places(model).items() if place[: len(known)] == known), None)
+        name = flat or ".".join(place)
+        came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {first['input']!r}"
+        message = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}") from None
+
+
+def make_config(preset: str = "default", **settings: Any) -> TrainConfig:
+    """A training config from a preset and settings, flat or in tables. Bad values raise ConfigError.
+
+    make_config(workflow="critical_first", red_agent="meander", n_envs=100)
+    """
+    return resolve(TrainConfig, {"preset": preset, **settings})

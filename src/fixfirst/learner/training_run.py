@@ -1,0 +1,143 @@
+"""One training in a folder: updates, logs, checkpoints, the gate, the policy file. Killed and run again, it ends the same.
+
+with TrainingRun(config, folder) as run:
+    for update in run.updates(interrupt):
+        ...                                   # watch it
+    if not run.interrupted:
+        shown = run.training.evaluate("test", 1_000)
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.networks import Weights
+from fixfirst.learner.policy_file import save_policy
+from fixfirst.learner.training import Training, Update
+from fixfirst.runs.layout import EPISODE_LOG, TRAINING_LOG
+from fixfirst.runs.logs import CsvLog, TensorBoard, keep_rows
+from fixfirst.runs.rows import EpisodeRow, UpdateRow
+
+
+class TrainingRun:
+    """A training that goes on from its folder's newest good checkpoint, or from the weights `start`.
+
+    number: of its trial, in the logs. logs: which of training log and episode log it writes.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        folder: Path,
+        *,
+        start: Weights | None = None,
+        number: int = 0,
+        logs: tuple[type[UpdateRow] | type[EpisodeRow], ...] = (UpdateRow,),
+        tensorboard: Path | None = None,
+    ):
+        self.folder, self._number = folder, number
+        self.training = training = Training(config)
+        self.accepted = False  # did it pass the gate?
+        self.interrupted = False
+        self._open = ExitStack()
+        self._open.callback(training.close)
+        try:
+            if start is not None:
+                training.inherit(start)
+            self.complaints = restore_checkpoint(folder, training)  # what was wrong with newer ones
+            self._updates = self._log(TRAINING_LOG, UpdateRow) if UpdateRow in logs else None
+            self._episodes = self._log(EPISODE_LOG, EpisodeRow) if EpisodeRow in logs else None
+            self._board = TensorBoard(tensorboard, training.episodes + 1)
+            self._open.callback(self._board.close)
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _log(self, name: str, kind: Any) -> CsvLog[Any]:
+        """A log, cut back to the update the training goes on from."""
+        keep_rows(self.folder / name, kind, lambda row: row.update <= self.training.updates)
+        log: CsvLog[Any] = CsvLog(self.folder / name, kind)
+        self._open.callback(log.close)
+        return log
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def updates(self, interrupt: object = False) -> Iterator[Update]:
+        """Train until the budget is used or the gate is passed, or until `interrupt` is true after an update."""
+        training, gate = self.training, self.training.config.gate
+        self.accepted = gate.stop_when_compliant and training.updates > 0 and training.passes_gate()
+        while not (training.done or self.accepted or interrupt):
+            update = training.step()
+            self._write(update)
+            yield update
+            self.accepted = gate.stop_when_compliant and training.passes_gate()
+            if training.updates % training.config.checkpoint_every == 0:
+                self._sync()
+                save_checkpoint(self.folder, training)
+        if training.done and not gate.stop_when_compliant:
+            self.accepted = training.passes_gate()
+        self.interrupted = bool(interrupt) and not training.done and not self.accepted
+        self._sync()
+        if self.interrupted:
+            save_checkpoint(self.folder, training)
+        else:
+            save_policy(self.folder, training, accepted=self.accepted)
+            delete_checkpoints(self.folder)
+
+    def _write(self, update: Update) -> None:
+        workflow = self.training.config.workflow
+        if len(self.training.workflows) == 1:
+            workflow = str(self.training.workflows[0])
+        row = update.row(self._number, workflow)
+        if self._updates is not None:
+            self._updates.write(row)
+        if self._episodes is not None:
+            for episode in update.episode_rows(self._number, workflow):
+                self._episodes.write(episode)
+        self._board.add(row)
+
+    def _sync(self) -> None:
+        for log in (self._updates, self._episodes):
+            if log is not None:
+                log.sync()
+
+
+class Interrupt:
+    """Ctrl-C or a polite kill: noted, and acted on after the current update."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def __bool__(self) -> bool:
+        return self.requested
+
+
+@contextmanager
+def interrupts() -> Iterator[Interrupt]:
+    """While open, the first SIGINT or SIGTERM is noted; a second SIGINT stops at once."""
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():  # only that one may listen to signals
+        yield interrupt
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interrupt.requested:
+            raise KeyboardInterrupt
+        interrupt.requested = True
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
