@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.state import RedAgent
 
 
@@ -142,7 +142,7 @@ def test_rendering_is_refused_clearly():
 
 
 def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
-    game = Game.__new__(Game)
+    game = CyborgGame.__new__(CyborgGame)
     game._red_agents = (None,) * len(RedAgent)
     with pytest.raises(ff.CyborgError, match="CybORG has no red agent 'meander'"):
         game.reset(RedAgent.MEANDER, [0])

@@ -12,7 +12,7 @@ import pytest
 
 from fixfirst.cli.main import main
 from fixfirst.errors import ConformanceError
-from fixfirst.game.conformance import Report, compare, read_episodes, replay, replay_file
+from fixfirst.game.conformance import ReplayReport, compare, read_episodes, replay, replay_file
 
 FOLDER = Path(__file__).parent.parent / "conformance"
 FILES = sorted(FOLDER.glob("*.jsonl.gz"))
@@ -20,7 +20,7 @@ FILES = sorted(FOLDER.glob("*.jsonl.gz"))
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_recorded_cyborg_episodes_replay_without_a_mismatch(path):
-    report = Report()
+    report = ReplayReport()
     replay_file(path, report)
     assert report.mismatches == [] and report.steps > 0
 
@@ -74,7 +74,7 @@ def test_a_changed_recording_is_caught_at_its_step_field_and_host(tmp_path, posi
     episode = first_episode()
     assert episode["steps"][5][RED] == ["exploit", "c", 1, "HTTPSRFI"]
     episode["steps"][5][position] = value
-    report = Report()
+    report = ReplayReport()
     replay_file(write(tmp_path / "changed.jsonl", episode, first_episode("meander")), report)
     (mismatch,) = report.mismatches
     assert (mismatch.step, mismatch.field, mismatch.host, mismatch.expected, mismatch.got) == (6, field, host, expected, got)

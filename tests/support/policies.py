@@ -1,11 +1,11 @@
-"""A loop that plays the simple blue policies in our simulator, one episode per environment."""
+"""A loop that plays the simple defenders in our simulator, one episode per environment."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.game.defenders import POLICIES
+from fixfirst.game.defenders import DEFENDERS
 
 
 class Play(NamedTuple):
@@ -24,7 +24,7 @@ def play(red_agent, policy, episodes, *, steps=100, seed=0, **world):
     """Play one episode in each of `episodes` environments."""
     envs = ff.make_vec(episodes, red_agent=red_agent, max_steps=steps, **world)
     obs, _ = envs.reset(seed=seed)
-    choose = POLICIES[policy](episodes, np.random.default_rng(seed))
+    choose = DEFENDERS[policy](episodes, np.random.default_rng(seed))
     rewards10, access, observations = [], [], []
     for _ in range(steps):
         obs, _, _, _, info = envs.step(choose(obs))

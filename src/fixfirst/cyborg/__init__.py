@@ -1,0 +1,1 @@
+"""The original game, CybORG, behind the arrays of our own: found, identified, played in worker processes, recorded."""

@@ -5,7 +5,7 @@ The backends differ in who plays; interface, spaces, seeding and arrays are thos
 
 from functools import partial
 from pathlib import Path
-from typing import Literal, Unpack, get_args
+from typing import Unpack, get_args
 
 from gymnasium.vector import AutoresetMode
 
@@ -14,9 +14,8 @@ from fixfirst.cyborg.workers import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.cyborg.world import CyborgWorld
 from fixfirst.errors import WorldError
 from fixfirst.game.gym_env import VecWorld, autoreset_name, render_mode_name
+from fixfirst.game.settings import Backend, Game
 from fixfirst.game.world import BaseWorld, GameSettings, World, WorldSettings
-
-Backend = Literal["simulator", "workers", "cyborg"]
 
 
 def make_world(
@@ -43,6 +42,19 @@ def make_world(
     raise WorldError(f"unknown backend {backend!r}; use {', '.join(get_args(Backend))}")
 
 
+def world_for(game: Game, num_envs: int) -> BaseWorld:
+    """A world in which a game is played in whole episodes: one that has ended waits for its reset."""
+    settings: WorldSettings = {
+        "red_agent": game.red_agent,
+        "green": game.green,
+        "max_steps": game.max_steps,
+        "autoreset": "disabled",
+    }
+    if game.variant is not None:  # else CybORG says what it is
+        settings["variant"] = game.variant
+    return make_world(num_envs, backend=game.backend, cyborg=game.cyborg, **settings)
+
+
 class BackendSettings(GameSettings, total=False):
     """What is played and where, as keyword arguments; see `make_world`."""
 
@@ -51,17 +63,16 @@ class BackendSettings(GameSettings, total=False):
     timeout_s: float | None
 
 
-def make_vec(
-    num_envs: int = 1,
-    *,
-    backend: Backend = "simulator",
-    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-    render_mode: str | None = None,
-    **settings: Unpack[BackendSettings],
-) -> VecWorld:
-    """N environments as a Gymnasium vector environment. For the settings see `make_world` and `BaseWorld`."""
-    mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)  # refused before a process is started
-    return VecWorld(make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode)
+class VecSettings(BackendSettings, total=False):
+    """All settings of a vector environment; next_step and no rendering if left out."""
+
+    autoreset_mode: AutoresetMode | str
+    render_mode: str | None
+
+
+def make_vec(num_envs: int = 1, *, backend: Backend = "simulator", **settings: Unpack[VecSettings]) -> VecWorld:
+    """N environments as a Gymnasium vector environment. For the settings see `make_world`, `BaseWorld` and `VecWorld`."""
+    return VecWorld(*_open(num_envs, backend, **settings))
 
 
 class CyborgVecEnv(VecWorld):
@@ -70,13 +81,18 @@ class CyborgVecEnv(VecWorld):
     `variant` need not be given: `world.variant` says what the CybORG found is. Given, it must be that.
     """
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
-        **settings: Unpack[BackendSettings],
-    ):
-        mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)
-        super().__init__(make_world(num_envs, backend="cyborg", autoreset=autoreset, **settings), mode)
+    def __init__(self, num_envs: int = 1, **settings: Unpack[VecSettings]):
+        super().__init__(*_open(num_envs, "cyborg", **settings))
+
+
+def _open(
+    num_envs: int,
+    backend: Backend,
+    *,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
+    **settings: Unpack[BackendSettings],
+) -> tuple[BaseWorld, str | None]:
+    """The arguments of a `VecWorld`; what it cannot do is refused before a process is started."""
+    mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)
+    return make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode

@@ -1,8 +1,8 @@
 """One environment of CybORG: reset, step, and the true state read from the simulator's own objects.
 
-CybORG draws from process-wide generators, Python's and possibly NumPy's. A `Game` puts its own in their place for each of
-its calls, so that what happens in one game does not depend on others in the same process. It does not put the process's
-own back: games live in processes that do nothing else.
+CybORG draws from process-wide generators, Python's and possibly NumPy's. A `CyborgGame` puts its own in their place for
+each of its calls, so that what happens in one game does not depend on others in the same process. It does not put the
+process's own back: games live in processes that do nothing else.
 """
 
 import random
@@ -40,7 +40,7 @@ class RedAction(NamedTuple):
     answered: bool  # red learnt something: a scan that reached its host
 
 
-class Game:
+class CyborgGame:
     """One CybORG environment of CAGE Challenge 2."""
 
     def __init__(self, cyborg: Cyborg, *, green: bool = False):

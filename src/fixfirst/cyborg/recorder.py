@@ -21,16 +21,17 @@ from typing import Any
 import numpy as np
 
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
-from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, Game
+from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.errors import CyborgError, WorkerError
 from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
 from fixfirst.game.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
-from fixfirst.game.defenders import POLICIES
+from fixfirst.game.defenders import DEFENDERS
 from fixfirst.game.network import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
 from fixfirst.game.processes import available_cores, follow_parent
+from fixfirst.game.settings import red_odds
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
-from fixfirst.game.world import check_seeds, red_odds, whole
+from fixfirst.game.world import check_seeds, whole
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
@@ -53,7 +54,7 @@ class Recording:
     green
         With users who scan ports at random.
     policy
-        How blue plays: sleep, random, react, ... (cyborg/policies.py), or a mixture drawn per episode.
+        How blue plays: sleep, random, react, ... (game/defenders.py), or a mixture drawn per episode.
     seed
         Decides all of it.
     """
@@ -82,8 +83,8 @@ def record(
 ) -> Summary:
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
     whole("episodes", recording.episodes), whole("steps", recording.steps)
-    if recording.policy not in (MIXTURE, *POLICIES):
-        raise CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(POLICIES)}")
+    if recording.policy not in (MIXTURE, *DEFENDERS):
+        raise CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(DEFENDERS)}")
     red_odds(recording.red_agent, 1), check_seeds(recording.seed, 1)
     cyborg = identify(folder)
     part = out.with_name(out.name + ".part")
@@ -135,15 +136,15 @@ class Recorder:
         self._step = 0  # of the episode, from 1; 0 = outside of any step
         self._pid_reuses: list[int] = []  # steps
         self._listen(cyborg)
-        self._game = Game(cyborg, green=recording.green)
+        self._game = CyborgGame(cyborg, green=recording.green)
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
         setting, entropy = self._recording, [self._recording.seed, number]
         rng = np.random.default_rng([*entropy, _BLUE_STREAM])
         red = RedAgent(int(np.searchsorted(red_odds(setting.red_agent, 1)[0], rng.random(), side="right")))
-        policy = str(rng.choice(list(POLICIES))) if setting.policy == MIXTURE else setting.policy
-        choose = POLICIES[policy](1, rng)
+        policy = str(rng.choice(list(DEFENDERS))) if setting.policy == MIXTURE else setting.policy
+        choose = DEFENDERS[policy](1, rng)
         self._game.reset(red, [*entropy, _GAME_STREAM])
         self._pid_reuses.clear()
         observation = np.zeros(4 * NUM_HOSTS, np.int8)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
-from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.game import CyborgGame
 from fixfirst.errors import CyborgError
 from fixfirst.game.actions import SLEEP, action_id
 from fixfirst.game.network import HOST_ID, VARIANTS, Variant, VariantName
@@ -36,7 +36,7 @@ def facts_of_variant(variant: Variant) -> Facts:
 
 def facts_of_cyborg(cyborg: Cyborg) -> Facts:
     """The same facts, found by playing."""
-    game = Game(cyborg)
+    game = CyborgGame(cyborg)
     game.reset(RedAgent.SLEEP, [0])
     state, red = game.state, game.state.sessions["Red"][0]
     address = {host: ip for ip, host in state.ip_addresses.items()}

@@ -75,7 +75,7 @@ class WorkerWorld(BaseWorld):
             super().__init__(n, **(settings | {"arrays": shared}))
             self._inputs = {name: shared[name] for name in _INPUTS}
             self.timeout_s = timeout_s
-            self._workers: list[_Worker] = []
+            self._workers: list[_WorldProcess] = []
             self._end = weakref.finalize(self, _end_workers, self._workers)
             for rows in _shares(n, num_workers):
                 share = settings | {"env_ids": self.env_ids[rows], "red_agent": _red_agent_of(settings, rows)}
@@ -119,7 +119,7 @@ class WorkerWorld(BaseWorld):
     def _answers(self, task: str, command: str | None = None) -> list[Any]:
         """One answer per worker. Whatever goes wrong ends all workers: half a step is no state to go on from."""
         answers: dict[int, Any] = {}
-        pending: dict[Any, _Worker] = {worker.pipe: worker for worker in self._workers}
+        pending: dict[Any, _WorldProcess] = {worker.pipe: worker for worker in self._workers}
         try:
             for pipe in pending if command else ():
                 with contextlib.suppress(OSError):  # a dead worker: told when its answer does not come
@@ -139,7 +139,7 @@ class WorkerWorld(BaseWorld):
 
 
 @dataclass(frozen=True)
-class _Worker:
+class _WorldProcess:
     """A worker process as its parent sees it."""
 
     process: BaseProcess
@@ -165,16 +165,16 @@ class _Worker:
         return answer
 
 
-def _start_worker(rows: slice, *arguments: Any) -> _Worker:
+def _start_worker(rows: slice, *arguments: Any) -> _WorldProcess:
     context = get_context("spawn")
     mine, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, rows, *arguments), daemon=True)
     process.start()
     theirs.close()  # the worker's copy is now the only one, so that its death ends the pipe
-    return _Worker(process, mine, rows)
+    return _WorldProcess(process, mine, rows)
 
 
-def _end_workers(workers: list[_Worker]) -> None:
+def _end_workers(workers: list[_WorldProcess]) -> None:
     """Workers hold nothing worth saving: they are killed, which works in whatever state they are."""
     for worker in workers:
         worker.pipe.close()

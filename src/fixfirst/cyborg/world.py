@@ -4,18 +4,20 @@ A worker process holds one of these (`workers.py`). An episode's chances follow 
 are the same however the environments are spread over processes. Only the draws differ from our own simulator's.
 """
 
+import gc
+import ipaddress
+from functools import lru_cache
 from pathlib import Path
 from typing import Unpack
 
 import numpy as np
 
 from fixfirst.cyborg.checkout import load_cyborg
-from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
 from fixfirst.errors import CyborgError
 from fixfirst.game import kernel
 from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.processes import settle_for_cyborg
 from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
 from fixfirst.game.world import BaseWorld, WorldSettings
 
@@ -31,7 +33,7 @@ class CyborgWorld(BaseWorld):
         if settings.setdefault("variant", found) != found:
             raise CyborgError(f"CybORG in {folder} is the variant {found}, not {settings['variant']}")
         super().__init__(num_envs, **settings)
-        self._games = [Game(cyborg, green=self.green) for _ in range(self.num_envs)]
+        self._games = [CyborgGame(cyborg, green=self.green) for _ in range(self.num_envs)]
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
@@ -105,6 +107,21 @@ class CyborgWorld(BaseWorld):
         self.observations[i] = 0
         self.words[i] = 0
         self._steps[i] = self._returns10[i] = 0
+
+
+def settle_for_cyborg() -> None:
+    """Make this process, which does nothing else, a fifth faster for CybORG, without touching CybORG.
+
+    It copies large dictionaries all the time: looking for cycles as often as Python does would take a tenth of the time, and
+    find next to nothing. And in every step it reads and prints the same few IPv4 addresses some hundred times, an eighth of
+    the time; both are pure functions, so they can be remembered.
+    """
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
+    base = getattr(ipaddress, "_BaseV4", None)  # Python's own affair: if it is not there, we are only slower
+    for name in ("_ip_int_from_string", "_string_from_ip_int"):
+        if hasattr(base, name):
+            setattr(base, name, staticmethod(lru_cache(maxsize=4096)(getattr(base, name))))
 
 
 def pack(observations: np.ndarray) -> np.ndarray:

@@ -14,14 +14,8 @@ from typing import Any
 import numba
 from numba.core import config
 
-from fixfirst.game import actions, network
-
-_HERE = Path(__file__).parent
-SOURCES: tuple[str | Path, ...] = (
-    network.__file__,
-    actions.__file__,
-    *(_HERE / f"{name}.py" for name in ("tables", "state", "chance", "red_agents", "kernel")),
-)
+_IN_MACHINE_CODE = ("network", "actions", "tables", "state", "chance", "red_agents", "kernel")
+SOURCES = tuple(Path(__file__).with_name(f"{name}.py") for name in _IN_MACHINE_CODE)
 _ENTRY_POINTS: list[Any] = []
 
 
@@ -29,7 +23,7 @@ def cache_folder() -> Path:
     """Where machine code is kept: below NUMBA_CACHE_DIR if set, else in the user's cache folder."""
     digest = hashlib.sha256()
     for source in SOURCES:
-        digest.update(Path(source).read_bytes())
+        digest.update(source.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "fixfirst" / f"kernel-{digest.hexdigest()[:16]}"
 

@@ -41,7 +41,7 @@ RECORD_DTYPE = np.dtype([(name, STATE_DTYPE[name]) for name in _RECORDED] + [("r
 
 
 @dataclass(frozen=True)
-class Episode:
+class RecordedEpisode:
     """One recorded episode of T steps."""
 
     id: Any
@@ -75,7 +75,7 @@ class Mismatch:
 
 
 @dataclass
-class Report:
+class ReplayReport:
     """What a replay of many files found."""
 
     episodes: int = 0
@@ -83,7 +83,7 @@ class Report:
     mismatches: list[Mismatch] = field(default_factory=list)  # at most one per episode: afterwards all may differ
     coincidences: list[Mismatch] = field(default_factory=list)  # differences after a process id was used twice
 
-    def add(self, other: "Report") -> None:
+    def add(self, other: "ReplayReport") -> None:
         """Take over what another replay found."""
         self.episodes += other.episodes
         self.steps += other.steps
@@ -91,7 +91,7 @@ class Report:
         self.coincidences += other.coincidences
 
 
-def replay_file(path: Path, report: Report) -> None:
+def replay_file(path: Path, report: ReplayReport) -> None:
     """Replay every episode of a file, adding to `report`."""
     for episode in read_episodes(path):
         report.episodes += 1
@@ -102,7 +102,7 @@ def replay_file(path: Path, report: Report) -> None:
             (report.coincidences if by_pid else report.mismatches).append(mismatch)
 
 
-def replay(episode: Episode) -> np.ndarray:
+def replay(episode: RecordedEpisode) -> np.ndarray:
     """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] RECORD_DTYPE."""
     states, chances, odds = np.zeros(1, STATE_DTYPE), np.zeros(1, CHANCE_DTYPE), np.zeros((1, len(RedAgent)))
     odds[0, episode.red :] = 1.0
@@ -125,7 +125,7 @@ def replay(episode: Episode) -> np.ndarray:
     return got
 
 
-def compare(episode: Episode, got: np.ndarray, file: str = "") -> Mismatch | None:
+def compare(episode: RecordedEpisode, got: np.ndarray, file: str = "") -> Mismatch | None:
     """The first difference between a recording and what came out of the kernel, or None."""
     same = got == episode.expected  # [T]
     if not same.all():
@@ -172,7 +172,7 @@ def _in_words(record: np.void) -> dict[str, Any]:
 # ---------------------------------------------------------------- reading
 
 
-def read_episodes(path: Path) -> Iterator[Episode]:
+def read_episodes(path: Path) -> Iterator[RecordedEpisode]:
     """The episodes of a .jsonl or .jsonl.gz file; a file that cannot be read as such raises ConformanceError."""
     number = 0
     try:
@@ -194,7 +194,7 @@ def read_episodes(path: Path) -> Iterator[Episode]:
         raise ConformanceError(f"{path}: holds no episodes")
 
 
-def _episode(data: dict[str, Any]) -> Episode:
+def _episode(data: dict[str, Any]) -> RecordedEpisode:
     if not isinstance(data, dict):
         raise ValueError(f"expected a JSON object, got {str(data)[:60]}")
     steps = data["steps"]
@@ -213,7 +213,7 @@ def _episode(data: dict[str, Any]) -> Episode:
         for name, value in chance:
             outcomes[name][t] = _outcome(name, value)
         expected[t] = (_decisions(chance), *_result(*result))
-    return Episode(
+    return RecordedEpisode(
         id=data["id"],
         red=RedAgent(_index("red", data["red"], RED_AGENTS)),
         green=bool(_index("green", data["green"], ("sleep", "agent"))),

@@ -1,7 +1,7 @@
-"""Simple blue policies over a batch: what recordings are played with, and what the reference numbers were measured with.
+"""Simple defenders: what recordings are played with, what reference numbers were measured with, what policies compare to.
 
-A policy is made for N environments and a generator, and maps observations [N, 52] to actions [N]. It is made anew for
-every episode.
+A defender maps observations [N, 52] to actions [N]. Some are plain functions; those that draw, or keep something in mind,
+are made anew for every episode, for N environments and a generator. `DEFENDERS` makes each of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,8 +12,8 @@ import numpy as np
 from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
 from fixfirst.game.network import DECOYS, HOST_NAMES, NUM_HOSTS
 
-Policy = Callable[[np.ndarray], np.ndarray]
-MakePolicy = Callable[[int, np.random.Generator], Policy]
+Defender = Callable[[np.ndarray], np.ndarray]
+MakeDefender = Callable[[int, np.random.Generator], Defender]
 
 RESTORE = np.array([action_id("Restore", host) for host in HOST_NAMES])
 REMOVE = np.array([action_id("Remove", host) for host in HOST_NAMES])
@@ -35,13 +35,9 @@ USEFUL_DECOYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 BELIEVED_USER, BELIEVED_PRIVILEGED = 2, 3
 
 
-def _bits(obs: np.ndarray) -> np.ndarray:
-    return obs.reshape(len(obs), NUM_HOSTS, 4)
-
-
 def _beliefs(obs: np.ndarray) -> np.ndarray:
     """Per host [N, 13]: 0 clean, 1 unknown, 2 user, 3 privileged."""
-    bits = _bits(obs)
+    bits = obs.reshape(len(obs), NUM_HOSTS, 4)
     beliefs: np.ndarray = bits[:, :, 2] + 2 * bits[:, :, 3]
     return beliefs
 
@@ -51,43 +47,49 @@ def _first_host(mask: np.ndarray, action_of_host: np.ndarray) -> np.ndarray:
     return np.where(mask.any(axis=1), action_of_host[mask.argmax(axis=1)], SLEEP)
 
 
-def sleep(n: int, rng: np.random.Generator) -> Policy:
+# ---------------------------------------------------------------- plain functions
+
+
+def sleep(obs: np.ndarray) -> np.ndarray:
     """Does nothing."""
-    return lambda obs: np.full(n, SLEEP)
+    return np.full(len(obs), SLEEP)
 
 
-def uniform(n: int, rng: np.random.Generator) -> Policy:
+def react(obs: np.ndarray) -> np.ndarray:
+    """Restore the lowest host believed to be held."""
+    return _first_host(_beliefs(obs) >= BELIEVED_USER, RESTORE)
+
+
+def react_restore(obs: np.ndarray) -> np.ndarray:
+    """Restore the lowest host that is not believed clean."""
+    return _first_host(_beliefs(obs) > 0, RESTORE)
+
+
+def react_remove(obs: np.ndarray) -> np.ndarray:
+    """Remove on the lowest host believed to be held."""
+    return _first_host(_beliefs(obs) >= BELIEVED_USER, REMOVE)
+
+
+# ---------------------------------------------------------------- with chance or memory
+
+
+def uniform(n: int, rng: np.random.Generator) -> Defender:
     """Any action."""
     return lambda obs: rng.integers(0, NUM_ACTIONS, n)
 
 
-def react(n: int, rng: np.random.Generator) -> Policy:
-    """Restore the lowest host whose fourth bit is set."""
-    return lambda obs: _first_host(_bits(obs)[:, :, 3] == 1, RESTORE)
-
-
-def react_restore(n: int, rng: np.random.Generator) -> Policy:
-    """Restore the lowest host that is not believed clean."""
-    return lambda obs: _first_host(_beliefs(obs) > 0, RESTORE)
-
-
-def react_remove(n: int, rng: np.random.Generator) -> Policy:
-    """Remove on the lowest host believed to be held."""
-    return lambda obs: _first_host(_bits(obs)[:, :, 3] == 1, REMOVE)
-
-
-def opfirst(n: int, rng: np.random.Generator) -> Policy:
+def opfirst(n: int, rng: np.random.Generator) -> Defender:
     """Restore Op_Server0 in the first step, then sleep."""
     first = iter([np.full(n, action_id("Restore", "Op_Server0"))])
     return lambda obs: next(first, np.full(n, SLEEP))
 
 
-def decoys(n: int, rng: np.random.Generator) -> Policy:
+def decoys(n: int, rng: np.random.Generator) -> Defender:
     """Any decoy anywhere, nothing else."""
     return lambda obs: rng.choice(DECOY.ravel(), n)
 
 
-def few_hosts(n: int, rng: np.random.Generator) -> Policy:
+def few_hosts(n: int, rng: np.random.Generator) -> Defender:
     """All kinds of actions, but on three hosts only: decoys are placed, scanned, shot at and cleared again and again."""
     hosts = np.array([rng.choice(NUM_HOSTS, 3, replace=False) for _ in range(n)])
     per_host = np.concatenate([ANALYSE[:, None], REMOVE[:, None], RESTORE[:, None], DECOY], axis=1)  # [H, kinds]
@@ -100,7 +102,7 @@ def few_hosts(n: int, rng: np.random.Generator) -> Policy:
     return choose
 
 
-def busy(n: int, rng: np.random.Generator) -> Policy:
+def busy(n: int, rng: np.random.Generator) -> Defender:
     """Mostly a repair of some host that is not believed clean, sometimes an Analyse or any action."""
 
     def choose(obs: np.ndarray) -> np.ndarray:
@@ -117,7 +119,7 @@ def busy(n: int, rng: np.random.Generator) -> Policy:
     return choose
 
 
-def good_decoy_react(n: int, rng: np.random.Generator) -> Policy:
+def good_decoy_react(n: int, rng: np.random.Generator) -> Defender:
     """A host shown privileged: Restore, its decoys next; shown held: Remove; else the next useful decoy; else Analyse."""
     useful = {h: [action_id(f"Decoy{d}", h) for d in names] for h, names in USEFUL_DECOYS.items()}
     put_back = useful | {
@@ -146,13 +148,13 @@ def good_decoy_react(n: int, rng: np.random.Generator) -> Policy:
     return choose
 
 
-POLICIES: Mapping[str, MakePolicy] = MappingProxyType(
+DEFENDERS: Mapping[str, MakeDefender] = MappingProxyType(
     {
-        "sleep": sleep,
+        "sleep": lambda n, rng: sleep,
         "random": uniform,
-        "react": react,
-        "react_restore": react_restore,
-        "react_remove": react_remove,
+        "react": lambda n, rng: react,
+        "react_restore": lambda n, rng: react_restore,
+        "react_remove": lambda n, rng: react_remove,
         "opfirst": opfirst,
         "decoys": decoys,
         "few_hosts": few_hosts,

@@ -1,57 +1,18 @@
-"""One moment of a game in plain values, and two ways to show it: a picture of the network, and a table.
+"""Two ways to show a moment of a game: a picture of the network, and lines of text.
 
-`Snapshot` is what there is to see; `cage2/turn.py` makes it. Where hosts stand on the map is decided here, for the picture
-and for the replay page alike. H = 13 hosts, in the order of `HOSTS`.
+Where hosts stand on the map is decided here, for the picture and for the replay page alike.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fixfirst.game.moment import Moment
 from fixfirst.game.network import FOOTHOLD, HOST_ID, HOST_NAMES, HOSTS, NUM_HOSTS, OT_SERVER, SUBNETS
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
-
-ACCESS = ("none", "user", "root")  # what red truly has on a host
-BELIEF = ("clean", "unknown", "user", "root")  # what blue believes of it; CybORG: No, Unknown, User, Privileged
-ACTIVITY = ("none", "scan", "exploit")  # what blue saw there in this step
-OT_STATES = ("running", "stopped", "restored")
-
-
-@dataclass(frozen=True)
-class Cost:
-    """A part of a reward, in tenths: never positive."""
-
-    what: str  # a host that red holds, "impact", or "restore"
-    tenths: int
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The end of one turn: what red and blue did in it, what is true since, and what blue sees of it."""
-
-    step: int  # turns taken; 0 = nobody has acted yet
-    red: str  # in words
-    red_target: str | None  # a host or a subnet
-    red_worked: bool | None  # None: nothing that can fail
-    blue: str
-    blue_target: str | None  # a host
-    blue_worked: bool | None
-    access: tuple[str, ...]  # [H] of ACCESS
-    belief: tuple[str, ...]  # [H] of BELIEF
-    activity: tuple[str, ...]  # [H] of ACTIVITY
-    decoys: tuple[tuple[int, ...], ...]  # [H] ports that decoys opened
-    ot: str  # of OT_STATES: the service on Op_Server0 that Impact stops
-    costs: tuple[Cost, ...]  # their sum is the reward of this turn
-    return10: int  # rewards so far, in tenths
-
-    @property
-    def reward10(self) -> int:
-        return sum(cost.tenths for cost in self.costs)
-
 
 # ---------------------------------------------------------------- where things are
 
@@ -76,7 +37,7 @@ PLACES = {name: _place(name) for name in HOST_NAMES}  # the middle of each host
 SUBNET_TOP = {SUBNETS[HOSTS[HOST_ID[row[0]]].subnet]: ROW_HEIGHT * y for y, row in enumerate(ROWS)}
 
 
-# ---------------------------------------------------------------- a table
+# ---------------------------------------------------------------- as text
 
 
 def tenths(value: int) -> str:
@@ -89,7 +50,7 @@ def outcome(worked: bool | None) -> str:
     return {True: ": worked", False: ": failed", None: ""}[worked]
 
 
-def table(moment: Snapshot) -> str:
+def as_text(moment: Moment) -> str:
     """The moment as lines of text, a line per host."""
     lines = [
         f"step {moment.step}   reward {tenths(moment.reward10)}   return {tenths(moment.return10)}   OT service {moment.ot}",
@@ -105,7 +66,7 @@ def table(moment: Snapshot) -> str:
     return "\n".join(lines) + "\n"
 
 
-# ---------------------------------------------------------------- a picture
+# ---------------------------------------------------------------- as a picture
 
 _SCALE = 2  # pixels per unit of the map
 _OVERSAMPLE = 2  # drawn larger and shrunk: Pillow draws hard edges
@@ -123,7 +84,7 @@ _BELIEVED = {
 _RED, _BLUE = "#b84a00", "#005a8f"
 
 
-def picture(moment: Snapshot) -> np.ndarray:
+def picture(moment: Moment) -> np.ndarray:
     """The moment as a picture, [height, width, 3] uint8. A host's left half: what blue believes; right: the truth."""
     from PIL import Image, ImageDraw  # a tenth of a second: only for those who look
 
@@ -151,7 +112,7 @@ def picture(moment: Snapshot) -> np.ndarray:
     return np.asarray(small, np.uint8).copy()
 
 
-def _draw_host(pen: "_Pen", moment: Snapshot, host: int) -> None:
+def _draw_host(pen: "_Pen", moment: Moment, host: int) -> None:
     name = HOST_NAMES[host]
     x, y = PLACES[name]
     left, top, half = x - _BOX_W / 2, y - _BOX_H / 2, _BOX_W / 2

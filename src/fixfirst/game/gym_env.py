@@ -14,9 +14,9 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.errors import ActionError, WorldError
 from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.drawing import picture, table
+from fixfirst.game.drawing import as_text, picture
 from fixfirst.game.kernel import OBSERVATION_BITS
-from fixfirst.game.moment import snapshot
+from fixfirst.game.moment import moment_of
 from fixfirst.game.network import VariantName
 from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World
 
@@ -42,12 +42,12 @@ def render_mode_name(mode: str | None) -> str | None:
 
 
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
-    """How every environment stands: as pictures (rgb_array) or tables (ansi) of the network. Shows the truth, too."""
-    moments = [snapshot(turn, world.variant) for turn in world.turns()]
+    """How every environment stands: as pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
+    moments = [moment_of(turn, world.variant) for turn in world.turns()]
     if render_mode == "rgb_array":
         return tuple(picture(moment) for moment in moments)
     if render_mode == "ansi":
-        return tuple(table(moment) for moment in moments)
+        return tuple(as_text(moment) for moment in moments)
     raise WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
 
 

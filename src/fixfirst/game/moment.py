@@ -1,27 +1,66 @@
-"""A turn in words: what red and blue did, what is true since, what blue sees, and what the turn cost.
+"""One turn in words: what red and blue did, what is true since, what blue sees, and what the turn cost.
 
 Works on the records that every world hands out (`BaseWorld.turns`, TURN_DTYPE), so it tells of CybORG's games as well.
+H = 13 hosts, in the order of `HOSTS`.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from fixfirst.game.actions import ACTIONS
-from fixfirst.game.drawing import ACCESS, BELIEF, Cost, Snapshot
 from fixfirst.game.kernel import BITS_PER_HOST, OT_TENTHS, QUIET, RESTORE_TENTHS, SEEN_EXPLOIT, SEEN_SCAN
 from fixfirst.game.network import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VARIANTS, VariantName
 from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 from fixfirst.game.tables import VALUE_TENTHS
 
-_SEEN = {QUIET: "none", SEEN_SCAN: "scan", SEEN_EXPLOIT: "exploit"}
+ACCESS = ("none", "user", "root")  # what red truly has on a host
+BELIEF = ("clean", "unknown", "user", "root")  # what blue believes of it; CybORG: No, Unknown, User, Privileged
+ACTIVITY = ("none", "scan", "exploit")  # what blue saw there in this step
+OT_STATES = tuple(state.name.lower() for state in OTService)  # running, stopped, restored
+
+_SEEN = dict(zip((QUIET, SEEN_SCAN, SEEN_EXPLOIT), ACTIVITY, strict=True))
 _WORKED = {Success.UNKNOWN: None, Success.FALSE: False, Success.TRUE: True}
 
 
-def snapshot(turn: np.void, variant: VariantName) -> Snapshot:
+@dataclass(frozen=True)
+class Cost:
+    """A part of a reward, in tenths: never positive."""
+
+    what: str  # a host that red holds, "impact", or "restore"
+    tenths: int
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The end of one turn: what red and blue did in it, what is true since, and what blue sees of it."""
+
+    step: int  # turns taken; 0 = nobody has acted yet
+    red: str  # in words
+    red_target: str | None  # a host or a subnet
+    red_worked: bool | None  # None: nothing that can fail
+    blue: str
+    blue_target: str | None  # a host
+    blue_worked: bool | None
+    access: tuple[str, ...]  # [H] of ACCESS
+    belief: tuple[str, ...]  # [H] of BELIEF
+    activity: tuple[str, ...]  # [H] of ACTIVITY
+    decoys: tuple[tuple[int, ...], ...]  # [H] ports that decoys opened
+    ot: str  # of OT_STATES: the service on Op_Server0 that Impact stops
+    costs: tuple[Cost, ...]  # their sum is the reward of this turn
+    return10: int  # rewards so far, in tenths
+
+    @property
+    def reward10(self) -> int:
+        return sum(cost.tenths for cost in self.costs)
+
+
+def moment_of(turn: np.void, variant: VariantName) -> Moment:
     """One record of TURN_DTYPE in plain values."""
     red, red_target, red_worked = _red(turn)
     action = ACTIONS[turn["blue_action"]]
     view = [int(turn["observation"]) >> BITS_PER_HOST * host for host in range(NUM_HOSTS)]
-    return Snapshot(
+    return Moment(
         step=int(turn["step"]),
         red=red,
         red_target=red_target,
@@ -33,7 +72,7 @@ def snapshot(turn: np.void, variant: VariantName) -> Snapshot:
         belief=tuple(BELIEF[bits >> 2 & 0b11] for bits in view),
         activity=tuple(_SEEN[bits & 0b11] for bits in view),
         decoys=tuple(_ports(mask) for mask in turn["decoys"].tolist()),
-        ot=OTService(turn["ot"]).name.lower(),
+        ot=OT_STATES[turn["ot"]],
         costs=costs(turn, variant),
         return10=int(turn["return10"]),
     )

@@ -1,7 +1,7 @@
 """The simulated network as tables: hosts and their services, exploits, decoys, and the three variants of the game.
 
 Every other table of the project (action ids, bit masks, the kernel's arrays) is computed from the ones below.
-The rules that act on them are in `cage2/kernel.py`, and in words in `docs/model.md`.
+The rules that act on them are in `kernel.py`, and in words in `docs/model.md`.
 """
 
 from dataclasses import dataclass, replace

@@ -34,7 +34,7 @@ def red_intends(env, verb, target):
 
 # ---------------------------------------------------------------- B_line
 
-# B_line follows a script of 15 stages; after a failure it falls back to the stage in the second column.
+# B_line follows a script of 15 stages; after a failure it falls back to the stage in the third column.
 STAGE_USER, STAGE_ENTERPRISE = -2, -3  # the user host B_line goes through, and the enterprise host behind it
 _ENTERPRISE2 = HOST_ID["Enterprise2"]
 _BLINE_SCRIPT = (

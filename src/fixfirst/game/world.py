@@ -1,4 +1,4 @@
-"""N environments as arrays: what `vec_env.py` shows to Gymnasium and what a learner steps directly.
+"""N environments as arrays: what `gym_env.py` shows to Gymnasium and what a learner steps directly.
 
 A world overwrites its arrays in every step; copy what you want to keep.
 """

@@ -1,6 +1,8 @@
-"""Judging: a frozen policy on episodes it never trained on, with standard errors and intervals.
+"""Playing many episodes of a frozen policy, and judging it on them: means with standard errors, intervals, compliance.
 
-Seeds: every purpose has its own stream (`seeds.py`), so that training, gating and final tests never share an episode.
+Seeds: every purpose has its own stream (`seeds.py`), so that training, gating and final tests never share an episode. The
+first episodes of a longer play are those of a shorter one.
+T steps, B episodes.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,10 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from fixfirst.cyborg.backends import Backend, make_world
+from fixfirst.cyborg.backends import world_for
+from fixfirst.errors import ConfigError
 from fixfirst.game.network import VariantName
-from fixfirst.game.world import WorldSettings
-from fixfirst.orders.compliance import CONFIDENCE, Compliance, Counts, Rule, judge, summarise
+from fixfirst.game.settings import Game
+from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Counts, Judging, judge, summarise
 from fixfirst.orders.workflow import Workflow
 from fixfirst.play.rollout import Player, Rollout, WorldLike, collect, join
 from fixfirst.play.seeds import derive
@@ -25,6 +28,102 @@ PROTOCOL_PURPOSE = "protocol"  # the stream of seeds that `fixfirst evaluate` pl
 BATCH = 1_000  # episodes played side by side
 SIMULATOR_SHARE = 10  # in a comparison with CybORG, the simulator plays so many times its episodes
 CYBORG_BATCH = 100  # CybORG's environments are large
+MOST_KEPT = 10_000  # episodes whose turns are all kept
+
+# ---------------------------------------------------------------- playing
+
+
+@dataclass(frozen=True)
+class Played:
+    """B whole episodes."""
+
+    rollout: Rollout
+    turns: np.ndarray | None  # [T + 1, B] of TURN_DTYPE, where they were kept
+    variant: VariantName  # that was played: on CybORG, what it is
+
+    @property
+    def returns(self) -> np.ndarray:
+        """[B] the world's return of each episode."""
+        return self.rollout.returns
+
+    def counts(self, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
+        """What was repaired, in order and not; None if they were played without a workflow."""
+        return count_repairs(self.rollout, judging)
+
+
+def play(
+    player: Player,
+    game: Game,
+    *,
+    episodes: int,
+    seed: int,
+    purpose: str,
+    workflows: Sequence[Workflow] = (),
+    world: WorldLike | None = None,
+    keep_turns: bool = False,
+    on_pass: Callable[[int], None] = lambda episodes: None,
+) -> Played:
+    """Play `episodes` whole episodes of the stream (seed, purpose), in a world of their own unless one is given.
+
+    keep_turns: for whoever looks at single episodes. on_pass is told how many episodes are done, now and then.
+    """
+    if keep_turns and not 1 <= episodes <= MOST_KEPT:
+        raise ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
+    batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
+    with nullcontext(world) if world is not None else world_for(game, batch) as place:
+        witness = _Witness(place)
+        parts, turns = [], []
+        for number in range(-(-episodes // place.num_envs)):
+            parts.append(
+                collect(
+                    witness if keep_turns else place,
+                    player,
+                    world_seed=derive(seed, purpose, "world"),
+                    policy_seed=derive(seed, purpose, "policy"),
+                    first_episode=number,
+                    workflows=workflows,
+                )
+            )
+            if keep_turns:
+                turns.append(witness.told())
+            on_pass(min((number + 1) * place.num_envs, episodes))
+        kept = np.concatenate(turns, axis=1)[:, :episodes] if turns else None
+        return Played(join(parts).first(episodes), kept, place.variant)
+
+
+class _Witness:
+    """A world that has all its turns written down."""
+
+    def __init__(self, world: WorldLike):
+        self._world = world
+        self.num_envs, self.max_steps, self.variant = world.num_envs, world.max_steps, world.variant
+        self.words, self.access, self.rewards10 = world.words, world.access, world.rewards10
+        self.turns = world.turns
+        self._told: list[np.ndarray] = []
+
+    def reset(self, seed: int, mask: np.ndarray | None = None, *, episode: int = 0) -> None:
+        self._told = []
+        self._world.reset(seed, mask, episode=episode)
+        self._told.append(self.turns())
+
+    def step(self, actions: np.ndarray) -> int:
+        ended = self._world.step(actions)
+        self._told.append(self.turns())
+        return ended
+
+    def told(self) -> np.ndarray:
+        """[T + 1, N] all turns since the last reset."""
+        return np.array(self._told)
+
+
+def count_repairs(rollout: Rollout, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
+    """Judge a rollout against its workflows; None if it has none."""
+    if not rollout.workflows:
+        return None
+    return Counts.of(judge(rollout.actions, rollout.held, rollout.ranks, rollout.workflows[0].scheme, judging))
+
+
+# ---------------------------------------------------------------- judging
 
 
 @dataclass(frozen=True)
@@ -37,7 +136,7 @@ class Evaluation:
     episodes: int
     mean: float
     standard_error: float
-    low: float
+    low: float  # 95 % interval of the mean
     high: float
     compliance: Compliance | None
 
@@ -45,62 +144,38 @@ class Evaluation:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Episodes:
-    """Many episodes, all [B]: returns, and counts of judged repairs."""
-
-    returns: np.ndarray
-    counts: Counts | None
-
-
-def play_episodes(
+def evaluate(
     player: Player,
+    game: Game,
     *,
-    red_agent: str,
-    steps: int,
     episodes: int,
     seed: int,
     purpose: str,
+    judging: Judging = DEFAULT_JUDGING,
     workflows: Sequence[Workflow] = (),
-    rule: Rule = "no_higher",
-    count_foothold: bool = False,
-    variant: VariantName = "current",
-    green: bool = False,
-    backend: Backend = "simulator",
-    cyborg: str | None = None,
     world: WorldLike | None = None,
     on_pass: Callable[[int], None] = lambda episodes: None,
-) -> Episodes:
-    """Play `episodes` whole episodes of the stream (seed, purpose), in a world of their own unless one is given.
-
-    on_pass is told how many episodes are done, now and then.
-    """
-    num_envs = min(episodes, CYBORG_BATCH if backend == "cyborg" else BATCH) if world is None else world.num_envs
-    game: WorldSettings = {
-        "red_agent": red_agent,
-        "variant": variant,
-        "green": green,
-        "max_steps": steps,
-        "autoreset": "disabled",
-    }
-    with nullcontext(world) if world is not None else make_world(num_envs, backend=backend, cyborg=cyborg, **game) as place:
-        parts = []
-        for number in range(-(-episodes // num_envs)):
-            parts.append(
-                collect(
-                    place,
-                    player,
-                    world_seed=derive(seed, purpose, "world"),
-                    policy_seed=derive(seed, purpose, "policy"),
-                    first_episode=number,
-                    workflows=workflows,
-                )
-            )
-            on_pass(min((number + 1) * num_envs, episodes))
-    rollout = join(parts)
-    counts = count_repairs(rollout, rule, count_foothold)
-    first = slice(0, episodes)
-    return Episodes(rollout.returns[first], None if counts is None else Counts(*(column[first] for column in counts)))
+) -> Evaluation:
+    """Mean return with its standard error and 95 % interval, and compliance, on episodes played as in `play`."""
+    if episodes < 2:
+        raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
+    played = play(
+        player, game, episodes=episodes, seed=seed, purpose=purpose, workflows=workflows, world=world, on_pass=on_pass
+    )
+    returns, counts = played.returns, played.counts(judging)
+    mean, error = float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(episodes))
+    margin = float(stdtrit(episodes - 1, 0.5 + CONFIDENCE / 2)) * error
+    return Evaluation(
+        red_agent=game.red_agent,
+        steps=game.max_steps,
+        variant=played.variant,
+        episodes=episodes,
+        mean=mean,
+        standard_error=error,
+        low=mean - margin,
+        high=mean + margin,
+        compliance=None if counts is None else summarise(counts),
+    )
 
 
 @dataclass(frozen=True)
@@ -129,28 +204,3 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
     p_value = float(stdtr(freedom, (abs(mean) - margin) / error))
     smallest = abs(mean) + float(stdtrit(freedom, CONFIDENCE)) * error
     return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - CONFIDENCE, smallest)
-
-
-def count_repairs(rollout: Rollout, rule: Rule = "no_higher", count_foothold: bool = False) -> Counts | None:
-    """Judge a rollout against its workflows; None if it has none."""
-    if not rollout.workflows:
-        return None
-    scheme = rollout.workflows[0].scheme
-    return Counts.of(judge(rollout.actions, rollout.held, rollout.ranks, scheme, rule, count_foothold))
-
-
-def evaluate(
-    player: Player, *, red_agent: str, steps: int = 100, variant: VariantName = "current", **options: Any
-) -> Evaluation:
-    """Mean return with its standard error and 95 % interval, and compliance. Options as in `play_episodes`."""
-    played = play_episodes(player, red_agent=red_agent, steps=steps, variant=variant, **options)
-    return summary(played, red_agent=red_agent, steps=steps, variant=variant)
-
-
-def summary(played: Episodes, *, red_agent: str, steps: int, variant: VariantName) -> Evaluation:
-    """The statistics of played episodes."""
-    n, mean = len(played.returns), float(played.returns.mean())
-    error = float(played.returns.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
-    margin = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * error if n > 1 else float("nan")
-    compliance = None if played.counts is None else summarise(played.counts)
-    return Evaluation(red_agent, steps, variant, n, mean, error, mean - margin, mean + margin, compliance)
