@@ -1,32 +1,37 @@
-"""fixfirst: when an attacker holds machines of several kinds, which kind should the defender fix first?"""
+"""fixfirst: when an attacker holds machines of several kinds, which kind should the defender fix first?
 
-from importlib import import_module as _import
-from typing import TYPE_CHECKING, Any
+    import fixfirst as ff
+    run = ff.search(red_agent="b_line", total_episodes=100_000)
+    run.ranking, run.best, run.folder
+
+How data flows through the rooms, each of which imports only from those before it:
+game (CAGE2 itself) -> orders (what to fix first) -> cyborg (the original behind the same arrays) -> play (a policy meets a
+world) -> runs (the run directory) -> learner -> searcher -> reporter -> api (the verbs below) -> cli (the commands).
+"""
 
 import gymnasium as _gym
 
-from fixfirst.cyborg.backends import CyborgVecEnv, make_vec
+from fixfirst.api import SearchRun, StudyRun, TrainRun, evaluate, load_run, report, resume, search, train, watch
+from fixfirst.cyborg import CyborgVecEnv, make_vec
 from fixfirst.errors import (
     ActionError,
     ConfigError,
     ConformanceError,
     CyborgError,
     FixfirstError,
+    Interrupted,
     PolicyError,
     ResetNeeded,
     RunDirError,
+    SearchError,
     WorkerError,
     WorkflowError,
     WorldError,
 )
-from fixfirst.game.gym_env import Cage2, VecCage2
-from fixfirst.orders.workflow import UnitScheme, Workflow
-
-if TYPE_CHECKING:  # PyTorch takes seconds to import: these come when they are first used
-    from fixfirst.learner.checkpoint import Policy, load_policy
-    from fixfirst.learner.config import TrainConfig, make_config
-    from fixfirst.learner.train_run import start as train
-    from fixfirst.play.evaluation import evaluate
+from fixfirst.game import Cage2, Game, VecCage2
+from fixfirst.learner import Policy, TrainConfig, load_policy, make_config
+from fixfirst.orders import Judging, UnitScheme, Workflow
+from fixfirst.searcher import SearchConfig, search_config
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,11 +42,19 @@ __all__ = [
     "CyborgError",
     "CyborgVecEnv",
     "FixfirstError",
+    "Game",
+    "Interrupted",
+    "Judging",
     "Policy",
     "PolicyError",
     "ResetNeeded",
     "RunDirError",
+    "SearchConfig",
+    "SearchError",
+    "SearchRun",
+    "StudyRun",
     "TrainConfig",
+    "TrainRun",
     "UnitScheme",
     "VecCage2",
     "WorkerError",
@@ -50,27 +63,16 @@ __all__ = [
     "WorldError",
     "evaluate",
     "load_policy",
+    "load_run",
     "make_config",
     "make_vec",
+    "report",
+    "resume",
+    "search",
+    "search_config",
     "train",
+    "watch",
 ]
 
-_LAZY = {
-    "Policy": ("fixfirst.learner.checkpoint", "Policy"),
-    "TrainConfig": ("fixfirst.learner.config", "TrainConfig"),
-    "evaluate": ("fixfirst.play.evaluation", "evaluate"),
-    "load_policy": ("fixfirst.learner.checkpoint", "load_policy"),
-    "make_config": ("fixfirst.learner.config", "make_config"),
-    "train": ("fixfirst.learner.train_run", "start"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        module, attribute = _LAZY[name]
-        return getattr(_import(module), attribute)
-    raise AttributeError(f"module 'fixfirst' has no attribute {name!r}")
-
-
-_ENVS = "fixfirst.game.gym_env"
+_ENVS = f"{__name__}.game.gym_env"
 _gym.register(id="fixfirst/Cage2-v0", entry_point=f"{_ENVS}:Cage2", vector_entry_point=f"{_ENVS}:VecCage2")

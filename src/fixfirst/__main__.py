@@ -2,6 +2,6 @@
 
 import sys
 
-from fixfirst.cli.main import main
+from fixfirst.cli import main
 
 sys.exit(main())

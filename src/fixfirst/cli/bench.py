@@ -1,4 +1,4 @@
-"""Speeds on this machine: what `fixfirst bench` measures and prints.
+"""`fixfirst bench`: speeds on this machine.
 
 The simulator runs on one core with one thread, worker processes on all cores.
 
@@ -21,8 +21,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from fixfirst.cli.app import Cyborg, Json, app, log, print_json
 from fixfirst.cyborg.backends import make_world
-from fixfirst.cyborg.checkout import load_cyborg
+from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import Game
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.gym_env import VecCage2
@@ -41,6 +42,17 @@ CYBORG_IN_WORKERS = f"CybORG, {WORKER_ENVS} in workers"
 CYBORG_ROWS = (CYBORG, CYBORG_IN_ONE, CYBORG_IN_WORKERS)
 
 _START = "import fixfirst as ff; e = ff.make_vec(1); e.reset(seed=0); e.step([0])"
+
+
+@app.command(name="bench")
+def bench_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
+    """Measure the simulator and the worker processes on this machine, and CybORG in the same run where --cyborg says so."""
+    result = measure(None if cyborg is None else find_cyborg(cyborg), say=log)
+    if as_json:
+        print_json(result)
+    else:
+        print(speed_table(result))
+    return 0
 
 
 def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
@@ -182,7 +194,7 @@ def _play_plain_cyborg(red_agent: str, seed: int) -> float:
     return episodes * num_envs * CYBORG_STEPS / seconds
 
 
-def table(result: dict[str, Any]) -> str:
+def speed_table(result: dict[str, Any]) -> str:
     """The same document for people."""
     lines = [f"{'steps per second, random actions':34}" + "".join(f"{red:>14}" for red in RED_AGENTS)]
     for name in result["steps_per_s"][RED_AGENTS[0]]:

@@ -1,4 +1,4 @@
-"""What this installation looks like: what `fixfirst doctor` finds and prints."""
+"""`fixfirst doctor`: what this installation looks like."""
 
 import os
 import platform
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst import __version__
+from fixfirst.cli.app import Cyborg, Json, app, print_json
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
 from fixfirst.cyborg.variant import identify
 from fixfirst.errors import CyborgError
@@ -15,6 +16,17 @@ from fixfirst.game.processes import available_cores
 
 PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scipy", "stable-baselines3", "gym", "ray")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")
+
+
+@app.command(name="doctor")
+def doctor_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
+    """Say what is installed, how many threads are used, where compiled code is kept, and which CybORG is found."""
+    findings = examine(cyborg)
+    if as_json:
+        print_json(findings)
+    else:
+        print(as_text(findings))
+    return 0
 
 
 def examine(cyborg: Path | None = None) -> dict[str, Any]:
@@ -27,7 +39,7 @@ def examine(cyborg: Path | None = None) -> dict[str, Any]:
     }
 
 
-def table(findings: dict[str, Any]) -> str:
+def as_text(findings: dict[str, Any]) -> str:
     """The same document for people."""
     lines = []
     for group, values in findings.items():

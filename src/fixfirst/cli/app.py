@@ -1,12 +1,9 @@
-"""What the commands share.
+"""What the commands share."""
 
-Each command imports what it needs inside itself: PyTorch takes seconds, and `--help` should not wait for it.
-"""
-
+import json
 import sys
-from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -19,16 +16,14 @@ app = App(
 )
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
+Quiet = Annotated[bool, Parameter(negative="", help="Show no progress.")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
-
-
-def unused_folder(name: str) -> Path:
-    """runs/<name>, or runs/<name>-2, -3, ... if there are such runs already."""
-    name = name.replace(":", "").replace(",", "-")
-    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(folder for folder in (Path("runs") / name for name in names) if not folder.exists())
 
 
 def log(text: str) -> None:
     """A line about something that takes a while."""
     print(f"fixfirst: {text} ...", file=sys.stderr, flush=True)
+
+
+def print_json(document: Any) -> None:
+    print(json.dumps(document, indent=2))

@@ -1,4 +1,4 @@
-"""The command line. Bad input: one line on stderr, exit code 2. A traceback is a bug."""
+"""Running one command. Bad input: one line on stderr, exit code 2. A traceback is a bug."""
 
 import os
 import sys
@@ -9,15 +9,24 @@ for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from cyclopts import CycloptsError
 
-from fixfirst.cli import check as checking
-from fixfirst.cli import evaluate as judging
-from fixfirst.cli import search as searching
-from fixfirst.cli import show as showing
-from fixfirst.cli import train as learning
-from fixfirst.cli.shared import app
-from fixfirst.errors import FixfirstError
+from fixfirst.cli import bench, conform, doctor, evaluate, record, report, resume, runs, search, train, watch
+from fixfirst.cli.app import app
+from fixfirst.errors import FixfirstError, Interrupted
 
-COMMANDS = (searching, learning, judging, showing, checking)  # imported: that adds them to the app
+# Imported: that adds them to the app.
+COMMANDS = (search, train, evaluate, report, watch, runs, resume, conform, record, bench, doctor)
+    search,
+    train,
+    evaluate,
+    report,
+    watch,
+    runs,
+    resume,
+    conform,
+    record,
+    bench,
+    doctor,
+)  # imported: added to the app
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if not arguments:
-            return showing.welcome()
+            return runs.welcome()
         code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except (CycloptsError, FixfirstError) as e:
@@ -36,11 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # whoever reads our output has seen enough; Python must not try again when it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        print("fixfirst: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as e:
+        print(f"fixfirst: {e if isinstance(e, Interrupted) else 'interrupted'}", file=sys.stderr)
         return 130
     return code if isinstance(code, int) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

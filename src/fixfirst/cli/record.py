@@ -1,0 +1,35 @@
+"""`fixfirst record`: CybORG, written down."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fixfirst.cli.app import Cyborg, Json, app, log, print_json
+from fixfirst.cyborg.checkout import find_cyborg
+from fixfirst.cyborg.recorder import Recording, record
+
+
+@app.command(name="record")
+def record_command(
+    *,
+    out: Path,
+    cyborg: Cyborg = None,
+    settings: Annotated[Recording, Parameter(name="*")] = Recording(),
+    as_json: Json = False,
+) -> int:
+    """Play CybORG, write down every step and every chance decision; then `fixfirst conform FILE` replays it.
+
+    Parameters
+    ----------
+    out
+        The recording to write, .jsonl.gz or .jsonl.
+    """
+    summary = record(find_cyborg(cyborg), out, settings, say=log)
+    if as_json:
+        print_json(asdict(summary))
+    else:
+        who = f"{summary.cyborg.variant} ({summary.cyborg.commit or summary.cyborg.version})"
+        print(f"{summary.file}: {summary.episodes:,} episodes, {summary.steps:,} steps of CybORG, variant {who}")
+    return 0

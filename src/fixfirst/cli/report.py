@@ -1,0 +1,61 @@
+"""`fixfirst report`: a run, or several, as one page."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fixfirst.api.reporting import report
+from fixfirst.cli.app import Json, app, log, print_json
+from fixfirst.reporter.build import Format
+from fixfirst.reporter.screen import open_page
+
+
+@app.command(name="report")
+def report_command(
+    runs: Annotated[list[Path], Parameter(negative="")],
+    /,
+    *,
+    out: Path | None = None,
+    figures: Path | None = None,
+    form: Annotated[Format, Parameter(name="--format")] = "html",
+    open_it: Annotated[bool, Parameter(name="--open", negative="")] = False,
+    as_json: Json = False,
+) -> int:
+    """Make one page of a run: the answer with its uncertainty, figures, settings. Several runs are compared.
+
+    Needs only the run directories; what is missing in them, the report says.
+
+    Parameters
+    ----------
+    runs
+        Run directories of `search` or `train`, or folders that hold some.
+    out
+        Where to write (RUN/report.html; of several runs: report.html).
+    figures
+        Also write every figure to this folder: SVG, PNG, and CSV with its numbers.
+    form
+        html: one page that needs no network; md: Markdown, with pictures if --figures is given.
+    open_it
+        Show it in the browser.
+    """
+    written = report(runs, out, figures=figures, form=form, say=log)
+    document = written.document
+    if as_json:
+        print_json(
+            {
+                "report": str(written.path),
+                "figures": [str(path) for path in written.figures],
+                "runs": [str(path) for path in written.runs],
+                "headline": " > ".join(document.headline),
+                "answer": document.answer,
+                "missing": document.missing,
+            }
+        )
+    else:
+        for text in document.missing:
+            print(f"missing: {text}")
+        print(written.path)
+    if open_it:
+        open_page(written.path)
+    return 0

@@ -1,0 +1,37 @@
+"""`fixfirst resume`: going on with what was interrupted."""
+
+from pathlib import Path
+
+from fixfirst.api.resuming import resume
+from fixfirst.api.run_objects import TrainRun
+from fixfirst.cli.app import Json, Quiet, app
+from fixfirst.cli.search import Where, tell_searches
+from fixfirst.cli.train import tell_training
+from fixfirst.searcher.executors.choice import Execution
+
+
+@app.command(name="resume")
+def resume_command(
+    run: Path,
+    /,
+    *,
+    where: Where = Execution(),
+    report: bool = True,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
+
+    Parameters
+    ----------
+    run
+        A run directory, or the folder of a study: all of its searches that are not finished.
+    report
+        As in `fixfirst search`.
+    """
+    result = resume(run, report=report, quiet=quiet, **vars(where))
+    if isinstance(result, TrainRun):
+        tell_training(result, as_json)
+    else:
+        tell_searches(result, report, as_json)
+    return 0

@@ -1,0 +1,50 @@
+"""`fixfirst runs`, and `fixfirst` alone: what is here, and what to do next."""
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from fixfirst import __version__
+from fixfirst.cli.app import Json, app, print_json
+from fixfirst.errors import ConfigError
+from fixfirst.reporter.overview import advice, runs_table
+from fixfirst.reporter.screen import results
+from fixfirst.runs.layout import RUNS
+from fixfirst.runs.listing import list_runs
+
+
+@app.command(name="runs")
+def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
+    """List runs: what they looked for, whether they are running, finished or interrupted, the best order, and the time.
+
+    Parameters
+    ----------
+    folder
+        Where to look.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; runs are written to ./runs unless --out says otherwise")
+    found = list_runs(folder)
+    if as_json:
+        print_json([asdict(run) | {"folder": str(run.folder)} for run in found])
+    elif not found:
+        print(f"no runs in {folder}; begin with: fixfirst search")
+    else:
+        results().print(runs_table(found))
+    return 0
+
+
+def welcome() -> int:
+    """Say what this is, what is here, and what to do first."""
+    here = list_runs(RUNS)
+    print(f"fixfirst {__version__}: {app.help}\n")
+    if here:
+        states = ", ".join(f"{count} {state}" for state, count in Counter(run.status for run in here).items())
+        print(f"{len(here)} run{'s'[: len(here) > 1]} here ({states}); `fixfirst runs` lists them.")
+    print("Next:" if here else "First:")
+    steps = advice(here)
+    width = max(len(command) for command, _ in steps)
+    for command, why in steps:
+        print(f"  {command:{width}}  {why}")
+    print("\nAll commands: fixfirst --help; all about one: fixfirst search --help")
+    return 0

@@ -1,0 +1,92 @@
+"""`fixfirst watch`: a defender at work."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from fixfirst.api.watching import page_path, replay
+from fixfirst.cli.app import Json, app
+from fixfirst.cli.flags import flags_of, given
+from fixfirst.game.network import VariantName
+from fixfirst.game.settings import Game
+from fixfirst.orders.compliance import Judging
+from fixfirst.reporter.replay import episode_line, headline, replay_json, replay_text, write_replay
+from fixfirst.reporter.screen import open_page
+
+if TYPE_CHECKING:
+    GameFlags = JudgingFlags = Any
+else:
+    GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "variant", "max_steps")), flags_of(Judging)
+
+
+@app.command(name="watch")
+def watch_command(
+    policy: str,
+    /,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    red_agent: str | None = None,
+    variant: VariantName | None = None,
+    steps: int = 100,
+    episodes: int | None = None,
+    seed: int = 0,
+    game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
+    judging: Annotated[JudgingFlags, Parameter(name="*")] = JudgingFlags(),
+    out: Path | None = None,
+    open_it: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
+    text: Annotated[bool, Parameter(negative="")] = False,
+    as_json: Json = False,
+) -> int:
+    """Watch a defender at work: the worst, median and best of many episodes, turn by turn on a map of the network.
+
+    Writes replay.html, one page that needs no network, and opens it. What blue saw stands beside what was true, and every
+    repair is judged against the order, with the reason.
+
+    Parameters
+    ----------
+    policy
+        A run, a policy folder, or a baseline, as in `fixfirst evaluate`.
+    workflow
+        The order to follow and be judged by, if the policy does not carry one.
+    greedy
+        The most probable action instead of a drawn one.
+    red_agent
+        b_line, meander, sleep or a mixture; default: the one the policy was trained against.
+    variant
+        current, leaderboard or debugged; default: the one the policy was trained in (on CybORG: the one it is).
+    steps
+        Length of an episode.
+    episodes
+        How many to play before choosing (200; on CybORG 10). They are the first ones of `fixfirst evaluate` with this seed.
+    seed
+        Other episodes: they are the same for the same seed.
+    out
+        The page, or the folder it goes to; default: beside the policy.
+    open_it
+        Open the page in a browser; only done in a terminal with a display.
+    text
+        Print the episodes instead of writing a page.
+    """
+    document = replay(
+        policy,
+        workflow=workflow,
+        greedy=greedy,
+        steps=steps,
+        episodes=episodes,
+        seed=seed,
+        red_agent=red_agent,
+        variant=variant,
+        **given(game),
+        **given(judging),
+    )
+    if as_json or text:
+        print(replay_json(document) if as_json else replay_text(document))
+        return 0
+    path = page_path(policy, out)
+    write_replay(path, document)
+    print("\n".join([headline(document), *map(episode_line, document["episodes"]), f"page: {path}"]))
+    if open_it:
+        open_page(path)
+    return 0

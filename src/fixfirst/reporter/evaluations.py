@@ -1,0 +1,71 @@
+"""Evaluations for people and programs: a table, two worlds side by side, CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fixfirst.errors import ConfigError
+from fixfirst.play.evaluation import Evaluation, difference
+from fixfirst.runs.files import write_atomically
+
+
+def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:
+    """The same policy in both worlds, with the difference and the verdict of two one-sided tests."""
+    head = f"{'red agent':10} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
+    lines = [f"{head}  verdict at ±{margin:g}"]
+    for a, b in zip(ours, theirs, strict=True):
+        gap = difference(a, b, margin)
+        shown = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
+        verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
+        earned = [f"{row.mean:.2f} ± {row.standard_error:.2f}" for row in (a, b)]
+        lines.append(f"{a.red_agent:10} {a.steps:5} {earned[0]:>16} {earned[1]:>16} {shown:>30}  {verdict}")
+        if a.compliance is not None and b.compliance is not None:
+            lines.append(f"{'':10} {'':5} compliance: simulator {a.compliance.compliance}, CybORG {b.compliance.compliance}")
+    lines.append(
+        f"{ours[0].episodes:,} episodes on the simulator, {theirs[0].episodes:,} on CybORG, variant {ours[0].variant}"
+    )
+    return "\n".join(lines)
+
+
+COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
+RATES = ("compliance", "contested", "effectiveness", "response")
+
+
+def evaluation_table(rows: Sequence[Evaluation]) -> str:
+    """For people: a line per setting, then the sum that the challenge ranks by."""
+    lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
+    for row in rows:
+        interval = f"[{row.low:.2f}, {row.high:.2f}]"
+        kept = "" if row.compliance is None else f"  {row.compliance.compliance}, contested {row.compliance.contested}"
+        lines.append(f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{kept}")
+    total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
+    lines.append(
+        f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}   ({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
+    )
+    return "\n".join(lines)
+
+
+def write_csv(path: Path, rows: Sequence[Evaluation]) -> None:
+    """The table as a CSV file."""
+    try:
+        write_atomically(path, as_csv(rows).encode())
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot be written ({e.strerror})") from e
+
+
+def as_csv(rows: Sequence[Evaluation]) -> str:
+    """One line per setting; empty where there is no order to keep to."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        [*COLUMNS, *(f"{rate}{part}" for rate in RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
+    )
+    for row in rows:
+        values: list[Any] = [getattr(row, column) for column in COLUMNS]
+        for rate in RATES:
+            shown = None if row.compliance is None else getattr(row.compliance, rate)
+            values += ["", "", ""] if shown is None else [shown.value, shown.low, shown.high]
+        writer.writerow([*values, "" if row.compliance is None else row.compliance.repairs_per_episode])
+    return text.getvalue()
