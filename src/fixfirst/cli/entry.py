@@ -15,18 +15,6 @@ from fixfirst.errors import FixfirstError, Interrupted
 
 # Imported: that adds them to the app.
 COMMANDS = (search, train, evaluate, report, watch, runs, resume, conform, record, bench, doctor)
-    search,
-    train,
-    evaluate,
-    report,
-    watch,
-    runs,
-    resume,
-    conform,
-    record,
-    bench,
-    doctor,
-)  # imported: added to the app
 
 
 def main(arguments: list[str] | None = None) -> int:
