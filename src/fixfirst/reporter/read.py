@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from fixfirst.runs.rows import ChoiceRow, Outcome, Row, SessionRow, Status, Tria
 
 LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
 UNKNOWN = "unknown"  # the state of a run without a record of it
+WARMUP_RESULT = f"{WARMUP}/{RESULT}"
 T = TypeVar("T")
 R = TypeVar("R", bound=Row)
 
@@ -58,7 +59,8 @@ class Score:
     compliance: float | None  # share of judged repairs that kept to the order; None without one
 
 
-class Updates(NamedTuple):
+@dataclass(frozen=True)
+class Updates:
     """The training log, all [n], one entry per update. Missing numbers are NaN."""
 
     trial: np.ndarray
@@ -68,8 +70,7 @@ class Updates(NamedTuple):
     collection_s: np.ndarray
     update_s: np.ndarray
 
-    @property
-    def count(self) -> int:
+    def __len__(self) -> int:
         return len(self.trial)
 
 
@@ -108,7 +109,7 @@ class RunData:
         """Training episodes before the first trial."""
         if self.warmup is not None and self.warmup.trained_episodes is not None:
             return self.warmup.trained_episodes
-        if not self.updates.count or not self.trials:
+        if not len(self.updates) or not self.trials:
             return 0
         first = self.updates.trial == self.updates.trial[0]
         return max(0, int(self.updates.sampled[first].max()) - self.trials[0].episodes)
@@ -136,20 +137,22 @@ def read_run(folder: Path) -> RunData:
     updates = _updates(folder, missing)
     kind = _kind(folder, manifest)
     result = _score(folder, RESULT, missing) if kind == Kind.TRAIN else None
-    if not trials and not updates.count and result is None:
+    if not trials and not len(updates) and result is None:
         why = f" ({'; '.join(missing)})" if missing else ""
         raise RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
 
-    found, choices, warmup = None, (), None
+    found: Standings | None = None
+    choices: tuple[ChoiceRow, ...] = ()
+    warmup: Score | None = None
     if kind == Kind.SEARCH:
         found = _standings(trials, scheme, config, missing)
         choices = _choices(folder, missing)
-        warmup = _score(folder / WARMUP, RESULT, missing)
-        if not (folder / WARMUP / RESULT).exists() and expects_warmup(config):
-            missing.append(f"{WARMUP}/{RESULT} is not there: no comparison with the defender before any order.")
+        warmup = _score(folder, WARMUP_RESULT, missing)
+        if not (folder / WARMUP_RESULT).exists() and expects_warmup(config):
+            missing.append(f"{WARMUP_RESULT} is not there: no comparison with the defender before any order.")
     elif result is None:
         missing.append(f"{RESULT} is not there: the final evaluation is not done.")
-    if not updates.count:
+    if not len(updates):
         _note_empty(TRAINING_LOG, f"{TRAINING_LOG} has no rows: no learning curves.", missing)
     sessions = _sessions(folder, missing)
     state = _state(folder, missing)
@@ -248,8 +251,6 @@ def _trials(folder: Path, scheme: UnitScheme, missing: list[str]) -> tuple[Trial
     def makes_sense(trial: Trial) -> bool:
         return min(trial.id, trial.episodes) >= 0 and _has_order(trial, scheme) and _has_return(trial)
 
-    if not (folder / LEDGER).exists():
-        return ()
     return _rows(folder / LEDGER, Trial, "trials", missing, makes_sense)
 
 
@@ -286,7 +287,7 @@ def _updates(folder: Path, missing: list[str]) -> Updates:
         )
         for row in rows
     ]
-    return Updates(*np.array(cells, np.float64).reshape(len(cells), len(Updates._fields)).T)
+    return Updates(*np.array(cells, np.float64).reshape(len(cells), 6).T)
 
 
 def _sessions(folder: Path, missing: list[str]) -> tuple[SessionRow, ...]:
@@ -306,9 +307,7 @@ def _kind(folder: Path, manifest: dict[str, Any]) -> Kind:
     return Kind.SEARCH if (folder / LEDGER).exists() else Kind.TRAIN
 
 
-def _standings(
-    trials: Sequence[Trial], scheme: UnitScheme, config: dict[str, Any], missing: list[str]
-) -> Standings | None:
+def _standings(trials: Sequence[Trial], scheme: UnitScheme, config: dict[str, Any], missing: list[str]) -> Standings | None:
     if not trials:
         _note_empty(LEDGER, f"{LEDGER} has no finished trial.", missing)
     if not config:
@@ -325,7 +324,7 @@ def _state(folder: Path, missing: list[str]) -> str:
     elif not (folder / RUNTIME).exists():
         missing.append(f"{RUNTIME} is not there: whether the run ended, and how long it took, is not known.")
         return UNKNOWN
-    elif state != Outcome.FINISHED:
+    elif state == Outcome.INTERRUPTED:
         resume = f"fixfirst resume {printable(str(folder))}"
         missing.insert(0, f"The run did not end; this is how far it came. Go on with: {resume}")
     return state
@@ -334,7 +333,7 @@ def _state(folder: Path, missing: list[str]) -> str:
 def _score(folder: Path, file: str, missing: list[str]) -> Score | None:
     """Of a result.json, if there is one."""
     path = folder / file
-    return _attempt(lambda: _read_score(path), None, f"{folder.name}/{file}", missing) if path.exists() else None
+    return _attempt(lambda: _read_score(path), None, file, missing) if path.exists() else None
 
 
 def _read_score(path: Path) -> Score:
