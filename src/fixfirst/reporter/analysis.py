@@ -6,25 +6,21 @@ n tried orders of U unit types, with mean returns y [n] and pair signs S [n, P],
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
-from scipy.stats import trim_mean
 
 from fixfirst.orders.ranking import Ranking
 from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.reporter.read import SEARCH, Run
-from fixfirst.runs.ledger import ACCEPTED, Trial
+from fixfirst.reporter.read import RunData
+from fixfirst.runs.across_seeds import CONFIDENCE, mean_interval
+from fixfirst.runs.config_reading import deciding_settings
+from fixfirst.runs.rows import Trial
 
-CONFIDENCE = 0.95
-RESAMPLES = 2_000
 COURSE_POINTS = 200  # of a course, at most
 # Those that name a group of runs first, and those whose values need no name beside them.
 TELLING = ("kind", "red_agent", "strategy", "workflow", "total_episodes", "variant", "preset", "inherit", "round_size")
 SELF_EXPLAINING = ("kind", "red_agent", "strategy")
-# Settings that do not decide what a run finds.
-BYSTANDERS = ("seed", "cyborg", "tensorboard", "log_episodes", "checkpoint_every")
 
 # ---------------------------------------------------------------- which precedence matters
 
@@ -115,9 +111,9 @@ def position_means(workflows: Sequence[Workflow], returns: Sequence[float]) -> P
 # ---------------------------------------------------------------- the course of a search
 
 
-def episodes_used(run: Run) -> list[int]:
+def episodes_used(run: RunData) -> list[int]:
     """Training episodes of the run after each trial, warm-up included."""
-    return (run.warmup_episodes + np.cumsum([trial["episodes"] for trial in run.trials])).astype(int).tolist()
+    return (run.warmup_episodes + np.cumsum([trial.episodes for trial in run.trials])).astype(int).tolist()
 
 
 def best_so_far(trials: Sequence[Trial]) -> list[float | None]:
@@ -125,21 +121,21 @@ def best_so_far(trials: Sequence[Trial]) -> list[float | None]:
     best: float | None = None
     course = []
     for trial in trials:
-        if trial["status"] == ACCEPTED and (best is None or trial["return_mean"] > best):
-            best = trial["return_mean"]
+        if trial.accepted and (best is None or trial.earned > best):
+            best = trial.earned
         course.append(best)
     return course
 
 
-def lineage_episodes(run: Run, trial: Trial) -> int:
+def lineage_episodes(run: RunData, trial: Trial) -> int:
     """Training episodes a trial's weights have seen: its own, its ancestors' and the warm-up's."""
-    by_id = {row["id"]: row for row in run.trials}
+    by_id = {row.id: row for row in run.trials}
     total, seen = run.warmup_episodes, set()
     row: Trial | None = trial
-    while row is not None and row["id"] not in seen:
-        seen.add(row["id"])
-        total += row["episodes"]
-        row = by_id.get(row["parent"])
+    while row is not None and row.id not in seen:
+        seen.add(row.id)
+        total += row.episodes
+        row = None if row.parent is None else by_id.get(row.parent)
     return total
 
 
@@ -189,7 +185,7 @@ class TimeUse:
         return sum(seconds for _, seconds in self.parts)
 
 
-def time_use(run: Run) -> TimeUse:
+def time_use(run: RunData) -> TimeUse:
     """From the training log, the trials' seconds and the sessions.
 
     While the search chooses, every worker waits, so choosing counts once per worker. What the recorded seconds leave of
@@ -201,16 +197,16 @@ def time_use(run: Run) -> TimeUse:
     if run.warmup is not None and run.warmup.seconds is not None:
         parts.append(("warm-up", run.warmup.seconds))
     parts += [("playing training episodes", collecting), ("updating the policy", updating)]
-    if run.kind == SEARCH:
-        trials = sum(trial["seconds"] or 0.0 for trial in run.trials)
+    if run.is_search:
+        trials = sum(trial.seconds or 0.0 for trial in run.trials)
         parts.append(("gate, evaluation, files", max(0.0, trials - collecting - updating)))
     if not run.sessions:
         return TimeUse(_longer_than_nothing(parts), None, None)
     wall = sum(session.seconds for session in run.sessions)
-    if run.kind == SEARCH:
-        parts.append(("choosing orders", sum(session.choosing_s * session.workers for session in run.sessions)))
+    if run.is_search:
+        parts.append(("choosing orders", sum(session.choosing_seconds * session.workers for session in run.sessions)))
     rest = sum(session.seconds * session.workers for session in run.sessions) - sum(seconds for _, seconds in parts)
-    parts.append(("waiting" if run.kind == SEARCH else "gate, evaluation, files", max(0.0, rest)))
+    parts.append(("waiting" if run.is_search else "gate, evaluation, files", max(0.0, rest)))
     return TimeUse(_longer_than_nothing(parts), wall, max(session.workers for session in run.sessions))
 
 
@@ -226,76 +222,30 @@ class RunGroup:
     """Runs that differ only in their seed, by seed."""
 
     label: str  # what tells it from the other groups
-    runs: tuple[Run, ...]
+    runs: tuple[RunData, ...]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """An interquartile mean with its bootstrap interval; without one if there is a single value."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-def interquartile_mean(values: np.ndarray, axis: int = 0) -> np.ndarray:
-    """The mean without the lowest and the highest quarter (rounded down: of three values or fewer, the plain mean)."""
-    return np.asarray(trim_mean(values, 0.25, axis=axis))
-
-
-def bootstrap_iqm(values: Sequence[float]) -> Estimate:
-    """With a 95 % percentile interval over resampled seeds."""
-    low, value, high = bootstrap_bands(np.array([values], np.float64))
-    if len(values) < 2:
-        return Estimate(float(value[0]), None, None)
-    return Estimate(float(value[0]), float(low[0]), float(high[0]))
-
-
-def bootstrap_bands(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """values [m, n seeds] -> low, interquartile mean, high, all [m]. Seeds are resampled as wholes, the same for all m."""
-    n = values.shape[1]
-    drawn = np.random.default_rng(0).integers(n, size=(RESAMPLES, n))  # a fixed seed: the same files, the same report
-    means = interquartile_mean(values[:, drawn], axis=2)  # [m, RESAMPLES]
-    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=1)
-    return low, interquartile_mean(values, axis=1), high
-
-
-def final_return(run: Run) -> float | None:
+def final_return(run: RunData) -> float | None:
     """What a run is judged by: the best accepted order's return, or the trained policy's."""
-    if run.kind == SEARCH:
+    if run.is_search:
         return None if run.standings is None else run.standings.ranking.rows[0].mean
     return None if run.result is None else run.result.mean
 
 
-def group_runs(runs: Sequence[Run]) -> tuple[list[RunGroup], list[str]]:
+def group_runs(runs: Sequence[RunData]) -> tuple[list[RunGroup], list[str]]:
     """Runs that differ only in their seed, and what was left out: a seed counts once."""
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[RunData]] = {}
     repeated = []
     for run in runs:
-        group = groups.setdefault(repr(sorted(deciding_settings(run).items())), [])
-        twin = next((other for other in group if seed_of(other) == seed_of(run)), None)
+        group = groups.setdefault(repr(sorted(deciding_settings(run.kind, run.config).items())), [])
+        twin = next((other for other in group if other.seed == run.seed), None)
         if twin is None:
             group.append(run)
         else:
             repeated.append(f"{run.name} has the configuration and seed of {twin.name}; it is left out of the comparison.")
-    found = [sorted(group, key=lambda run: (str(seed_of(run)), run.name)) for group in groups.values()]
-    labels = _labels([deciding_settings(group[0]) for group in found])
+    found = [sorted(group, key=lambda run: (str(run.seed), run.name)) for group in groups.values()]
+    labels = _labels([deciding_settings(group[0].kind, group[0].config) for group in found])
     return [RunGroup(label, tuple(group)) for label, group in zip(labels, found, strict=True)], repeated
-
-
-def seed_of(run: Run) -> Any:
-    return run.config.get("seed", run.manifest.get("seed"))
-
-
-def deciding_settings(run: Run) -> dict[str, str]:
-    """Settings in one level, as text, without those that do not decide what a run finds."""
-    flat = {"kind": run.kind}
-    for key, value in run.config.items():
-        if isinstance(value, dict):
-            flat |= {f"{key}.{inner}": str(v) for inner, v in value.items()}
-        elif key not in BYSTANDERS and not (run.kind == SEARCH and key == "workflow"):  # always "all"
-            flat[key] = str(value)
-    return flat
 
 
 def differing_settings(settings: Sequence[dict[str, str]]) -> list[str]:
@@ -324,14 +274,15 @@ def _labels(settings: Sequence[dict[str, str]]) -> list[str]:
 
 @dataclass(frozen=True)
 class GroupCourse:
-    """Best return so far of a group's searches against training episodes, all [m]."""
+    """Best return so far of a group's searches against training episodes, all [m]: mean over seeds and its t-interval."""
 
     label: str
     seeds: int
     episodes: np.ndarray
-    low: np.ndarray
-    middle: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray  # of a single seed: its own return
     high: np.ndarray
+    range: tuple[float, float]  # the lowest and the highest return of any seed
 
 
 def group_course(group: RunGroup) -> GroupCourse | None:
@@ -349,5 +300,8 @@ def group_course(group: RunGroup) -> GroupCourse | None:
         return None
     grid = grid[np.unique(np.linspace(0, len(grid) - 1, COURSE_POINTS).astype(int))]
     values = np.stack([step[np.searchsorted(step[:, 0], grid, side="right") - 1, 1] for step in steps], axis=1)
-    low, middle, high = bootstrap_bands(values)
-    return GroupCourse(group.label, len(group.runs), grid, low, middle, high)
+    mean, low, high = zip(*map(mean_interval, values), strict=True)
+    if len(group.runs) == 1:
+        low = high = mean
+    found = float(values.min()), float(values.max())
+    return GroupCourse(group.label, len(group.runs), grid, np.array(mean), np.array(low), np.array(high), found)

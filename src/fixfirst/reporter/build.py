@@ -12,18 +12,19 @@ from fixfirst.reporter.document import Document
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import markdown
 from fixfirst.reporter.one_run import search_report, training_report
-from fixfirst.reporter.page import page
-from fixfirst.reporter.read import SEARCH, Run, find_runs, read_run
+from fixfirst.reporter.page import report_page
+from fixfirst.reporter.read import RunData, read_run
 from fixfirst.reporter.several_runs import comparison
 from fixfirst.runs.files import write_atomically
+from fixfirst.runs.layout import REPORT
+from fixfirst.runs.listing import find_runs
 
-REPORT_NAME = "report"
 SILENT_S = 2.0  # a report that takes longer says so
 Format = Literal["html", "md"]
 
 
 @dataclass(frozen=True)
-class Report:
+class WrittenReport:
     """What was written, and what it says."""
 
     path: Path
@@ -34,7 +35,17 @@ class Report:
 
 def default_place(runs: Sequence[Path], form: Format) -> Path:
     """Beside the files of a single run, else here."""
-    return (runs[0] if len(runs) == 1 else Path()) / f"{REPORT_NAME}.{form}"
+    return (runs[0] if len(runs) == 1 else Path()) / f"{REPORT}.{form}"
+
+
+def meant(arguments: Sequence[Path]) -> list[Path]:
+    """The run directories meant: each argument, or, where it has runs as children, all of those."""
+    found: list[Path] = []
+    for folder in arguments:
+        if not folder.is_dir():
+            raise RunDirError(f"{folder}: no such folder")
+        found += find_runs(folder, depth=1) or [folder]
+    return list(dict.fromkeys(found))
 
 
 def write_report(
@@ -45,14 +56,14 @@ def write_report(
     form: Format = "html",
     version: str = "",
     say: Callable[[str], None] = lambda text: None,
-) -> Report:
+) -> WrittenReport:
     """Write the report of a run, or the comparison of several, and with `figures` every figure as SVG, PNG and CSV.
 
     A folder whose children are runs stands for all of them. RunDirError if there is nothing to show.
     """
-    folders = find_runs(runs)
+    folders = meant(runs)
     out = default_place(folders, form) if out is None else out
-    found: list[Run] = []
+    found: list[RunData] = []
     unreadable: list[str] = []
     for folder in folders:
         try:
@@ -72,7 +83,7 @@ def write_report(
 
 
 def _document(
-    folders: Sequence[Path], found: Sequence[Run], unreadable: Sequence[str], say: Callable[[str], None]
+    folders: Sequence[Path], found: Sequence[RunData], unreadable: Sequence[str], say: Callable[[str], None]
 ) -> Document:
     started, told = time.perf_counter(), False
 
@@ -85,21 +96,21 @@ def _document(
 
     if len(folders) > 1:
         return comparison(found, unreadable, draw)
-    return search_report(found[0], draw) if found[0].kind == SEARCH else training_report(found[0], draw)
+    return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
 
 
 def _write(
     document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format, version: str
-) -> Report:
+) -> WrittenReport:
     written: list[Path] = []
     if figures is not None:
         for figure in document.figures:
             written += figure.write(figures)
     if form == "html":
-        text = page(document, version)
+        text = report_page(document, version)
     else:
         here = out.parent.resolve()
         pictures = {path.stem: Path(os.path.relpath(path.resolve(), here)) for path in written if path.suffix == ".png"}
         text = markdown(document, pictures)
     write_atomically(out, text.encode("utf-8", "replace"))
-    return Report(out, tuple(written), tuple(folders), document)
+    return WrittenReport(out, tuple(written), tuple(folders), document)

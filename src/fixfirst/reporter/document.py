@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fixfirst.reporter import words
 from fixfirst.reporter.figure import FigureData
-from fixfirst.reporter.read import Run, printable
+from fixfirst.reporter.read import RunData, printable
+from fixfirst.runs.config_reading import setting
 
 MINUS = "\u2212"
 MOST_CELL = 2_000  # characters of a setting that are shown
@@ -84,9 +85,9 @@ def numeric(value: float | None, text: str | None = None) -> Cell:
     return Cell("-" if value is None else num(value) if text is None else text, value)
 
 
-def game(run: Run) -> str:
+def game(run: RunData) -> str:
     """Against whom, in which world."""
-    red, variant = (printable(str(run.config.get(key, "unknown"))) for key in ("red_agent", "variant"))
+    red, variant = (printable(str(setting(run.config, key, "unknown"))) for key in ("red_agent", "variant"))
     return f"red agent {red}, variant {variant}"
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fixfirst.runs.files import write_atomically
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
+    from matplotlib.figure import Figure
 
 # matplotlib takes a second to import: functions that draw import it themselves.
 
@@ -97,10 +97,10 @@ class FigureData:
 
 
 @dataclass
-class Sheet:
+class Drawing:
     """A figure being drawn. `tips` are texts shown when the reader points at a mark."""
 
-    drawing: "Drawing"
+    figure: "Figure"
     tips: dict[str, str] = field(default_factory=dict)
 
     def tip(self, text: str) -> str:
@@ -123,7 +123,7 @@ class Sheet:
         data = BytesIO()
         metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
         background = "none" if kind == "svg" else "white"
-        self.drawing.savefig(
+        self.figure.savefig(
             data, format=kind, dpi=200, metadata=metadata, facecolor=background, bbox_inches="tight", pad_inches=0.06
         )
         return data.getvalue()
@@ -139,12 +139,14 @@ def style() -> Iterator[None]:
 
 
 @contextmanager
-def sheet(height: float, columns: int = 1, rows: int = 1, width: float = WIDTH, **grid: Any) -> Iterator[tuple[Sheet, Any]]:
+def drawing(
+    height: float, columns: int = 1, rows: int = 1, width: float = WIDTH, **grid: Any
+) -> Iterator[tuple[Drawing, Any]]:
     """A figure and its axes; sizes in inches."""
     with style():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure as Drawing
+        from matplotlib.figure import Figure
 
-        drawing = Drawing(figsize=(width, height))
-        FigureCanvasAgg(drawing)
-        yield Sheet(drawing), drawing.subplots(rows, columns, **grid)
+        figure = Figure(figsize=(width, height))
+        FigureCanvasAgg(figure)
+        yield Drawing(figure), figure.subplots(rows, columns, **grid)

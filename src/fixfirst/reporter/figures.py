@@ -12,7 +12,6 @@ import numpy as np
 from fixfirst.orders.ranking import Ranked
 from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter.analysis import (
-    Estimate,
     GroupCourse,
     PairEffect,
     PositionMeans,
@@ -21,9 +20,10 @@ from fixfirst.reporter.analysis import (
     episodes_used,
     thinned,
 )
-from fixfirst.reporter.figure import ACCENT, INK, WIDTH, FigureData, sheet
-from fixfirst.reporter.read import Run
-from fixfirst.runs.ledger import ACCEPTED, DEAD
+from fixfirst.reporter.figure import ACCENT, INK, WIDTH, FigureData, drawing
+from fixfirst.reporter.read import RunData
+from fixfirst.runs.across_seeds import MeanInterval
+from fixfirst.runs.rows import Status, Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,21 +62,21 @@ def _range(values: Sequence[float], pad: float = 0.06) -> tuple[float, float]:
 # ---------------------------------------------------------------- one search
 
 
-def ranking(run: Run) -> FigureData:
+def ranking(run: RunData) -> FigureData:
     """Every tried order as its sequence of unit types, with its return; those not accepted come last, hollow."""
     ranked = () if run.standings is None else run.standings.ranking.rows
     seen = {row.workflow for row in ranked}
-    failed: dict[Workflow, Any] = {}
+    failed: dict[Workflow, Trial] = {}
     for trial in run.trials:
-        workflow = Workflow.parse(trial["workflow"], run.scheme)
-        if workflow in seen or trial["status"] == DEAD:  # a worker that died left no return
+        workflow = run.workflow_of(trial)
+        if workflow in seen or trial.status == Status.FAILED:  # a worker that died left no return
             continue
-        if workflow not in failed or trial["return_mean"] > failed[workflow]["return_mean"]:
+        if workflow not in failed or trial.earned > failed[workflow].earned:
             failed[workflow] = trial
-    others = sorted(failed.items(), key=lambda item: -item[1]["return_mean"])
-    lines: list[tuple[Workflow, float, float, float, str]] = [
-        (row.workflow, row.mean, row.low, row.high, _verdict(row)) for row in ranked
-    ] + [(w, t["return_mean"], t["return_low"], t["return_high"], "not accepted") for w, t in others]
+    lines = [(row.workflow, row.mean, row.low, row.high, _verdict(row)) for row in ranked]
+    for workflow, trial in sorted(failed.items(), key=lambda item: -item[1].earned):
+        assert trial.return_low is not None and trial.return_high is not None
+        lines.append((workflow, trial.earned, trial.return_low, trial.return_high, "not accepted"))
     columns = ("place", "order", "verdict", "return", "low", "high")
     numbers = [(i, str(w), verdict, mean, low, high) for i, (w, mean, low, high, verdict) in enumerate(lines, start=1)]
 
@@ -86,7 +86,7 @@ def ranking(run: Run) -> FigureData:
     size, count = run.scheme.size, len(shown)
     column = 0.2 + 0.058 * max(len(name) for name in run.scheme.names)  # inches that a unit type takes
     width = max(WIDTH, size * column + 3.2)
-    with sheet(0.55 + 0.165 * count, width=width) as (page, axes):
+    with drawing(0.55 + 0.165 * count, width=width) as (drawn, axes):
         box = axes.get_position()
         left = size * column / width
         axes.set_position((left, box.y0, box.x1 - left, box.height))
@@ -94,7 +94,7 @@ def ranking(run: Run) -> FigureData:
         beside = axes.get_yaxis_transform()
         for y, (place, (workflow, mean, low, high, verdict)) in enumerate(shown):
             colour = {"may be best": ACCENT, "not accepted": SECOND}.get(verdict, PALE)
-            tip = page.tip(f"{place}. {workflow}: {mean:.2f} ({_interval(low, high)}), {verdict}")
+            tip = drawn.tip(f"{place}. {workflow}: {mean:.2f} ({_interval(low, high)}), {verdict}")
             axes.plot([low, high], [y, y], color=colour, linewidth=1.0, solid_capstyle="butt")
             face = "none" if verdict == "not accepted" else colour
             axes.plot(mean, y, "o", markersize=4, markeredgecolor=colour, markerfacecolor=face, markeredgewidth=1, gid=tip)
@@ -114,7 +114,7 @@ def ranking(run: Run) -> FigureData:
         _grid(axes, "x")
         _marks_legend(axes, {verdict for _, (*_, verdict) in shown}, count)
         alt = f"Returns with intervals of {len(lines)} tried orders, best first; the numbers are in the table of orders."
-        return page.finish("ranking", alt, columns, numbers)
+        return drawn.finish("ranking", alt, columns, numbers)
 
 
 def _verdict(row: Ranked) -> str:
@@ -144,10 +144,10 @@ def _marks_legend(axes: "Axes", verdicts: set[str], count: int) -> None:
     )
 
 
-def progress(run: Run) -> FigureData:
+def progress(run: RunData) -> FigureData:
     """Each choice: what the strategy expected, what it got, the best so far, and the budget."""
     best, used = best_so_far(run.trials), episodes_used(run)
-    choices = {choice.trial: choice for choice in run.choices}
+    choices = {choice.iteration: choice for choice in run.choices}
     columns = (
         "trial",
         "order",
@@ -161,47 +161,43 @@ def progress(run: Run) -> FigureData:
         "episodes_used",
     )
     numbers = []
-    with sheet(3.6, rows=2, sharex=True, height_ratios=(3.2, 1)) as (page, (axes, budget)):
+    with drawing(3.6, rows=2, sharex=True, height_ratios=(3.2, 1)) as (drawn, (axes, budget)):
         _grid(axes)
         _grid(budget)
         for trial, top, episodes in zip(run.trials, best, used, strict=True):
-            x, choice = trial["id"], choices.get(trial["id"])
+            x, choice = trial.id, choices.get(trial.id)
             how, mean, std, ucb = (
                 ("", None, None, None) if choice is None else (choice.how, choice.mean, choice.std, choice.ucb)
             )
-            earned = trial["return_mean"]
-            numbers.append((x, trial["workflow"], how, mean, std, ucb, earned, trial["status"], top, episodes))
+            earned = trial.return_mean
+            numbers.append((x, trial.workflow, how, mean, std, ucb, earned, trial.status.value, top, episodes))
             if mean is not None and std is not None and ucb is not None:
                 axes.plot([x, x], [mean - std, mean + std], color=INK, alpha=0.3, linewidth=3, solid_capstyle="butt")
                 axes.plot([x, x], [mean, ucb], color=INK, alpha=0.45, linewidth=0.7)
                 axes.plot(x, ucb, "_", color=INK, alpha=0.7, markersize=5, markeredgewidth=0.9)
             if earned is not None:
-                good = trial["status"] == ACCEPTED
-                text = f"trial {x}: {trial['workflow']}, return {earned:.2f}, {trial['status']}"
-                axes.plot(
-                    x,
-                    earned,
-                    "o",
-                    markersize=4,
-                    markeredgecolor=ACCENT if good else SECOND,
-                    markerfacecolor=ACCENT if good else "none",
-                    gid=page.tip(
-                        text + (f"; expected {mean:.2f} ± {std:.2f}" if mean is not None and std is not None else "")
-                    ),
-                )
-        known = [(trial["id"], top) for trial, top in zip(run.trials, best, strict=True) if top is not None]
+                expected = f"; expected {mean:.2f} ± {std:.2f}" if mean is not None and std is not None else ""
+                text = f"trial {x}: {trial.workflow}, return {earned:.2f}, {trial.status}{expected}"
+                axes.plot(x, earned, "o", **_dot(trial), gid=drawn.tip(text))
+        known = [(trial.id, top) for trial, top in zip(run.trials, best, strict=True) if top is not None]
         if known:
             axes.step(*zip(*known, strict=True), where="post", color=ACCENT, linewidth=1.2, alpha=0.7)
         axes.set_ylabel("return per episode")
-        budget.step([trial["id"] for trial in run.trials], [e / 1000 for e in used], where="post", color=INK, linewidth=1)
+        budget.step([trial.id for trial in run.trials], [e / 1000 for e in used], where="post", color=INK, linewidth=1)
         budget.set_ylabel("thousand\nepisodes")
         budget.set_ylim(0, None)
         budget.set_xlabel("trial")
         _whole_ticks(budget)
         _progress_legend(axes, beliefs=any(choice.ucb is not None for choice in run.choices))
-        page.drawing.align_ylabels()
+        drawn.figure.align_ylabels()
         alt = f"Expected and earned returns of {len(run.trials)} trials, the best so far, and training episodes used."
-        return page.finish("progress", alt, columns, numbers)
+        return drawn.finish("progress", alt, columns, numbers)
+
+
+def _dot(trial: Trial) -> dict[str, Any]:
+    """How a trial is drawn: hollow unless accepted."""
+    colour = ACCENT if trial.accepted else SECOND
+    return {"markersize": 4, "markeredgecolor": colour, "markerfacecolor": colour if trial.accepted else "none"}
 
 
 def _progress_legend(axes: "Axes", beliefs: bool) -> None:
@@ -224,7 +220,7 @@ def _whole_ticks(axes: "Axes") -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def learning(run: Run, threshold: float | None) -> FigureData:
+def learning(run: RunData, threshold: float | None) -> FigureData:
     """Return and compliance of the training episodes, update by update; a thin line where another order begins."""
     updates = run.updates
     curves = [
@@ -242,7 +238,7 @@ def learning(run: Run, threshold: float | None) -> FigureData:
         for e, m, low, high in zip(curve.episodes, curve.mean, curve.low, curve.high, strict=True)
     ]
     changes = updates.sampled[np.flatnonzero(np.diff(updates.trial)) + 1]
-    with sheet(1.9 * len(curves) + 0.3, rows=len(curves), sharex=True, squeeze=False) as (page, grid):
+    with drawing(1.9 * len(curves) + 0.3, rows=len(curves), sharex=True, squeeze=False) as (drawn, grid):
         for axes, (label, curve, scale) in zip(grid[:, 0], curves, strict=True):
             _grid(axes)
             # One broken line: trials are apart.
@@ -265,47 +261,38 @@ def learning(run: Run, threshold: float | None) -> FigureData:
                 bottom = float(np.quantile(curve.low, 0.03))
                 axes.set_ylim(*_range([bottom, float(curve.high.max())]))
         grid[-1, 0].set_xlabel("training episodes, thousands")
-        page.drawing.align_ylabels()
+        drawn.figure.align_ylabels()
         alt = f"Return and compliance over {len(updates)} updates of the policy."
-        return page.finish("learning", alt, columns, numbers)
+        return drawn.finish("learning", alt, columns, numbers)
 
 
-def compliance(run: Run, threshold: float | None) -> FigureData:
+def compliance(run: RunData, threshold: float | None) -> FigureData:
     """Compliance and contested compliance of every trial against its return."""
     columns = ("trial", "order", "status", "compliance", "contested_compliance", "return")
-    trials = [trial for trial in run.trials if trial["return_mean"] is not None]
+    trials = [trial for trial in run.trials if trial.return_mean is not None]
     numbers = [
-        tuple(trial[k] for k in ("id", "workflow", "status", "compliance", "contested_compliance", "return_mean"))
+        (trial.id, trial.workflow, trial.status.value, trial.compliance, trial.contested_compliance, trial.earned)
         for trial in trials
     ]
-    with sheet(2.7, columns=2, sharey=True) as (page, grid):
-        for axes, key, label in zip(
-            grid, ("compliance", "contested_compliance"), ("compliance, %", "contested compliance, %"), strict=True
-        ):
+    panels = (
+        ("compliance, %", [trial.compliance for trial in trials]),
+        ("contested compliance, %", [trial.contested_compliance for trial in trials]),
+    )
+    with drawing(2.7, columns=2, sharey=True) as (drawn, grid):
+        for axes, (label, shares) in zip(grid, panels, strict=True):
             _grid(axes, "both")
-            for trial in trials:
-                if trial[key] is None:
+            for trial, share in zip(trials, shares, strict=True):
+                if share is None:
                     continue
-                good = trial["status"] == ACCEPTED
-                kept = f"{100 * trial[key]:.1f} %, return {trial['return_mean']:.2f}, {trial['status']}"
-                tip = f"{trial['workflow']}: {kept}"
-                axes.plot(
-                    100 * trial[key],
-                    trial["return_mean"],
-                    "o",
-                    markersize=4,
-                    markeredgecolor=ACCENT if good else SECOND,
-                    markerfacecolor=ACCENT if good else "none",
-                    alpha=0.8,
-                    gid=page.tip(tip),
-                )
+                tip = f"{trial.workflow}: {100 * share:.1f} %, return {trial.earned:.2f}, {trial.status}"
+                axes.plot(100 * share, trial.earned, "o", **_dot(trial), alpha=0.8, gid=drawn.tip(tip))
             axes.set_xlabel(label)
         if threshold is not None:
             grid[0].axvline(100 * threshold, color=INK, linewidth=0.7, linestyle=(0, (4, 3)))
         grid[0].set_ylabel("return per episode")
-        page.drawing.subplots_adjust(wspace=0.08)
+        drawn.figure.subplots_adjust(wspace=0.08)
         alt = f"Compliance against return of {len(trials)} trials."
-        return page.finish("compliance", alt, columns, numbers)
+        return drawn.finish("compliance", alt, columns, numbers)
 
 
 def positions(means: PositionMeans) -> FigureData:
@@ -318,7 +305,7 @@ def positions(means: PositionMeans) -> FigureData:
     known = means.mean[np.isfinite(means.mean)]
     low, high = float(known.min()), float(known.max())
     numbers = []
-    with sheet(0.7 + 0.36 * size) as (page, axes):
+    with drawing(0.7 + 0.36 * size) as (drawn, axes):
         for unit in range(size):
             for position in range(size):
                 value, count = float(means.mean[unit, position]), int(means.orders[unit, position])
@@ -356,7 +343,7 @@ def positions(means: PositionMeans) -> FigureData:
         for spine in axes.spines.values():
             spine.set_visible(False)
         alt = "Mean return of the accepted orders by unit type and position."
-        return page.finish("positions", alt, columns, numbers)
+        return drawn.finish("positions", alt, columns, numbers)
 
 
 def _luminance(colour: Sequence[float]) -> float:
@@ -370,13 +357,13 @@ def pairs(effects: Sequence[PairEffect]) -> FigureData:
     columns = ("above", "below", "effect", "low", "high", "orders_so", "orders_reversed")
     numbers = [(e.first, e.second, e.effect, e.low, e.high, e.tried, e.reversed) for e in effects]
     told = [e for e in effects if e.effect is not None][:MOST_PAIRS]
-    with sheet(0.6 + 0.2 * len(told)) as (page, axes):
+    with drawing(0.6 + 0.2 * len(told)) as (drawn, axes):
         for y, e in enumerate(told):
             assert e.effect is not None and e.low is not None and e.high is not None
             colour = ACCENT if e.low > 0 else PALE
             axes.plot([e.low, e.high], [y, y], color=colour, linewidth=1.2, solid_capstyle="butt")
             counts = f"{e.tried} orders so, {e.reversed} reversed"
-            tip = page.tip(f"{e.first} before {e.second}: {e.effect:+.2f} ({_interval(e.low, e.high)}); {counts}")
+            tip = drawn.tip(f"{e.first} before {e.second}: {e.effect:+.2f} ({_interval(e.low, e.high)}); {counts}")
             axes.plot(e.effect, y, "o", color=colour, markersize=4.5, gid=tip)
         axes.axvline(0, color=INK, linewidth=0.7)
         axes.set_yticks(range(len(told)), [f"{e.first} before {e.second}" for e in told])
@@ -386,13 +373,13 @@ def pairs(effects: Sequence[PairEffect]) -> FigureData:
         axes.set_xlabel("difference in return per episode")
         _grid(axes, "x")
         alt = f"Effect of {len(told)} pairwise precedences on the return, with intervals."
-        return page.finish("pairs", alt, columns, numbers)
+        return drawn.finish("pairs", alt, columns, numbers)
 
 
 def time(use: TimeUse) -> FigureData:
     """Worker-seconds by what they were spent on, longest first as bars."""
     parts = use.parts
-    with sheet(0.5 + 0.24 * len(parts)) as (page, axes):
+    with drawing(0.5 + 0.24 * len(parts)) as (drawn, axes):
         seconds = [s for _, s in parts]
         axes.barh(
             range(len(parts)), seconds, color=[PALE if name == "waiting" else ACCENT for name, _ in parts], height=0.62
@@ -407,77 +394,61 @@ def time(use: TimeUse) -> FigureData:
         axes.set_xlabel("worker-seconds")
         _grid(axes, "x")
         alt = "Worker-seconds: " + ", ".join(f"{name} {s:.1f}" for name, s in parts)
-        return page.finish("time", alt, ("part", "worker_seconds"), parts)
+        return drawn.finish("time", alt, ("part", "worker_seconds"), parts)
 
 
 # ---------------------------------------------------------------- several runs
 
 
-def groups(estimates: Sequence[tuple[str, Estimate, Sequence[tuple[str, float]]]]) -> FigureData:
-    """Final return per group: a dot per run, the interquartile mean and its interval."""
-    columns = ("group", "run", "return", "iqm", "low", "high")
-    numbers = [(label, name, value, e.value, e.low, e.high) for label, e, runs in estimates for name, value in runs]
-    with sheet(0.6 + 0.42 * len(estimates)) as (page, axes):
-        for y, (label, e, runs) in enumerate(estimates):
-            if e.low is not None and e.high is not None:
-                axes.plot([e.low, e.high], [y, y], color=ACCENT, alpha=0.35, linewidth=7, solid_capstyle="butt")
-            axes.plot(
-                [e.value, e.value],
-                [y - 0.22, y + 0.22],
-                color=ACCENT,
-                linewidth=1.6,
-                gid=page.tip(f"{label}: {e.value:.2f}"),
-            )
+def groups(judged: Sequence[tuple[str, MeanInterval, Sequence[tuple[str, float]]]]) -> FigureData:
+    """Final return per group: a dot per run, the mean and its interval."""
+    columns = ("group", "run", "return", "mean", "low", "high")
+    numbers = [(label, name, value, *found) for label, found, runs in judged for name, value in runs]
+    with drawing(0.6 + 0.42 * len(judged)) as (drawn, axes):
+        for y, (label, (mean, low, high), runs) in enumerate(judged):
+            if low is not None and high is not None:
+                axes.plot([low, high], [y, y], color=ACCENT, alpha=0.35, linewidth=7, solid_capstyle="butt")
+            tip = drawn.tip(f"{label}: {mean:.2f}")
+            axes.plot([mean, mean], [y - 0.22, y + 0.22], color=ACCENT, linewidth=1.6, gid=tip)
             for name, value in runs:
-                axes.plot(
-                    value,
-                    y,
-                    "o",
-                    color=INK,
-                    markersize=3.5,
-                    alpha=0.6,
-                    markeredgewidth=0,
-                    gid=page.tip(f"{name}: {value:.2f}"),
-                )
-        axes.set_yticks(range(len(estimates)), [_wrapped(label) for label, *_ in estimates])
+                tip = drawn.tip(f"{name}: {value:.2f}")
+                axes.plot(value, y, "o", color=INK, markersize=3.5, alpha=0.6, markeredgewidth=0, gid=tip)
+        axes.set_yticks(range(len(judged)), [_wrapped(label) for label, *_ in judged])
         axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(estimates) - 0.4, -0.6)
+        axes.set_ylim(len(judged) - 0.4, -0.6)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel("final return per episode")
         _grid(axes, "x")
-        alt = "Final returns: " + "; ".join(f"{label} {e.value:.2f}" for label, e, _ in estimates)
-        return page.finish("groups", alt, columns, numbers)
+        alt = "Final returns: " + "; ".join(f"{label} {found.mean:.2f}" for label, found, _ in judged)
+        return drawn.finish("groups", alt, columns, numbers)
 
 
 def courses(found: Sequence[GroupCourse]) -> FigureData:
     """Best return so far against training episodes, per group."""
-    columns = ("group", "episodes", "iqm", "low", "high")
+    columns = ("group", "episodes", "mean", "low", "high")
     numbers = [
         (c.label, int(e), float(m), float(low), float(high))
         for c in found
-        for e, m, low, high in zip(c.episodes, c.middle, c.low, c.high, strict=True)
+        for e, m, low, high in zip(c.episodes, c.mean, c.low, c.high, strict=True)
     ]
     styles = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)))
-    with sheet(3.2) as (page, axes):
+    with drawing(3.2) as (drawn, axes):
         _grid(axes)
         for i, c in enumerate(found):
             colour = GROUP_COLOURS[i % len(GROUP_COLOURS)]
+            line = styles[i // len(GROUP_COLOURS) % len(styles)]
             x = c.episodes / 1000
             if c.seeds > 1:
                 axes.fill_between(x, c.low, c.high, step="post", color=colour, alpha=0.2, linewidth=0)
-            axes.step(
-                x,
-                c.middle,
-                where="post",
-                color=colour,
-                linestyle=styles[i // len(GROUP_COLOURS) % len(styles)],
-                label=f"{_wrapped(c.label)} ({c.seeds} seeds)" if c.seeds != 1 else f"{_wrapped(c.label)} (1 seed)",
-            )
+            label = f"{_wrapped(c.label)} ({c.seeds} seeds)" if c.seeds != 1 else f"{_wrapped(c.label)} (1 seed)"
+            axes.step(x, c.mean, where="post", color=colour, linestyle=line, label=label)
+        # Two seeds that disagree have an interval twelve times as wide as their distance: it would flatten the rest.
+        axes.set_ylim(*_range([end for c in found for end in c.range], pad=0.5))
         axes.set_xlabel("training episodes, thousands")
         axes.set_ylabel("best return so far")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.16), ncols=1)
         alt = "Best accepted return so far against training episodes, per group of runs."
-        return page.finish("courses", alt, columns, numbers)
+        return drawn.finish("courses", alt, columns, numbers)
 
 
 def _wrapped(label: str, width: int = 34) -> str:

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from fixfirst.orders.ranking import Ranked
 from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter import figures, words
-from fixfirst.reporter.analysis import (
-    deciding_settings,
-    lineage_episodes,
-    pair_effects,
-    position_means,
-    seed_of,
-    shared_precedences,
-    time_use,
-)
+from fixfirst.reporter.analysis import lineage_episodes, pair_effects, position_means, shared_precedences, time_use
 from fixfirst.reporter.document import (
     Cell,
     Document,
@@ -30,17 +22,17 @@ from fixfirst.reporter.document import (
     percent,
     some,
 )
-from fixfirst.reporter.read import SEARCH, Run, accepted_trials, number, printable, workflow_of
-from fixfirst.reporter.screen import duration
-from fixfirst.runs.ledger import ACCEPTED, DEAD, NOT_COMPLIANT, Standings, Trial
-from fixfirst.runs.run_dir import CONFIG
+from fixfirst.reporter.read import RunData, number, printable
+from fixfirst.runs.config_reading import deciding_settings, setting
+from fixfirst.runs.layout import CONFIG
+from fixfirst.runs.ledger import Standings
+from fixfirst.runs.lock import duration
+from fixfirst.runs.rows import Status, Trial
 
-STATUS_WORDS = {ACCEPTED: "accepted", NOT_COMPLIANT: "not accepted", DEAD: "failed"}
 
-
-def search_report(run: Run, draw: Draw) -> Document:
-    found, tried = run.standings, len({trial["workflow"] for trial in run.trials})
-    threshold = number(run.config.get("compliance_threshold"))
+def search_report(run: RunData, draw: Draw) -> Document:
+    found, tried = run.standings, len({trial.workflow for trial in run.trials})
+    threshold = number(setting(run.config, "compliance_threshold"))
     sections = [_ranking_section(run, found, draw)]
     if found is not None and len(found.ranking.rows) > 1:
         sections.append(_precedence_section(found, draw))
@@ -69,7 +61,7 @@ def search_report(run: Run, draw: Draw) -> Document:
         headline=tuple(run.scheme.names[unit] for unit in best.workflow.order),
         figures_of_merit=(
             (num(best.mean), f"return per episode; {_confidence(found)} interval {interval(best.low, best.high)}"),
-            (percent(found.best["compliance"]), "of judged repairs kept to the order"),
+            (percent(found.best.compliance), "of judged repairs kept to the order"),
             (f"{len(found.ranking.maybe_best)} of {len(found.ranking.rows)}", "accepted orders may be the best"),
         ),
         answer=(*search_answer(run, found), f"{count}; {game(run)}."),
@@ -92,12 +84,12 @@ def _confidence(found: Standings) -> str:
     return f"{100 * found.ranking.confidence:.0f} %"
 
 
-def search_answer(run: Run, found: Standings) -> list[str]:
+def search_answer(run: RunData, found: Standings) -> list[str]:
     """The answer in sentences with numbers, careful about what they do not show."""
     rows, best, trial = found.ranking.rows, found.ranking.rows[0], found.best
-    kept = f"kept to that order in {percent(trial['compliance'])} of the judged repairs"
-    if trial["contested_compliance"] is not None:
-        kept += f" ({percent(trial['contested_compliance'])} of the contested ones)"
+    kept = f"kept to that order in {percent(trial.compliance)} of the judged repairs"
+    if trial.contested_compliance is not None:
+        kept += f" ({percent(trial.contested_compliance)} of the contested ones)"
     earned = f"earned {num(best.mean)} per episode ({_confidence(found)} interval {interval(best.low, best.high)})"
     sentences = [f"A defender trained for {best.workflow} {earned} and {kept}."]
     sentences.append(_told_apart(found))
@@ -130,7 +122,7 @@ def _told_apart(found: Standings) -> str:
     return f"{tied}: of {others + 1} accepted orders, {alike} may be the best."
 
 
-def _against_no_order(run: Run, best: Ranked, trial: Trial, ranked: int) -> str:
+def _against_no_order(run: RunData, best: Ranked, trial: Trial, ranked: int) -> str:
     """Not a fair comparison, and it says so: the winner had more training, and was selected."""
     warmup = run.warmup
     assert warmup is not None
@@ -146,14 +138,14 @@ def _against_no_order(run: Run, best: Ranked, trial: Trial, ranked: int) -> str:
     )
 
 
-def _ranking_section(run: Run, found: Standings | None, draw: Draw) -> Section:
+def _ranking_section(run: RunData, found: Standings | None, draw: Draw) -> Section:
     ranked = () if found is None else found.ranking.rows
     text = [words.RANKING]
     if found is not None:
         text.append(words.RANKING_INTERVALS.format(confidence=_confidence(found), spread=num(found.spread)))
-    if any(trial["status"] != ACCEPTED for trial in run.trials):
+    if any(not trial.accepted for trial in run.trials):
         text.append(words.RANKING_HOLLOW)
-    shown = any(trial["return_mean"] is not None for trial in run.trials)
+    shown = any(trial.return_mean is not None for trial in run.trials)
     table = Table(
         ("", "order", "return", "interval", "compliance", "contested", "verdict", "trial", "episodes"),
         tuple(_ranking_rows(run, ranked)),
@@ -167,19 +159,19 @@ def _ranking_section(run: Run, found: Standings | None, draw: Draw) -> Section:
     )
 
 
-def _ranking_rows(run: Run, ranked: Sequence[Ranked]) -> list[tuple[Cell, ...]]:
+def _ranking_rows(run: RunData, ranked: Sequence[Ranked]) -> list[tuple[Cell, ...]]:
     """One row per accepted order, with its best trial, then the trials of the others."""
     by_order: dict[Workflow, Trial] = {}
-    for trial in sorted(accepted_trials(run), key=lambda trial: trial["return_mean"]):
-        by_order[workflow_of(run, trial)] = trial
+    for trial in sorted((trial for trial in run.trials if trial.accepted), key=lambda trial: trial.earned):
+        by_order[run.workflow_of(trial)] = trial
     rows = []
     for place, row in enumerate(ranked, start=1):
         verdict = "may be best" if row.maybe_best else "worse"
         rows.append(_ranking_row(place, by_order[row.workflow], row.mean, row.low, row.high, verdict))
     for trial in run.trials:
-        if workflow_of(run, trial) not in by_order:
-            verdict = STATUS_WORDS.get(trial["status"], "unknown")
-            rows.append(_ranking_row(None, trial, trial["return_mean"], trial["return_low"], trial["return_high"], verdict))
+        if run.workflow_of(trial) not in by_order:
+            verdict = "failed" if trial.status == Status.FAILED else "not accepted"
+            rows.append(_ranking_row(None, trial, trial.return_mean, trial.return_low, trial.return_high, verdict))
     return rows
 
 
@@ -188,14 +180,14 @@ def _ranking_row(
 ) -> tuple[Cell, ...]:
     return (
         Cell("", None) if place is None else Cell(str(place), place),
-        Cell(trial["workflow"]),
+        Cell(trial.workflow),
         numeric(mean),
         Cell("-" if low is None or high is None else interval(low, high)),
-        numeric(trial["compliance"], percent(trial["compliance"])),
-        numeric(trial["contested_compliance"], percent(trial["contested_compliance"])),
+        numeric(trial.compliance, percent(trial.compliance)),
+        numeric(trial.contested_compliance, percent(trial.contested_compliance)),
         Cell(verdict),
-        Cell(f"{trial['id']}", trial["id"]),
-        Cell(f"{trial['episodes']:,}", trial["episodes"]),
+        Cell(f"{trial.id}", trial.id),
+        Cell(f"{trial.episodes:,}", trial.episodes),
     )
 
 
@@ -218,7 +210,7 @@ def _precedence_section(found: Standings, draw: Draw) -> Section:
     return Section("Which precedence matters", tuple(text), tuple(drawn))
 
 
-def _progress_section(run: Run, draw: Draw) -> Section:
+def _progress_section(run: RunData, draw: Draw) -> Section:
     asked = sum(choice.ucb is not None for choice in run.choices)
     if asked:
         how = words.BY_GAUSSIAN_PROCESS.format(asked=asked, trials=len(run.trials))
@@ -228,21 +220,21 @@ def _progress_section(run: Run, draw: Draw) -> Section:
     return Section("How the search went", text, (draw(lambda: figures.progress(run)),))
 
 
-def _compliance_section(run: Run, threshold: float | None, draw: Draw) -> Section:
+def _compliance_section(run: RunData, threshold: float | None, draw: Draw) -> Section:
     gate = "" if threshold is None else words.COMPLIANCE_GATE.format(threshold=percent(threshold))
-    shown = any(trial["compliance"] is not None for trial in run.trials)
+    shown = any(trial.compliance is not None for trial in run.trials)
     drawn = (draw(lambda: figures.compliance(run, threshold)),) if shown else ()
     return Section("Compliance and return", (words.COMPLIANCE.format(gate=gate), words.COMPLIANCE_READING), drawn)
 
 
-def _learning_section(run: Run, threshold: float | None, draw: Draw) -> Section:
-    inherited = words.LEARNING_INHERITED if any(trial["parent"] is not None for trial in run.trials) else ""
-    marks = words.LEARNING_MARKS.format(inherited=inherited) if run.kind == SEARCH else ""
+def _learning_section(run: RunData, threshold: float | None, draw: Draw) -> Section:
+    inherited = words.LEARNING_INHERITED if any(trial.parent is not None for trial in run.trials) else ""
+    marks = words.LEARNING_MARKS.format(inherited=inherited) if run.is_search else ""
     text = (words.LEARNING.format(marks=marks), words.LEARNING_READING)
     return Section("Learning", text, (draw(lambda: figures.learning(run, threshold)),))
 
 
-def _time_sections(run: Run, draw: Draw) -> list[Section]:
+def _time_sections(run: RunData, draw: Draw) -> list[Section]:
     use = time_use(run)
     if not use.parts:
         return []
@@ -258,9 +250,9 @@ def _time_sections(run: Run, draw: Draw) -> list[Section]:
 # ---------------------------------------------------------------- one training
 
 
-def training_report(run: Run, draw: Draw) -> Document:
-    threshold = number(run.config.get("compliance_threshold"))
-    order = printable(str(run.config.get("workflow", "unknown")))
+def training_report(run: RunData, draw: Draw) -> Document:
+    threshold = number(setting(run.config, "compliance_threshold"))
+    order = printable(str(setting(run.config, "workflow", "unknown")))
     whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
     sections = [_learning_section(run, threshold, draw)] if len(run.updates) else []
     sections += [*_time_sections(run, draw), _settings_section(run), glossary()]
@@ -293,11 +285,11 @@ def training_report(run: Run, draw: Draw) -> Document:
 # ---------------------------------------------------------------- where it came from
 
 
-def _settings_section(run: Run) -> Section:
-    settings = [(key, value) for key, value in deciding_settings(run).items() if key != "kind"]
+def _settings_section(run: RunData) -> Section:
+    settings = [(key, value) for key, value in deciding_settings(run.kind, run.config).items() if key != "kind"]
     versions, machine, options = (run.manifest.get(key) for key in ("versions", "machine", "options"))
     origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]
-    origin.append(("seed", str(seed_of(run))))
+    origin.append(("seed", str(run.seed)))
     origin += [(f"version of {key}", str(value)) for key, value in (versions.items() if isinstance(versions, dict) else ())]
     origin += [(f"machine: {key}", str(value)) for key, value in (machine.items() if isinstance(machine, dict) else ())]
     origin.append(("command", str(run.manifest.get("command", "-"))))
@@ -307,7 +299,7 @@ def _settings_section(run: Run) -> Section:
     command = None
     if run.config:
         command = f"fixfirst {run.kind} --config {shlex.quote(printable(str(run.folder / CONFIG)))} --out runs/again"
-        if run.kind != SEARCH and isinstance(options, dict) and options.get("from_policy"):  # not part of its configuration
+        if not run.is_search and isinstance(options, dict) and options.get("from_policy"):  # not part of its configuration
             command += f" --from {shlex.quote(printable(str(options['from_policy'])))}"
     return Section(
         "Settings, and how to do it again",

@@ -1,14 +1,15 @@
 """A run directory as plain values, and what is missing of it.
 
-Every file may be absent, half-written, damaged or of another version: what can be read is shown, and `Run.missing` says the
-rest in words. Numbers are finite and below LARGEST, texts are printable; whoever reads a `Run` need not check again.
+Every file may be absent, half-written, damaged or of another version: what can be read is shown, and `RunData.missing` says
+the rest in words. Numbers are finite and below LARGEST, texts are printable; whoever reads a `RunData` need not check again.
 """
 
-import csv
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,34 +17,33 @@ import numpy as np
 
 from fixfirst.errors import FixfirstError, RunDirError, WorkflowError
 from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
 from fixfirst.runs.files import sha256
-from fixfirst.runs.ledger import ACCEPTED, DEAD, Standings, Trial, read_trials, scheme_of, standings
-from fixfirst.runs.run_dir import (
+from fixfirst.runs.layout import (
     BEST,
-    CHOICE_COLUMNS,
     CHOICES,
     CONFIG,
-    FINISHED,
     LEDGER,
     MANIFEST,
+    POLICY_JSON,
     RESULT,
-    RUNNING,
     RUNTIME,
-    RUNTIME_COLUMNS,
-    TRAINING_COLUMNS,
     TRAINING_LOG,
     WARMUP,
-    read_csv,
-    read_manifest,
-    read_toml,
-    status,
+    Kind,
 )
+from fixfirst.runs.ledger import Standings, standings
+from fixfirst.runs.listing import UNREADABLE
+from fixfirst.runs.lock import RUNNING, status
+from fixfirst.runs.logs import read_rows
+from fixfirst.runs.manifest import read_manifest, read_toml
+from fixfirst.runs.rows import ChoiceRow, Outcome, Row, SessionRow, Status, Trial, UpdateRow
 
-SEARCH, TRAIN = "search", "train"  # kinds of runs
 LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
-ASSUMED_TEST_EPISODES = 1_000  # where the configuration is lost
-UNREADABLE = (FixfirstError, OSError, ValueError, KeyError, csv.Error, RecursionError)
+UNKNOWN = "unknown"  # the state of a run without a record of it
+WARMUP_RESULT = f"{WARMUP}/{RESULT}"
 T = TypeVar("T")
+R = TypeVar("R", bound=Row)
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,6 @@ class Score:
     trained_episodes: int | None
     seconds: float | None
     compliance: float | None  # share of judged repairs that kept to the order; None without one
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What the strategy believed of the order it chose; None where it did not ask the Gaussian process."""
-
-    trial: int
-    how: str
-    ucb: float | None
-    mean: float | None
-    std: float | None
 
 
 @dataclass(frozen=True)
@@ -86,36 +75,34 @@ class Updates:
 
 
 @dataclass(frozen=True)
-class Session:
-    """One time the run was worked on."""
-
-    outcome: str
-    seconds: float
-    workers: int
-    choosing_s: float
-
-
-@dataclass(frozen=True)
-class Run:
+class RunData:
     """All that a report shows of a run."""
 
     folder: Path
     name: str
-    kind: str
+    kind: Kind
     status: str
     manifest: dict[str, Any]
     config: dict[str, Any]
     scheme: UnitScheme
     trials: tuple[Trial, ...]  # each has an order of the scheme, and a return unless its worker died
     standings: Standings | None  # of the accepted ones
-    choices: tuple[Choice, ...]
+    choices: tuple[ChoiceRow, ...]
     updates: Updates
-    sessions: tuple[Session, ...]
+    sessions: tuple[SessionRow, ...]
     warmup: Score | None
     result: Score | None  # of a training
     policy_sha256: str | None  # of the best, or only, policy
     hashes: tuple[tuple[str, str], ...]  # file, sha256
     missing: tuple[str, ...]
+
+    @property
+    def is_search(self) -> bool:
+        return self.kind == Kind.SEARCH
+
+    @property
+    def seed(self) -> Any:
+        return setting(self.config, "seed", self.manifest.get("seed"))
 
     @property
     def warmup_episodes(self) -> int:
@@ -125,92 +112,56 @@ class Run:
         if not len(self.updates) or not self.trials:
             return 0
         first = self.updates.trial == self.updates.trial[0]
-        before = self.updates.sampled[first].max() - self.trials[0]["episodes"]
-        return int(before) if math.isfinite(before) and before > 0 else 0
+        return max(0, int(self.updates.sampled[first].max()) - self.trials[0].episodes)
 
     @property
     def used_episodes(self) -> int:
         """Training episodes in all."""
-        if self.kind == SEARCH:
-            return self.warmup_episodes + sum(trial["episodes"] for trial in self.trials)
+        if self.is_search:
+            return self.warmup_episodes + sum(trial.episodes for trial in self.trials)
         if self.result is not None and self.result.trained_episodes is not None:
             return self.result.trained_episodes
-        return int(np.nanmax(self.updates.sampled, initial=0))
+        return int(self.updates.sampled.max(initial=0))
+
+    def workflow_of(self, trial: Trial) -> Workflow:
+        return Workflow.parse(trial.workflow, self.scheme)
 
 
-def find_runs(arguments: Sequence[Path]) -> list[Path]:
-    """The run directories meant: each argument, or, where it has runs as children, all of those, by name."""
-    found: list[Path] = []
-    for folder in arguments:
-        if not folder.is_dir():
-            raise RunDirError(f"{folder}: no such folder")
-        try:
-            children = sorted(path.parent for path in folder.glob(f"*/{MANIFEST}"))
-        except OSError as e:
-            raise RunDirError(f"{folder}: cannot be read ({e.strerror})") from e
-        found += children or [folder]
-    return list(dict.fromkeys(found))
-
-
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path) -> RunData:
     """What there is of a run; RunDirError if there is nothing to show."""
     missing: list[str] = []
     manifest: dict[str, Any] = _attempt(lambda: read_manifest(folder), {}, MANIFEST, missing)
     config: dict[str, Any] = _attempt(lambda: read_toml(folder / CONFIG), {}, CONFIG, missing)
     scheme = _attempt(lambda: scheme_of(config), FIVE_TYPES, f"the unit types of {CONFIG}", missing)
-    trials: tuple[Trial, ...] = _attempt(lambda: _clean_trials(read_trials(folder), scheme, missing), (), LEDGER, missing)
-    kind = manifest.get("kind")
-    if kind not in (SEARCH, TRAIN):
-        kind = SEARCH if (folder / LEDGER).exists() else TRAIN
-
-    updates = _attempt(lambda: _updates(folder), _no_updates(), TRAINING_LOG, missing)
-    result = None
-    if kind == TRAIN and (folder / RESULT).exists():
-        result = _attempt(lambda: _score(folder / RESULT), None, RESULT, missing)
+    trials = _trials(folder, scheme, missing)
+    updates = _updates(folder, missing)
+    kind = _kind(folder, manifest)
+    result = _score(folder, RESULT, missing) if kind == Kind.TRAIN else None
     if not trials and not len(updates) and result is None:
         why = f" ({'; '.join(missing)})" if missing else ""
         raise RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
 
-    choices: tuple[Choice, ...] = ()
-    warmup = None
-    found = None
-    if kind == SEARCH:
-        if not trials and not any(LEDGER in text for text in missing):
-            missing.append(f"{LEDGER} has no finished trial.")
-        if not config:
-            missing.append(f"Without {CONFIG}, five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.")
-        test_episodes = _whole(config.get("test_episodes"), least=2) or ASSUMED_TEST_EPISODES
-        found = _attempt(lambda: standings(trials, scheme, test_episodes), None, f"the ranking in {LEDGER}", missing)
-        choices = _attempt(lambda: _choices(folder), (), CHOICES, missing)
-        if not choices and not any(CHOICES in text for text in missing):
-            missing.append(f"{CHOICES} has no rows: what was expected of the orders is not known.")
-        if (folder / WARMUP / RESULT).exists():
-            warmup = _attempt(lambda: _score(folder / WARMUP / RESULT), None, f"{WARMUP}/{RESULT}", missing)
-        elif config.get("warmup_episodes") != 0 and "from_policy" not in config:
-            missing.append(f"{WARMUP}/{RESULT} is not there: no comparison with the defender before any order.")
+    found: Standings | None = None
+    choices: tuple[ChoiceRow, ...] = ()
+    warmup: Score | None = None
+    if kind == Kind.SEARCH:
+        found = _standings(trials, scheme, config, missing)
+        choices = _choices(folder, missing)
+        warmup = _score(folder, WARMUP_RESULT, missing)
+        if not (folder / WARMUP_RESULT).exists() and expects_warmup(config):
+            missing.append(f"{WARMUP_RESULT} is not there: no comparison with the defender before any order.")
     elif result is None:
         missing.append(f"{RESULT} is not there: the final evaluation is not done.")
-    if not len(updates) and not any(TRAINING_LOG in text for text in missing):
-        missing.append(f"{TRAINING_LOG} has no rows: no learning curves.")
-
-    sessions: tuple[Session, ...] = _attempt(lambda: _sessions(folder), (), RUNTIME, missing)
-    state = _attempt(lambda: status(folder), "unknown", RUNTIME, [])
-    if state == RUNNING:
-        missing.insert(0, "The run is still being worked on; this is how far it is.")
-    elif not (folder / RUNTIME).exists():
-        state = "unknown"
-        missing.append(f"{RUNTIME} is not there: whether the run ended, and how long it took, is not known.")
-    elif state != FINISHED:
-        missing.insert(
-            0, f"The run did not end; this is how far it came. Go on with: fixfirst resume {printable(str(folder))}"
-        )
-
-    policy = found.best["policy_sha256"] if found is not None else None
-    stored = _stored_sha256(folder / BEST if kind == SEARCH else folder)
-    if kind == SEARCH and policy is not None and state == FINISHED and stored != policy:
+    if not len(updates):
+        _note_empty(TRAINING_LOG, f"{TRAINING_LOG} has no rows: no learning curves.", missing)
+    sessions = _sessions(folder, missing)
+    state = _state(folder, missing)
+    policy = None if found is None else found.best.policy_sha256
+    stored = _stored_sha256(folder / BEST if kind == Kind.SEARCH else folder)
+    if policy is not None and state == Outcome.FINISHED and stored != policy:
         found_there = "another policy than" if stored else "no policy, not even"
         missing.append(f"{BEST}/ holds {found_there} the one the ledger names as best.")
-    return Run(
+    return RunData(
         folder=folder,
         name=printable(folder.resolve().name),
         kind=kind,
@@ -225,10 +176,14 @@ def read_run(folder: Path) -> Run:
         sessions=sessions,
         warmup=warmup,
         result=result,
-        policy_sha256=printable(str(policy or stored)) if policy or stored else None,
+        policy_sha256=printable(policy or stored or "") or None,
         hashes=_hashes(folder),
-        missing=tuple(printable(text) for text in missing),
+        missing=tuple(map(printable, missing)),
     )
+
+
+def expects_warmup(config: dict[str, Any]) -> bool:
+    return setting(config, "warmup_episodes") != 0 and setting(config, "from_policy") is None
 
 
 def printable(text: str) -> str:
@@ -259,74 +214,129 @@ def _attempt(read: Callable[[], T], otherwise: T, what: str, missing: list[str])
         return otherwise
 
 
-def _clean_trials(rows: Sequence[Trial], scheme: UnitScheme, missing: list[str]) -> tuple[Trial, ...]:
-    """Trials that can be shown; how many were left out is said."""
-    texts = ("workflow", "status", "policy", "policy_sha256")
-    trials = []
-    for row in rows:
-        trial = {key: value if key in texts else number(value) for key, value in row.items()}
-        trial |= {key: None if row[key] is None else printable(str(row[key])) for key in texts}
-        trial |= {key: _whole(row[key]) for key in ("id", "episodes", "updates", "parent", "judged", "contested")}
-        if trial["episodes"] is not None and _has_order(trial, scheme) and _has_return(trial):
-            trials.append(trial)
-    if left_out := len(rows) - len(trials):
-        missing.append(f"{LEDGER}: {left_out} of {len(rows)} trials are left out; their order or numbers make no sense.")
-    return tuple(trials)
+def _note_empty(file: str, text: str, missing: list[str]) -> None:
+    """Say that a file has no rows, unless more was said of it already."""
+    if not any(file in said for said in missing):
+        missing.append(text)
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _rows(
+    path: Path, kind: type[R], things: str, missing: list[str], makes_sense: Callable[[R], bool] = lambda row: True
+) -> tuple[R, ...]:
+    """The rows of a log that can be shown, with printable texts; how many were left out is said."""
+    damaged: list[str] = []
+    rows: list[R] = _attempt(lambda: read_rows(path, kind, damaged.append), [], path.name, missing)
+    kept = tuple(_printable_row(row) for row in rows if _is_believable(row) and makes_sense(row))
+    if left_out := len(damaged) + len(rows) - len(kept):
+        said = f"{left_out} of {len(damaged) + len(rows)} {things} are left out; their order or numbers make no sense."
+        missing.append(f"{path.name}: {said}")
+    return kept
+
+
+def _is_believable(row: Row) -> bool:
+    values = [value for value in row.cells() if isinstance(value, int | float)]
+    return all(number(value) is not None for value in values)
+
+
+def _printable_row(row: R) -> R:
+    texts = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}  # type: ignore[arg-type]
+    changed = {k: printable(v) for k, v in texts.items() if isinstance(v, str) and not isinstance(v, Enum)}
+    return dataclasses.replace(row, **changed)  # type: ignore[type-var]
+
+
+def _trials(folder: Path, scheme: UnitScheme, missing: list[str]) -> tuple[Trial, ...]:
+    def makes_sense(trial: Trial) -> bool:
+        return min(trial.id, trial.episodes) >= 0 and _has_order(trial, scheme) and _has_return(trial)
+
+    return _rows(folder / LEDGER, Trial, "trials", missing, makes_sense)
 
 
 def _has_order(trial: Trial, scheme: UnitScheme) -> bool:
     try:
-        Workflow.parse(trial["workflow"] or "", scheme)
+        Workflow.parse(trial.workflow, scheme)
     except WorkflowError:
         return False
     return True
 
 
 def _has_return(trial: Trial) -> bool:
-    needed = [trial[key] for key in ("return_mean", "return_se", "return_low", "return_high")]
-    return trial["status"] == DEAD or (all(value is not None for value in needed) and trial["return_se"] >= 0)
+    needed = (trial.return_mean, trial.return_se, trial.return_low, trial.return_high)
+    return trial.status == Status.FAILED or (None not in needed and (trial.return_se or 0.0) >= 0)
 
 
-def _choices(folder: Path) -> tuple[Choice, ...]:
-    rows = read_csv(folder / CHOICES, CHOICE_COLUMNS)
-    return tuple(
-        Choice(trial, printable(row["how"]), number(row["ucb"]), number(row["mean"]), number(row["std"]))
-        for row in rows
-        if (trial := _whole(row["iteration"])) is not None
-    )
+def _choices(folder: Path, missing: list[str]) -> tuple[ChoiceRow, ...]:
+    rows = _rows(folder / CHOICES, ChoiceRow, "choices", missing)
+    if not rows:
+        _note_empty(CHOICES, f"{CHOICES} has no rows: what was expected of the orders is not known.", missing)
+    return rows
 
 
-def _updates(folder: Path) -> Updates:
-    rows = read_csv(folder / TRAINING_LOG, TRAINING_COLUMNS)
-    columns = ("Workflow_ID", "Total_Episodes_Sampled", "Env_Reward", "Compliance", "Collection_Time", "Update_Time")
-    table = np.array([[_or_nan(row[column]) for column in columns] for row in rows]).reshape(len(rows), len(columns))
-    return Updates(*table[np.isfinite(table[:, :3]).all(axis=1)].T)
-
-
-def _or_nan(text: str) -> float:
-    value = number(text)
-    return math.nan if value is None else value
-
-
-def _no_updates() -> Updates:
-    return Updates(*np.empty((6, 0)))
-
-
-def _sessions(folder: Path) -> tuple[Session, ...]:
-    rows = read_csv(folder / RUNTIME, RUNTIME_COLUMNS)
-    return tuple(
-        Session(
-            printable(row["outcome"]),
-            max(0.0, number(row["seconds"]) or 0.0),
-            _whole(row["workers"], least=1) or 1,
-            max(0.0, number(row["choosing_seconds"]) or 0.0),
+def _updates(folder: Path, missing: list[str]) -> Updates:
+    rows = _rows(folder / TRAINING_LOG, UpdateRow, "updates", missing)
+    cells = [
+        (
+            row.trial,
+            row.sampled,
+            row.env_reward,
+            math.nan if row.compliance is None else row.compliance,
+            row.collection_s,
+            row.update_s,
         )
         for row in rows
-    )
+    ]
+    return Updates(*np.array(cells, np.float64).reshape(len(cells), 6).T)
 
 
-def _score(path: Path) -> Score:
-    """Of a result.json."""
+def _sessions(folder: Path, missing: list[str]) -> tuple[SessionRow, ...]:
+    def makes_sense(session: SessionRow) -> bool:
+        return min(session.seconds, session.choosing_seconds) >= 0 and session.workers >= 1
+
+    return _rows(folder / RUNTIME, SessionRow, "sessions", missing, makes_sense)
+
+
+# ---------------------------------------------------------------- other files
+
+
+def _kind(folder: Path, manifest: dict[str, Any]) -> Kind:
+    """As the manifest says, else as the files look."""
+    if manifest.get("kind") in (Kind.SEARCH, Kind.TRAIN):
+        return Kind(manifest["kind"])
+    return Kind.SEARCH if (folder / LEDGER).exists() else Kind.TRAIN
+
+
+def _standings(trials: Sequence[Trial], scheme: UnitScheme, config: dict[str, Any], missing: list[str]) -> Standings | None:
+    if not trials:
+        _note_empty(LEDGER, f"{LEDGER} has no finished trial.", missing)
+    if not config:
+        missing.append(f"Without {CONFIG}, five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.")
+    test_episodes = _whole(setting(config, "test_episodes"), least=2) or ASSUMED_TEST_EPISODES
+    return _attempt(lambda: standings(trials, scheme, test_episodes), None, f"the ranking in {LEDGER}", missing)
+
+
+def _state(folder: Path, missing: list[str]) -> str:
+    """Whether somebody works on it, and how it ended; what is not as it should be comes first of all."""
+    state = _attempt(lambda: status(folder), UNKNOWN, RUNTIME, [])
+    if state == RUNNING:
+        missing.insert(0, "The run is still being worked on; this is how far it is.")
+    elif not (folder / RUNTIME).exists():
+        missing.append(f"{RUNTIME} is not there: whether the run ended, and how long it took, is not known.")
+        return UNKNOWN
+    elif state == Outcome.INTERRUPTED:
+        resume = f"fixfirst resume {printable(str(folder))}"
+        missing.insert(0, f"The run did not end; this is how far it came. Go on with: {resume}")
+    return state
+
+
+def _score(folder: Path, file: str, missing: list[str]) -> Score | None:
+    """Of a result.json, if there is one."""
+    path = folder / file
+    return _attempt(lambda: _read_score(path), None, file, missing) if path.exists() else None
+
+
+def _read_score(path: Path) -> Score:
     document = json.loads(path.read_bytes())
     evaluation = document.get("evaluation") if isinstance(document, dict) else None
     if not isinstance(evaluation, dict):
@@ -350,7 +360,7 @@ def _score(path: Path) -> Score:
 def _stored_sha256(folder: Path) -> str | None:
     """What policy.json says of its policy."""
     try:
-        document = json.loads((folder / "policy.json").read_bytes())
+        document = json.loads((folder / POLICY_JSON).read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     return str(document["sha256"]) if isinstance(document, dict) and "sha256" in document else None
@@ -365,11 +375,3 @@ def _hashes(folder: Path) -> tuple[tuple[str, str], ...]:
         except OSError:
             continue
     return tuple(found)
-
-
-def accepted_trials(run: Run) -> list[Trial]:
-    return [trial for trial in run.trials if trial["status"] == ACCEPTED]
-
-
-def workflow_of(run: Run, trial: Trial) -> Workflow:
-    return Workflow.parse(trial["workflow"], run.scheme)

@@ -1,32 +1,24 @@
-"""Episodes as one self-contained page (`replay.html`), or as text. Knows them only as the document of `episode.py`.
+"""Episodes as one self-contained page (`replay.html`), or as text. Knows them only as the document of `play/episodes.py`.
 
 The page loads nothing: style, script and data are in it, and its policy forbids everything else. Data stand in a JSON block
 in which `<` is escaped, and reach the reader as text, never as markup.
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
 from fixfirst.game.network import FOOTHOLD, HOST_NAMES, OT_SERVER
-
-_PARTS = Path(__file__).parent
+from fixfirst.reporter.page import TEMPLATES, fill
 
 
 def page(document: dict[str, Any]) -> str:
     """The replay page. The same document gives the same bytes."""
-    data = json.dumps(document | {"map": _map()}, separators=(",", ":")).replace("<", "\\u003c")
-    html = (_PARTS / "replay.html").read_text(encoding="utf-8")
-    # Data last: what stands in them is not searched for placeholders.
-    for name, part in (("style", _part("replay.css")), ("script", _part("replay.js")), ("data", data)):
-        before, after = html.split("{{" + name + "}}")
-        html = before + part + after
-    return html
+    from markupsafe import Markup
 
-
-def _part(name: str) -> str:
-    return (_PARTS / name).read_text(encoding="utf-8")
+    style, script = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("replay.css", "replay.js"))
+    data = Markup(json.dumps(document | {"map": _map()}, separators=(",", ":")).replace("<", "\\u003c"))
+    return fill("replay.html", style=style, script=script, data=data)
 
 
 def _map() -> dict[str, Any]:

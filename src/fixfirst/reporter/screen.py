@@ -12,6 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from fixfirst.runs.lock import duration
+
 PLAIN_EVERY_S = 5.0
 LIVE_EVERY_S = 0.2
 PLAIN_WIDTH = 240  # of tables that go to a file: room for an order of 13 hosts
@@ -100,22 +102,22 @@ def budget_bar(done: int, total: int, text: str) -> Table:
     return grid
 
 
-def fitting_table(columns: dict[str, list[str]], width: int, cut: str = "order") -> Table:
-    """Columns of cells within `width`: the last ones are left out where it does not suffice, then the column `cut` is cut.
+def fitting_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, cut: str = "order") -> Table:
+    """A table within `width`: the last columns are left out where it does not suffice, then the column `cut` is cut.
 
     Columns up to that one are aligned left, the others are numbers.
     """
-    needs = {name: 2 + max(map(len, (name, *cells))) for name, cells in columns.items()}  # 2: the space around
-    left = [*needs][: [*needs].index(cut) + 1]
-    while sum(needs.values()) > width and len(needs) > len(left) + 1:
-        needs.popitem()
-    needs[cut] -= max(0, sum(needs.values()) - width)
+    needs = [2 + max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]  # 2: the space around
+    left = columns.index(cut) + 1
+    while sum(needs) > width and len(needs) > left + 1:
+        needs.pop()
+    needs[left - 1] -= max(0, sum(needs) - width)
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name, room in needs.items():
-        justify: Literal["left", "right"] = "left" if name in left else "right"
-        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=max(1, room - 2))
-    for cells in zip(*(columns[name] for name in needs), strict=True):
-        table.add_row(*map(Text, cells))
+    for place, room in enumerate(needs):
+        justify: Literal["left", "right"] = "left" if place < left else "right"
+        table.add_column(columns[place], justify=justify, no_wrap=True, overflow="ellipsis", width=max(1, room - 2))
+    for cells in rows:
+        table.add_row(*map(Text, cells[: len(needs)]))
     return table
 
 
@@ -130,10 +132,3 @@ def sparkline(values: Sequence[float], width: int = 16) -> str:
     low = max(min(blocks), middle - 3 * (high - middle))
     scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
     return "".join(SPARKS[round((max(block, low) - low) * scale)] for block in blocks)
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -3,18 +3,7 @@
 from collections.abc import Sequence
 
 from fixfirst.reporter import figures, words
-from fixfirst.reporter.analysis import (
-    Estimate,
-    RunGroup,
-    bootstrap_iqm,
-    deciding_settings,
-    differing_settings,
-    final_return,
-    group_course,
-    group_runs,
-    seed_of,
-    time_use,
-)
+from fixfirst.reporter.analysis import RunGroup, differing_settings, final_return, group_course, group_runs, time_use
 from fixfirst.reporter.document import (
     MOST_CELL,
     Cell,
@@ -28,30 +17,35 @@ from fixfirst.reporter.document import (
     numeric,
     some,
 )
-from fixfirst.reporter.read import SEARCH, Run, printable
-from fixfirst.reporter.screen import duration
+from fixfirst.reporter.read import RunData, printable
+from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, verdict_over_seeds
+from fixfirst.runs.across_seeds import SeedResult, compare, mean_interval
+from fixfirst.runs.config_reading import deciding_settings, setting
+from fixfirst.runs.lock import duration
 
 
-def comparison(runs: Sequence[Run], skipped: Sequence[str], draw: Draw) -> Document:
+def comparison(runs: Sequence[RunData], skipped: Sequence[str], draw: Draw) -> Document:
     groups, repeated = group_runs(runs)
     judged = [
-        (group.label, bootstrap_iqm([value for _, value in values]), values)
+        (group.label, mean_interval([value for _, value in values]), values)
         for group in groups
         if (values := _final_returns(group))
     ]
-    judged.sort(key=lambda entry: -entry[1].value)
-    courses = [course for group in groups if group.runs[0].kind == SEARCH and (course := group_course(group)) is not None]
+    judged.sort(key=lambda entry: -entry[1].mean)
+    courses = [course for group in groups if group.runs[0].is_search and (course := group_course(group)) is not None]
     sections = []
     if judged:
-        sections.append(_groups_section(judged, draw))
+        drawn = draw(lambda: figures.groups(judged))
+        sections.append(Section("Final return", (words.GROUPS, words.GROUPS_READING), (drawn,)))
+    sections += _seeds_sections(groups)
     if courses:
         sections.append(Section("Best so far", (words.COURSES,), (draw(lambda: figures.courses(courses)),)))
     sections += [_runs_section(groups, runs), *_difference_sections(groups), glossary(several=True)]
     answer = [
-        f"{label}: {num(e.value)} per episode"
-        + ("" if e.low is None or e.high is None else f" ({interval(e.low, e.high)})")
+        f"{label}: {num(mean)} per episode"
+        + ("" if low is None or high is None else f" ({interval(low, high)})")
         + f", {some(len(values), 'run')}."
-        for label, e, values in judged
+        for label, (mean, low, high), values in judged
     ]
     of_run: dict[str, list[str]] = {}
     for run in runs:
@@ -74,22 +68,38 @@ def _final_returns(group: RunGroup) -> list[tuple[str, float]]:
     return [(run.name, value) for run in group.runs if (value := final_return(run)) is not None]
 
 
-def _groups_section(judged: Sequence[tuple[str, Estimate, list[tuple[str, float]]]], draw: Draw) -> Section:
-    drawn = draw(lambda: figures.groups(judged))
-    return Section("Final return", (words.GROUPS, words.GROUPS_READING), (drawn,))
+def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
+    """What the seeds of a search say together, as its terminal said it."""
+    several = [group for group in groups if group.runs[0].is_search and len(group.runs) > 1]
+    sections = []
+    for group in several:
+        results = [
+            SeedResult(str(setting(run.config, "red_agent", "")), run.seed, run.scheme, run.trials, run.standings)
+            for run in group.runs
+        ]
+        (found,) = compare(results)
+        means = [order.mean for order in found.orders]
+        rows = tuple(
+            (*map(Cell, cells[:2]), Cell(cells[2], mean), *map(Cell, cells[3:]))
+            for cells, mean in zip(orders_across_seeds(found), means, strict=True)
+        )
+        named = f": {group.label}" if len(several) > 1 else ""
+        table = Table(ACROSS_SEEDS, rows, f"Orders across {len(results)} seeds")
+        sections.append(Section(f"Across seeds{named}", (verdict_over_seeds(found), words.ACROSS_SEEDS), tables=(table,)))
+    return sections
 
 
-def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
+def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Section:
     label = {run.folder: group.label for group in groups for run in group.runs}
     rows = []
     for run in runs:
         wall = time_use(run).wall_s
-        best = run.standings.ranking.rows[0].workflow if run.standings is not None else run.config.get("workflow", "-")
+        best = run.standings.ranking.rows[0].workflow if run.standings is not None else setting(run.config, "workflow", "-")
         rows.append(
             (
                 Cell(run.name),
                 Cell(label.get(run.folder, "left out")),
-                Cell(printable(str(seed_of(run)))),
+                Cell(printable(str(run.seed))),
                 numeric(final_return(run)),
                 Cell(printable(str(best))),
                 Cell(f"{run.used_episodes:,}", run.used_episodes),
@@ -104,7 +114,7 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
 
 
 def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
-    settings = [deciding_settings(group.runs[0]) for group in groups]
+    settings = [deciding_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
     keys = differing_settings(settings)
     if not keys:
         return []

@@ -80,18 +80,22 @@ AGAIN = (
 )
 GROUPS = (
     "A dot per run: the return of its best accepted order, or of its trained policy. Runs that differ only in their "
-    "seed are a group; what differs between groups names them. Bar: interquartile mean; band: 95 % bootstrap over "
-    "seeds."
+    "seed are a group; what differs between groups names them. Bar: mean over seeds; band: its 95 % t-interval."
 )
 GROUPS_READING = (
-    "With fewer than about ten seeds such bands are too narrow, and a single seed has none. A best order's return is "
+    "Two or three seeds give wide bands, which is what they know; a single seed has none. A best order's return is "
     "the highest of many and so too high on average, a single training's is not: do not compare the two kinds by it "
     "alone. Returns against different red agents, or in different variants, cannot be compared at all."
 )
+ACROSS_SEEDS = (
+    "Per order: the mean of its returns under the seeds that accepted it, with a 95 % t-interval of its own, and under "
+    "how many seeds it was tried, passed the gate, and could not be told from the best of its search. The verdict "
+    "takes the spread between seeds to be the same for all orders; those marked * may be best by it."
+)
 COURSES = (
-    "The highest accepted return against training episodes, warm-up included: the interquartile mean over seeds with "
-    "a 95 % bootstrap band, from where every seed has an accepted order to where the first one ends. The highest of a "
-    "growing number of noisy returns rises even when nothing improves."
+    "The highest accepted return against training episodes, warm-up included: the mean over seeds with its 95 % "
+    "t-interval, cut where it leaves the figure, from where every seed has an accepted order to where the first one "
+    "ends. The highest of a growing number of noisy returns rises even when nothing improves."
 )
 
 GLOSSARY = (
@@ -115,6 +119,8 @@ GLOSSARY = (
 )
 GLOSSARY_OF_SEVERAL = (
     ("seed", "The one number that all chance in a run is derived from."),
-    ("interquartile mean", "The mean without the lowest and the highest quarter; of three values or fewer, the plain mean."),
-    ("bootstrap", "How much a number varies when the seeds are drawn again from those there are."),
+    (
+        "t-interval",
+        "Where the mean over all possible seeds lies with 95 % confidence, by how much these ones differ.",
+    ),
 )

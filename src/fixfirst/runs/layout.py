@@ -44,6 +44,7 @@ RUNTIME, TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "runtime.csv", "training_log.c
 LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "trials", "warmup", "best"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
 CHECKPOINT_PREFIX = "checkpoint-"
+WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY = "report", "replay.html"  # a report's suffix is its format
 LOCK = ".lock"
 

@@ -1,0 +1,133 @@
+"""What a search, or several that ran together, tell in the end: tables on stdout, or one JSON document."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fixfirst.orders.ranking import Ranking
+from fixfirst.reporter.screen import fitting_table, results
+from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, verdict_in_words, verdict_over_seeds
+from fixfirst.runs.across_seeds import Comparison, compare
+from fixfirst.runs.layout import BEST
+from fixfirst.runs.rows import Trial
+
+if TYPE_CHECKING:
+    from fixfirst.searcher.loop import Search
+
+SHOWN_ORDERS = 20
+
+
+def print_searches(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> None:
+    """The final tables, and what to do next. folder: of the search, or of the study; page: the report, if there is one."""
+    console = results()
+    if len(searches) == 1:
+        _print_search(console, searches[0])
+    else:
+        _print_study(console, searches, folder)
+    if page is not None:
+        print(f"report:      {page}")
+
+
+def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+    """The same as JSON."""
+    report = {"report": None if page is None else str(page)}
+    if len(searches) > 1:
+        comparisons = [_comparison_document(comparison) for comparison in compare([search.result for search in searches])]
+        return {"study": str(folder), "runs": [str(s.folder) for s in searches], "red_agents": comparisons} | report
+    search = searches[0]
+    found = search.standings()
+    rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
+    trials = [asdict(trial) for trial in search.trials]
+    return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
+
+
+# ---------------------------------------------------------------- one search
+
+
+def _print_search(console: Console, search: "Search") -> None:
+    found, tried = search.standings(), len({trial.workflow for trial in search.trials})
+    others = [trial for trial in search.trials if not trial.accepted]
+    game = search.config.training.game
+    facts = f"{search.used:,} training episodes, red agent {game.red_agent}, variant {game.variant}"
+    console.print(f"{len(search.trials)} trials, {tried} orders tried, {facts}", soft_wrap=True)
+    if found is None:
+        console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
+        return
+    console.print(ranking_table(found.ranking, search.trials, console.width))
+    if others:
+        names = ", ".join(sorted({trial.workflow for trial in others}))
+        console.print(f"{len(others)} trials did not pass the gate: {names}", soft_wrap=True)
+    console.print(verdict_in_words(found.ranking), soft_wrap=True)
+    console.print(
+        f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders."
+    )
+    best = search.folder / BEST
+    console.print(f"best policy: {best}\nnext:        fixfirst evaluate {best}", soft_wrap=True)
+
+
+def ranking_table(ranking: Ranking, trials: Sequence[Trial], width: int, limit: int | None = None) -> Table:
+    """Orders by return with simultaneous 95 % intervals, compliance, and which cannot be told from the best."""
+    by_order: dict[str, Trial] = {}  # the best trial of each
+    for trial in sorted((trial for trial in trials if trial.accepted), key=lambda trial: trial.earned):
+        by_order[trial.workflow] = trial
+    rows = [
+        (
+            f"{place}{'*' if row.maybe_best else ' '}",
+            str(row.workflow),
+            f"{row.mean:.2f}",
+            f"[{row.low:.2f}, {row.high:.2f}]",
+            _percent(by_order[str(row.workflow)].compliance),
+            _percent(by_order[str(row.workflow)].contested_compliance),
+        )
+        for place, row in enumerate(ranking.rows[:limit], start=1)
+    ]
+    return fitting_table(("", "order", "return", "95 % interval", "compliance", "contested"), rows, width)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+# ---------------------------------------------------------------- several
+
+
+def _print_study(console: Console, searches: "Sequence[Search]", folder: Path) -> None:
+    used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
+    variant = searches[0].config.training.game.variant
+    facts = f"{trials} trials, {used:,} training episodes, variant {variant}"
+    console.print(f"{len(searches)} searches, {facts}", soft_wrap=True)
+    for comparison in compare([search.result for search in searches]):
+        _print_comparison(console, comparison)
+    console.print(f"policies: {folder}/*/{BEST}\nnext:     fixfirst evaluate {searches[0].folder}", soft_wrap=True)
+
+
+def _print_comparison(console: Console, comparison: Comparison) -> None:
+    console.print(f"\nred agent {comparison.red_agent}, {len(comparison.best)} seeds", style="bold")
+    for best in comparison.best:
+        found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
+        console.print(f"seed {best.seed}: best {found}", soft_wrap=True, highlight=False)
+    console.print(fitting_table(ACROSS_SEEDS, orders_across_seeds(comparison)[:SHOWN_ORDERS], console.width))
+    if (more := len(comparison.orders) - SHOWN_ORDERS) > 0:
+        console.print(f"... and {more} more orders; --json lists all")
+    console.print(verdict_over_seeds(comparison), soft_wrap=True)
+
+
+def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+    marked = () if comparison.ranking is None else comparison.ranking.maybe_best
+    best = [asdict(row) | {"workflow": row.workflow and str(row.workflow)} for row in comparison.best]
+    orders = [
+        asdict(row) | {"workflow": str(row.workflow), "pooled_maybe_best": row.workflow in marked}
+        for row in comparison.orders
+    ]
+    return {
+        "red_agent": comparison.red_agent,
+        "seeds": best,
+        "spread": comparison.spread,
+        "freedom": comparison.freedom,
+        "verdict": verdict_over_seeds(comparison),
+        "orders": orders,
+    }
