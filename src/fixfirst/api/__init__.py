@@ -3,3 +3,26 @@
 Here the rooms meet: a search ends with a report, an evaluation finds its policy in a run. The commands are thin shells over
 these functions.
 """
+
+from fixfirst.api.evaluating import evaluate
+from fixfirst.api.reporting import report
+from fixfirst.api.resuming import resume
+from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun, load_run
+from fixfirst.api.searching import search
+from fixfirst.api.training import train
+from fixfirst.api.watching import page_path, replay, watch
+
+__all__ = [
+    "SearchRun",
+    "StudyRun",
+    "TrainRun",
+    "evaluate",
+    "load_run",
+    "page_path",
+    "replay",
+    "report",
+    "resume",
+    "search",
+    "train",
+    "watch",
+]

@@ -6,16 +6,21 @@ from typing import Any
 
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import ConfigError
-from fixfirst.game.compiled import announce_compilation
-from fixfirst.game.settings import red_agent_name
-from fixfirst.learner.policy_file import Policy, load_policy
-from fixfirst.orders.workflow import Workflow
-from fixfirst.play.baselines import BASELINES, make_baseline
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation
-from fixfirst.play.evaluation import evaluate as evaluate_player
-from fixfirst.play.policy_table import PolicyTable
-from fixfirst.play.rollout import Player
-from fixfirst.reporter.screen import Progress
+from fixfirst.game import announce_compilation, red_agent_name
+from fixfirst.learner import Policy, load_policy
+from fixfirst.orders import Workflow
+from fixfirst.play import (
+    BASELINES,
+    PROTOCOL_PURPOSE,
+    PROTOCOL_REDS,
+    PROTOCOL_STEPS,
+    Evaluation,
+    Player,
+    PolicyTable,
+    make_baseline,
+)
+from fixfirst.play import evaluate as evaluate_player
+from fixfirst.reporter import Progress
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
 
@@ -39,8 +44,6 @@ def evaluate(
     probable action instead of a drawn one. settings: variant, green, backend, cyborg, rule, count_foothold. Unless quiet,
     stderr shows how far it is.
     """
-    if episodes < 2:
-        raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
     game, judging = game_and_judging(settings)
     reds = red_agent.split(",") if isinstance(red_agent, str) else red_agent
     lengths = [steps] if isinstance(steps, int) else steps

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fixfirst.reporter.build import Format, WrittenReport, write_report
+from fixfirst.reporter import Format, WrittenReport, write_report
 
 
 def report(

@@ -6,9 +6,8 @@ from typing import Literal
 from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun
 from fixfirst.api.searching import resume_searches
 from fixfirst.api.training import resume_training
-from fixfirst.runs.layout import Kind
-from fixfirst.runs.manifest import kind_of
-from fixfirst.searcher.executors.choice import Execution
+from fixfirst.runs import Kind, kind_of
+from fixfirst.searcher import Execution
 
 
 def resume(

@@ -7,20 +7,25 @@ from typing import Any
 
 from fixfirst.api.reporting import report
 from fixfirst.errors import RunDirError
-from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import Policy, load_policy
-from fixfirst.learner.settings import resolve
-from fixfirst.orders.ranking import CONFIDENCE, Ranking
-from fixfirst.play.evaluation import Evaluation
-from fixfirst.reporter.build import WrittenReport
-from fixfirst.runs.across_seeds import Comparison, compare
-from fixfirst.runs.layout import BEST, CONFIG, POLICY_JSON, RESULT, Kind
-from fixfirst.runs.ledger import Standings
-from fixfirst.runs.manifest import kind_of, read_toml
-from fixfirst.runs.rows import Trial
-from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.loop import Search
-from fixfirst.searcher.study import open_study
+from fixfirst.learner import Policy, TrainConfig, load_policy, resolve
+from fixfirst.orders import CONFIDENCE, Ranking
+from fixfirst.play import Evaluation
+from fixfirst.reporter import WrittenReport
+from fixfirst.runs import (
+    BEST,
+    CONFIG,
+    POLICY_JSON,
+    REPORT,
+    RESULT,
+    Comparison,
+    Kind,
+    Standings,
+    Trial,
+    compare,
+    kind_of,
+    read_toml,
+)
+from fixfirst.searcher import Search, SearchConfig, open_study
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class StudyRun:
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""
-        return report(self.folder, self.folder / "report.html" if out is None else out, **options)
+        return report(self.folder, self.folder / f"{REPORT}.html" if out is None else out, **options)
 
 
 def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:

@@ -10,15 +10,20 @@ from fixfirst.api.reporting import report as write_report
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.settings import search_configs
 from fixfirst.errors import Interrupted
-from fixfirst.game.compiled import announce_compilation
-from fixfirst.game.world import compile_kernel
-from fixfirst.learner.training_run import interrupts
-from fixfirst.reporter.live import SearchView
-from fixfirst.runs.layout import unused_folder
-from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.executors.choice import Execution, make_executor
-from fixfirst.searcher.loop import run_searches
-from fixfirst.searcher.study import Study, begin_study, open_study, study_name
+from fixfirst.game import announce_compilation, compile_kernel
+from fixfirst.learner import interrupts
+from fixfirst.reporter import SearchView
+from fixfirst.runs import unused_folder
+from fixfirst.searcher import (
+    Execution,
+    SearchConfig,
+    Study,
+    begin_study,
+    make_executor,
+    open_study,
+    run_searches,
+    study_name,
+)
 
 
 def search(
@@ -73,7 +78,7 @@ def run_study(
     compile_kernel()
     with interrupts() as interrupt, closing(make_executor(execution, configs, interrupt)) as executor:
         study = make_study()
-        with SearchView(quiet=quiet) as view:
+        with SearchView(several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
             finished = run_searches(to_run, executor, view, interrupt, study.folder)
     if not finished:

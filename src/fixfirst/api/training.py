@@ -7,18 +7,23 @@ from typing import Any
 from fixfirst.api.run_objects import TrainRun
 from fixfirst.api.settings import train_config
 from fixfirst.errors import Interrupted, RunDirError
-from fixfirst.game.compiled import announce_compilation
-from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.networks import Weights
-from fixfirst.learner.policy_file import load_parent
-from fixfirst.learner.settings import resolve
-from fixfirst.learner.training import Update
-from fixfirst.learner.training_run import TrainingRun, interrupts
-from fixfirst.reporter.screen import Progress
-from fixfirst.runs.files import write_json
-from fixfirst.runs.layout import CONFIG, POLICY_JSON, RESULT, TENSORBOARD, Kind, unused_folder
-from fixfirst.runs.lock import Session, locked
-from fixfirst.runs.manifest import create_run, read_manifest, read_toml
+from fixfirst.game import announce_compilation
+from fixfirst.learner import TrainConfig, TrainingRun, Update, Weights, interrupts, load_parent, resolve
+from fixfirst.reporter import Progress
+from fixfirst.runs import (
+    CONFIG,
+    POLICY_JSON,
+    RESULT,
+    TENSORBOARD,
+    Kind,
+    Session,
+    create_run,
+    locked,
+    read_manifest,
+    read_toml,
+    unused_folder,
+    write_json,
+)
 
 TEST_EPISODES = 1_000
 

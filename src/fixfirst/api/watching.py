@@ -5,16 +5,13 @@ from typing import Any
 
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import ConfigError, PolicyError
-from fixfirst.game.compiled import announce_compilation
-from fixfirst.learner.policy_file import Policy
-from fixfirst.play.baselines import BASELINES
-from fixfirst.play.episodes import MOST_EPISODES, document, notable, tell
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
-from fixfirst.reporter.replay import write_replay
-from fixfirst.reporter.screen import open_page as show_page
-from fixfirst.runs.config_reading import setting
-from fixfirst.runs.layout import REPLAY
+from fixfirst.errors import PolicyError
+from fixfirst.game import announce_compilation
+from fixfirst.learner import Policy
+from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, document, notable, play, tell
+from fixfirst.reporter import open_page as show_page
+from fixfirst.reporter import write_replay
+from fixfirst.runs import REPLAY, setting
 
 EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
 
@@ -50,8 +47,6 @@ def replay(
         trained["variant"] = None
     game, judging = game_and_judging({**trained, **given, "max_steps": steps})
     count = EPISODES[game.backend] if episodes is None else episodes
-    if not 1 <= count <= MOST_EPISODES:
-        raise ConfigError(f"episodes must be in 1..{MOST_EPISODES}, got {count}")
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
     played = play(player, game, episodes=count, seed=seed, purpose=PROTOCOL_PURPOSE, workflows=orders, keep_turns=True)

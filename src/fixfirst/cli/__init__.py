@@ -2,4 +2,6 @@
 
 from fixfirst.cli.entry import main
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]

@@ -22,14 +22,8 @@ import gymnasium as gym
 import numpy as np
 
 from fixfirst.cli.app import Cyborg, Json, app, log, print_json
-from fixfirst.cyborg.backends import make_world
-from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
-from fixfirst.cyborg.game import Game
-from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.gym_env import VecCage2
-from fixfirst.game.processes import available_cores, follow_parent
-from fixfirst.game.state import STATE_DTYPE, RedAgent
-from fixfirst.game.world import BaseWorld
+from fixfirst.cyborg import CyborgGame, find_cyborg, load_cyborg, make_world
+from fixfirst.game import NUM_ACTIONS, STATE_DTYPE, BaseWorld, RedAgent, VecCage2, available_cores, follow_parent
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
 RED_AGENTS = ("b_line", "meander")
@@ -168,14 +162,14 @@ def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
     return {name: statistics.median(speeds) for name, speeds in zip(CYBORG_ROWS, (one, many, spread), strict=True)}
 
 
-_games: list[Game]  # of a process that plays plain CybORG
+_games: list[CyborgGame]  # of a process that plays plain CybORG
 
 
 def _open_games(folder: Path, number: int) -> None:
     global _games
     follow_parent()
     cyborg = load_cyborg(folder)
-    _games = [Game(cyborg) for _ in range(number)]
+    _games = [CyborgGame(cyborg) for _ in range(number)]
 
 
 def _play_plain_cyborg(red_agent: str, seed: int) -> float:

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, app, print_json
-from fixfirst.game.compiled import announce_compilation
-from fixfirst.game.conformance import ReplayReport, replay_file
+from fixfirst.game import ReplayReport, announce_compilation, replay_file
 
 
 @app.command(name="conform")

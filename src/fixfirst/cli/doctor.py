@@ -8,11 +8,9 @@ from typing import Any
 
 from fixfirst import __version__
 from fixfirst.cli.app import Cyborg, Json, app, print_json
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
-from fixfirst.cyborg.variant import identify
+from fixfirst.cyborg import ENVIRONMENT_VARIABLE, find_cyborg, identify
 from fixfirst.errors import CyborgError
-from fixfirst.game.compiled import cache_folder, is_compiled
-from fixfirst.game.processes import available_cores
+from fixfirst.game import available_cores, cache_folder, is_compiled
 
 PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scipy", "stable-baselines3", "gym", "ray")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.api.evaluating import evaluate
+from fixfirst.api import evaluate
 from fixfirst.cli.app import Json, Quiet, app, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.errors import ConfigError
-from fixfirst.game.settings import Backend, Game
-from fixfirst.orders.compliance import Judging
-from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
-from fixfirst.reporter.evaluations import evaluation_table, side_by_side, write_csv
+from fixfirst.game import Backend, Game
+from fixfirst.orders import Judging
+from fixfirst.play import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
+from fixfirst.reporter import evaluation_table, side_by_side, write_csv
 
 if TYPE_CHECKING:
-    GameFlags = JudgingFlags = Any
+    GameFlags = Any
+    JudgingFlags = Any
 else:
     GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "max_steps", "backend")), flags_of(Judging)
 

@@ -1,13 +1,14 @@
 """Flags made of config models: their names, kinds, defaults and help are the fields' own."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, field, make_dataclass
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, get_args, get_origin
 
 from cyclopts import Group, Parameter
 from pydantic import BaseModel
 
-from fixfirst.learner.settings import places, resolve, value_at
+from fixfirst.learner import places, resolve, value_at
 
 # What a table's flags are about. Flags outside any table come first, without a heading of their own.
 GROUPS = {
@@ -19,8 +20,10 @@ GROUPS = {
 }
 
 
-def flags_of(model: type[BaseModel], without: tuple[str, ...] = ("units",)) -> Any:
-    """A frozen dataclass with every setting of a config as a flag that may be left out."""
+def flags_of(
+    model: type[BaseModel], without: tuple[str, ...] = ("units",), helps: Mapping[str, str] = MappingProxyType({})
+) -> Any:
+    """A frozen dataclass with every setting of a config as a flag that may be left out. helps: instead of the fields' own."""
     config = resolve(model) if "preset" in places(model) else model()
     fields = []
     for name, place in sorted(places(model).items(), key=lambda entry: _group_key(entry[1])):
@@ -29,14 +32,17 @@ def flags_of(model: type[BaseModel], without: tuple[str, ...] = ("units",)) -> A
         owner: Any = config if len(place) == 1 else value_at(config, place[:-1])
         info = type(owner).model_fields[place[-1]]
         default = value_at(config, place)
-        said = (info.description or "") + ("" if default is None else f" ({_shown(default)})")
+        said = helps.get(name, info.description or "") + ("" if default is None else f" ({_shown(default)})")
         options: dict[str, Any] = {"help": said}
+        if isinstance(default, tuple):
+            options["negative"] = ""
         if len(place) > 1 and place[-2] in GROUPS:
             options["group"] = GROUPS[place[-2]]
         if name == "from_policy":
             options["name"] = "--from"
         fields.append((name, Annotated[_plain(info.annotation) | None, Parameter(**options)], field(default=None)))
-    return make_dataclass(f"{model.__name__}Flags", fields, frozen=True)
+    # Cyclopts looks into the fields of classes only that have a module of their own.
+    return make_dataclass(f"{model.__name__}Flags", fields, frozen=True, namespace={"__module__": __name__})
 
 
 def given(flags: Any) -> dict[str, Any]:
@@ -53,7 +59,7 @@ def _plain(kind: Any) -> Any:
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     if get_origin(kind) is tuple:
-        return tuple[tuple(_plain(part) for part in get_args(kind))]
+        return tuple.__class_getitem__(tuple(_plain(part) for part in get_args(kind)))
     if isinstance(kind, UnionType):
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
         return _plain(kind)

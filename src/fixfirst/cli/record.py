@@ -7,8 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fixfirst.cli.app import Cyborg, Json, app, log, print_json
-from fixfirst.cyborg.checkout import find_cyborg
-from fixfirst.cyborg.recorder import Recording, record
+from fixfirst.cyborg import Recording, find_cyborg, record
 
 
 @app.command(name="record")

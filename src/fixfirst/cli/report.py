@@ -5,10 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fixfirst.api.reporting import report
+from fixfirst.api import report
 from fixfirst.cli.app import Json, app, log, print_json
-from fixfirst.reporter.build import Format
-from fixfirst.reporter.screen import open_page
+from fixfirst.reporter import Format, open_page
 
 
 @app.command(name="report")

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from fixfirst.api.resuming import resume
-from fixfirst.api.run_objects import TrainRun
+from fixfirst.api import TrainRun, resume
 from fixfirst.cli.app import Json, Quiet, app
 from fixfirst.cli.search import Where, tell_searches
 from fixfirst.cli.train import tell_training
-from fixfirst.searcher.executors.choice import Execution
+from fixfirst.searcher import Execution
 
 
 @app.command(name="resume")

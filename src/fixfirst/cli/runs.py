@@ -7,10 +7,8 @@ from pathlib import Path
 from fixfirst import __version__
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.errors import ConfigError
-from fixfirst.reporter.overview import advice, runs_table
-from fixfirst.reporter.screen import results
-from fixfirst.runs.layout import RUNS
-from fixfirst.runs.listing import list_runs
+from fixfirst.reporter import advice, results, runs_table
+from fixfirst.runs import RUNS, summarise_runs
 
 
 @app.command(name="runs")
@@ -24,7 +22,7 @@ def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; runs are written to ./runs unless --out says otherwise")
-    found = list_runs(folder)
+    found = summarise_runs(folder)
     if as_json:
         print_json([asdict(run) | {"folder": str(run.folder)} for run in found])
     elif not found:
@@ -36,7 +34,7 @@ def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
 
 def welcome() -> int:
     """Say what this is, what is here, and what to do first."""
-    here = list_runs(RUNS)
+    here = summarise_runs(RUNS)
     print(f"fixfirst {__version__}: {app.help}\n")
     if here:
         states = ", ".join(f"{count} {state}" for state, count in Counter(run.status for run in here).items())

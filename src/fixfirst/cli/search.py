@@ -5,19 +5,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.api.run_objects import SearchRun, StudyRun
-from fixfirst.api.searching import search
+from fixfirst.api import SearchRun, StudyRun, search
 from fixfirst.cli.app import Json, Quiet, app, print_json
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.reporter.results import print_searches, searches_document
-from fixfirst.runs.layout import REPORT
-from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.executors.choice import Execution
+from fixfirst.reporter import print_searches, searches_document
+from fixfirst.runs import REPORT
+from fixfirst.searcher import Execution, SearchConfig
 
 if TYPE_CHECKING:
     SearchFlags = Any
 else:
-    SearchFlags = flags_of(SearchConfig, without=("units", "workflow"))
+    SearchFlags = flags_of(
+        SearchConfig,
+        without=("units", "workflow"),
+        helps={
+            "max_episodes": "Training episodes of one order, at most.",
+            "preset": "default, or a published one: sequential, hybrid, parallel-25, parallel-100.",
+        },
+    )
 
 Where = Annotated[Execution, Parameter(name="*", group="Where trials run")]
 
@@ -37,7 +42,7 @@ def search_command(
 ) -> int:
     """Find the best order: try workflows until the episode budget is used, rank them, and say how sure we are.
 
-    Settings come from the command line, else FIXFIRST_<NAME>, else --config, else the preset. Ctrl-C stops cleanly;
+    Settings come from the command line, else FIXFIRST_NAME, else --config, else the preset. Ctrl-C stops cleanly;
     `fixfirst resume` goes on and ends with the same bytes. A plain list of red agents (b_line,meander) is a study: one
     search each.
 
@@ -46,7 +51,7 @@ def search_command(
     seeds
         A study: the same search under so many seeds, counted from --seed, and what they say together.
     out
-        Where to write (runs/search-<red agent>-<seed>, a study: runs/study-<red agents>-<seeds>).
+        Where to write (runs/search-AGENT-SEED, a study: runs/study-AGENTS-SEEDS).
     units
         A TOML file that groups the hosts otherwise than the five types.
     config
@@ -74,8 +79,6 @@ def tell_searches(run: SearchRun | StudyRun, report: bool, as_json: bool) -> Non
     page = run.folder / f"{REPORT}.html"
     shown = page if report and page.exists() else None
     if as_json:
-        print_json(searches_document(searches, run.folder) | {"report": None if shown is None else str(shown)})
-        return
-    print_searches(searches, run.folder)
-    if shown is not None:
-        print(f"report:      {shown}")
+        print_json(searches_document(searches, run.folder, shown))
+    else:
+        print_searches(searches, run.folder, shown)

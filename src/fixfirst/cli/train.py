@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.api.run_objects import TrainRun
-from fixfirst.api.training import train
+from fixfirst.api import TrainRun, train
 from fixfirst.cli.app import Json, Quiet, app, print_json
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.learner.config import TrainConfig
-from fixfirst.reporter.evaluations import evaluation_table
+from fixfirst.learner import TrainConfig
+from fixfirst.reporter import evaluation_table
 
 if TYPE_CHECKING:
     TrainFlags = Any
@@ -33,13 +32,13 @@ def train_command(
 ) -> int:
     """Train a defender that keeps to a workflow, and evaluate it on episodes it never saw.
 
-    Settings come from the command line, else FIXFIRST_<NAME>, else --config, else the preset. Ctrl-C stops after the current
+    Settings come from the command line, else FIXFIRST_NAME, else --config, else the preset. Ctrl-C stops after the current
     update; `fixfirst resume` goes on.
 
     Parameters
     ----------
     out
-        Where to write (runs/train-<red agent>-<seed>).
+        Where to write (runs/train-AGENT-SEED).
     from_policy
         A policy or run to start from.
     units

@@ -1,21 +1,21 @@
 """`fixfirst watch`: a defender at work."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.api.watching import page_path, replay
+from fixfirst.api import page_path, replay
 from fixfirst.cli.app import Json, app
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.game.network import VariantName
-from fixfirst.game.settings import Game
-from fixfirst.orders.compliance import Judging
-from fixfirst.reporter.replay import episode_line, headline, replay_json, replay_text, write_replay
-from fixfirst.reporter.screen import open_page
+from fixfirst.game import Game, VariantName
+from fixfirst.orders import Judging
+from fixfirst.reporter import episode_line, headline, open_page, replay_text, write_replay
 
 if TYPE_CHECKING:
-    GameFlags = JudgingFlags = Any
+    GameFlags = Any
+    JudgingFlags = Any
 else:
     GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "variant", "max_steps")), flags_of(Judging)
 
@@ -82,7 +82,7 @@ def watch_command(
         **given(judging),
     )
     if as_json or text:
-        print(replay_json(document) if as_json else replay_text(document))
+        print(json.dumps(document) if as_json else replay_text(document))
         return 0
     path = page_path(policy, out)
     write_replay(path, document)

@@ -13,9 +13,17 @@ from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.cyborg.workers import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.cyborg.world import CyborgWorld
 from fixfirst.errors import WorldError
-from fixfirst.game.gym_env import VecWorld, autoreset_name, render_mode_name
-from fixfirst.game.settings import Backend, Game
-from fixfirst.game.world import BaseWorld, GameSettings, World, WorldSettings
+from fixfirst.game import (
+    Backend,
+    BaseWorld,
+    Game,
+    GameSettings,
+    VecWorld,
+    World,
+    WorldSettings,
+    autoreset_name,
+    render_mode_name,
+)
 
 
 def make_world(

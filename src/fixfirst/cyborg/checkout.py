@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import CyborgError
-from fixfirst.game.state import RedAgent
+from fixfirst.game import RedAgent
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
 HOW_TO_GET_IT = (

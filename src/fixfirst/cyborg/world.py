@@ -16,10 +16,18 @@ from fixfirst.cyborg.checkout import load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
 from fixfirst.errors import CyborgError
-from fixfirst.game import kernel
-from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
-from fixfirst.game.world import BaseWorld, WorldSettings
+from fixfirst.game import (
+    NEXT_STEP,
+    NO_TARGET,
+    NUM_ACTIONS,
+    SAME_STEP,
+    TURN_DTYPE,
+    BaseWorld,
+    RedAgent,
+    RedVerb,
+    Success,
+    WorldSettings,
+)
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
 
@@ -57,7 +65,7 @@ class CyborgWorld(BaseWorld):
             return -1 - int(bad.argmax())
         num_ended = 0
         for i, game in enumerate(self._games):
-            if self.ended[i] and self._autoreset == kernel.NEXT_STEP:
+            if self.ended[i] and self._autoreset == NEXT_STEP:
                 self._next_episode(i)
                 self.rewards10[i] = 0
                 self.ended[i] = False
@@ -71,7 +79,7 @@ class CyborgWorld(BaseWorld):
             if self.ended[i]:
                 num_ended += 1
                 self.final_returns10[i], self.final_lengths[i] = self._returns10[i], self._steps[i]
-                if self._autoreset == kernel.SAME_STEP:
+                if self._autoreset == SAME_STEP:
                     self.final_observations[i], self.final_access[i] = self.observations[i], self.access[i]
                     self._next_episode(i)
         self.words[:] = pack(self.observations)

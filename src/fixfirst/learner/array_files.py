@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from fixfirst.errors import PolicyError
-from fixfirst.runs.files import sha256, write_atomically, write_json
+from fixfirst.runs import sha256, write_atomically, write_json
 
 SCHEMA = 1
 

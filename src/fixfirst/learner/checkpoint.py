@@ -7,8 +7,8 @@ from fixfirst.errors import PolicyError
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.networks import num_inputs, shapes
 from fixfirst.learner.training import Training
-from fixfirst.orders.compliance import Counts
-from fixfirst.runs.layout import CHECKPOINT_PREFIX
+from fixfirst.orders import Counts
+from fixfirst.runs import CHECKPOINT_PREFIX
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"

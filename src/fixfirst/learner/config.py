@@ -8,10 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError
-from fixfirst.game.settings import Game
-from fixfirst.orders.compliance import Judging
-from fixfirst.orders.gate import Gate
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
+from fixfirst.game import Game
+from fixfirst.orders import FIVE_TYPES, Gate, Judging, UnitScheme, Workflow, all_workflows
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.kernel import OBSERVATION_BITS
-from fixfirst.orders.workflow import UnitScheme
-from fixfirst.play.policy_table import Probabilities
+from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
+from fixfirst.orders import UnitScheme
+from fixfirst.play import Probabilities
 
 HIDDEN = 64
 LAYERS = (0, 2, 4)  # their names; between them stand the tanh

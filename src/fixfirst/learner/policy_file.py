@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError
-from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.kernel import OBSERVATION_BITS
+from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.networks import num_inputs, probabilities, shapes
 from fixfirst.learner.training import Training
-from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.play.policy_table import PolicyTable, Probabilities, chance_keys
-from fixfirst.runs.files import versions
-from fixfirst.runs.layout import BEST, POLICY_JSON, POLICY_TENSORS
+from fixfirst.orders import UnitScheme, Workflow
+from fixfirst.play import PolicyTable, Probabilities, chance_keys
+from fixfirst.runs import BEST, POLICY_JSON, POLICY_TENSORS, versions
 
 
 @dataclass(frozen=True)

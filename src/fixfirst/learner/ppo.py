@@ -14,11 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game import NUM_ACTIONS
 from fixfirst.learner.config import Engine, PPOConfig
 from fixfirst.learner.networks import HIDDEN, Weights
-from fixfirst.play.policy_table import inputs_of, row_keys, workflow_bits
-from fixfirst.play.rollout import Rollout
+from fixfirst.play import Rollout, inputs_of, row_keys, workflow_bits
 
 # ---------------------------------------------------------------- networks
 

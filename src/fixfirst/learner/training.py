@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.cyborg.backends import world_for
+from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
-from fixfirst.game.world import BaseWorld
+from fixfirst.game import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.networks import Weights, num_inputs, probabilities, soften, widen
-from fixfirst.orders.compliance import Counts, Judgement, delta_reward, judge, penalty_reward
-from fixfirst.play.evaluation import Evaluation, evaluate
-from fixfirst.play.policy_table import PlainPolicy, PolicyTable
-from fixfirst.play.rollout import Rollout, collect
-from fixfirst.play.seeds import derive
-from fixfirst.runs.rows import EpisodeRow, UpdateRow
+from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_reward
+from fixfirst.play import Evaluation, PlainPolicy, PolicyTable, Rollout, collect, derive, evaluate
+from fixfirst.runs import EpisodeRow, UpdateRow
 
 if TYPE_CHECKING:
     from fixfirst.learner.ppo import UpdateStats

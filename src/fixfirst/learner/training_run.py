@@ -20,9 +20,7 @@ from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.networks import Weights
 from fixfirst.learner.policy_file import save_policy
 from fixfirst.learner.training import Training, Update
-from fixfirst.runs.layout import EPISODE_LOG, TRAINING_LOG
-from fixfirst.runs.logs import CsvLog, TensorBoard, keep_rows
-from fixfirst.runs.rows import EpisodeRow, UpdateRow
+from fixfirst.runs import EPISODE_LOG, TRAINING_LOG, CsvLog, EpisodeRow, TensorBoard, UpdateRow, keep_rows
 
 
 class TrainingRun:

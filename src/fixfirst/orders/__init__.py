@@ -1,0 +1,47 @@
+"""Orders: which unit types to fix first, whether a repair keeps to it, what a policy must show, and how orders rank."""
+
+from fixfirst.orders.compliance import (
+    CONFIDENCE,
+    DEFAULT_JUDGING,
+    Compliance,
+    Counts,
+    Judgement,
+    Judging,
+    delta_reward,
+    held_mask,
+    judge,
+    penalty_reward,
+    summarise,
+)
+from fixfirst.orders.gate import Gate
+from fixfirst.orders.ranking import Ranked, Ranking, merge, rank, training_spread
+from fixfirst.orders.reasons import Kind, Reason, needy_hosts, reasons
+from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
+
+__all__ = [
+    "CONFIDENCE",
+    "DEFAULT_JUDGING",
+    "FIVE_TYPES",
+    "Compliance",
+    "Counts",
+    "Gate",
+    "Judgement",
+    "Judging",
+    "Kind",
+    "Ranked",
+    "Ranking",
+    "Reason",
+    "UnitScheme",
+    "Workflow",
+    "all_workflows",
+    "delta_reward",
+    "held_mask",
+    "judge",
+    "merge",
+    "needy_hosts",
+    "penalty_reward",
+    "rank",
+    "reasons",
+    "summarise",
+    "training_spread",
+]

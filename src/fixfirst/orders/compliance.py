@@ -11,14 +11,13 @@ fixed_types    all unit types ranked above were already the target of some repai
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import betaincinv
 
-from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
-from fixfirst.game.network import FOOTHOLD, HOST_ID, NUM_HOSTS
+from fixfirst.game import ACTIONS, FOOTHOLD, HOST_ID, NUM_HOSTS, REPAIR_VERBS
 from fixfirst.orders.workflow import UnitScheme
 
 Rule = Literal["no_higher", "top", "fixed_types"]
@@ -163,6 +162,12 @@ class Compliance:
     response: Rate  # steps needing repair on which one was made
     repairs_per_episode: float
     lower_bound: float | None  # of compliance, one-sided 95 %
+
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> "Compliance":
+        """From what `asdict` told."""
+        rates = {name: Rate(**told[name]) for name in ("compliance", "contested", "effectiveness", "response")}
+        return cls(**told | rates)
 
 
 def summarise(counts: Counts, seed: int = 0) -> Compliance:

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from fixfirst.game.network import FOOTHOLD, HOST_NAMES
+from fixfirst.game import FOOTHOLD, HOST_NAMES
 from fixfirst.orders.compliance import DEFAULT_JUDGING, REPAIRED_HOST, Judging, Rule, judge, needs_repair
 from fixfirst.orders.workflow import Workflow
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fixfirst.errors import WorkflowError
-from fixfirst.game.network import HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
+from fixfirst.game import HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
 
 MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS
 

@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.game.moment import Moment, moment_of
-from fixfirst.game.network import HOST_NAMES, HOSTS, SUBNETS
-from fixfirst.game.state import OTService, RedAgent, RedVerb, Success
-from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
-from fixfirst.orders.reasons import Kind, Reason, needy_hosts, reasons
-from fixfirst.orders.workflow import FIVE_TYPES
+from fixfirst.game import HOST_NAMES, HOSTS, SUBNETS, Moment, OTService, RedAgent, RedVerb, Success, moment_of
+from fixfirst.orders import DEFAULT_JUDGING, FIVE_TYPES, Judging, Kind, Reason, needy_hosts, reasons
 from fixfirst.play.evaluation import Played
 
 

@@ -7,18 +7,16 @@ T steps, B episodes.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from fixfirst.cyborg.backends import world_for
+from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
-from fixfirst.game.network import VariantName
-from fixfirst.game.settings import Game
-from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Counts, Judging, judge, summarise
-from fixfirst.orders.workflow import Workflow
+from fixfirst.game import Game, VariantName
+from fixfirst.orders import CONFIDENCE, DEFAULT_JUDGING, Compliance, Counts, Judging, Workflow, judge, summarise
 from fixfirst.play.rollout import Player, Rollout, WorldLike, collect, join
 from fixfirst.play.seeds import derive
 
@@ -140,8 +138,11 @@ class Evaluation:
     high: float
     compliance: Compliance | None
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> "Evaluation":
+        """From what `asdict` told, as in result.json."""
+        kept = told["compliance"]
+        return cls(**told | {"compliance": None if kept is None else Compliance.from_dict(kept)})
 
 
 def evaluate(

@@ -12,11 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numba import uint64
 
-from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.chance import counter_uniform, environment_key
-from fixfirst.game.compiled import compiled
-from fixfirst.game.kernel import OBSERVATION_BITS
-from fixfirst.orders.workflow import Workflow
+from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, compiled, counter_uniform, environment_key
+from fixfirst.orders import Workflow
 
 MAX_WORKFLOWS = 1 << (63 - OBSERVATION_BITS)  # of one rollout: they share a key with the observation
 

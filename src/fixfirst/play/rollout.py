@@ -12,9 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game.network import VariantName
-from fixfirst.orders.compliance import held_mask
-from fixfirst.orders.workflow import Workflow
+from fixfirst.game import VariantName
+from fixfirst.orders import Workflow, held_mask
 from fixfirst.play.policy_table import MAX_WORKFLOWS, chance_keys, uniform
 
 _DRAW_WORKFLOW = 1 << 40  # a counter no step reaches

@@ -2,3 +2,33 @@
 
 Works from files and plain values alone; importing it brings neither PyTorch nor matplotlib.
 """
+
+from fixfirst.reporter.build import Format, WrittenReport, write_report
+from fixfirst.reporter.evaluations import evaluation_table, side_by_side, write_csv
+from fixfirst.reporter.live import SearchView
+from fixfirst.reporter.overview import advice, runs_table
+from fixfirst.reporter.page import open_page
+from fixfirst.reporter.replay import episode_line, headline, replay_text, write_replay
+from fixfirst.reporter.results import print_searches, searches_document
+from fixfirst.reporter.screen import Progress, results
+
+__all__ = [
+    "Format",
+    "Progress",
+    "SearchView",
+    "WrittenReport",
+    "advice",
+    "episode_line",
+    "evaluation_table",
+    "headline",
+    "open_page",
+    "print_searches",
+    "replay_text",
+    "results",
+    "runs_table",
+    "searches_document",
+    "side_by_side",
+    "write_csv",
+    "write_replay",
+    "write_report",
+]

@@ -10,12 +10,9 @@ from itertools import combinations
 import numpy as np
 from scipy.special import stdtrit
 
-from fixfirst.orders.ranking import Ranking
-from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.orders import Ranking, UnitScheme, Workflow
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.across_seeds import CONFIDENCE, mean_interval
-from fixfirst.runs.config_reading import deciding_settings
-from fixfirst.runs.rows import Trial
+from fixfirst.runs import CONFIDENCE, Trial, deciding_settings, mean_interval
 
 COURSE_POINTS = 200  # of a course, at most
 # Those that name a group of runs first, and those whose values need no name beside them.

@@ -15,9 +15,7 @@ from fixfirst.reporter.one_run import search_report, training_report
 from fixfirst.reporter.page import report_page
 from fixfirst.reporter.read import RunData, read_run
 from fixfirst.reporter.several_runs import comparison
-from fixfirst.runs.files import write_atomically
-from fixfirst.runs.layout import REPORT
-from fixfirst.runs.listing import find_runs
+from fixfirst.runs import REPORT, find_runs, write_atomically
 
 SILENT_S = 2.0  # a report that takes longer says so
 Format = Literal["html", "md"]
@@ -54,7 +52,6 @@ def write_report(
     *,
     figures: Path | None = None,
     form: Format = "html",
-    version: str = "",
     say: Callable[[str], None] = lambda text: None,
 ) -> WrittenReport:
     """Write the report of a run, or the comparison of several, and with `figures` every figure as SVG, PNG and CSV.
@@ -77,7 +74,7 @@ def write_report(
         for place in (out.parent, figures):  # before drawing: a place that cannot be is told at once
             if place is not None:
                 place.mkdir(parents=True, exist_ok=True)
-        return _write(_document(folders, found, unreadable, say), folders, out, figures, form, version)
+        return _write(_document(folders, found, unreadable, say), folders, out, figures, form)
     except OSError as e:
         raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
 
@@ -99,15 +96,13 @@ def _document(
     return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
 
 
-def _write(
-    document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format, version: str
-) -> WrittenReport:
+def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format) -> WrittenReport:
     written: list[Path] = []
     if figures is not None:
         for figure in document.figures:
             written += figure.write(figures)
     if form == "html":
-        text = report_page(document, version)
+        text = report_page(document)
     else:
         here = out.parent.resolve()
         pictures = {path.stem: Path(os.path.relpath(path.resolve(), here)) for path in written if path.suffix == ".png"}

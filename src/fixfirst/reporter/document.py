@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fixfirst.reporter import words
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData, printable
-from fixfirst.runs.config_reading import setting
+from fixfirst.runs import setting
 
 MINUS = "\u2212"
 MOST_CELL = 2_000  # characters of a setting that are shown

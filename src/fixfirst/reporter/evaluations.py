@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.play.evaluation import Evaluation, difference
-from fixfirst.runs.files import write_atomically
+from fixfirst.play import Evaluation, difference
+from fixfirst.runs import write_atomically
 
 
 def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:

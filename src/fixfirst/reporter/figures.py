@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.orders.ranking import Ranked
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders import Ranked, Workflow
 from fixfirst.reporter.analysis import (
     GroupCourse,
     PairEffect,
@@ -22,8 +21,7 @@ from fixfirst.reporter.analysis import (
 )
 from fixfirst.reporter.figure import ACCENT, INK, WIDTH, FigureData, drawing
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.across_seeds import MeanInterval
-from fixfirst.runs.rows import Status, Trial
+from fixfirst.runs import MeanInterval, Status, Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

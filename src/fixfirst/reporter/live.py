@@ -11,13 +11,10 @@ from rich.text import Text
 
 from fixfirst.reporter.results import ranking_table
 from fixfirst.reporter.screen import LIVE_EVERY_S, Screen, budget_bar, sparkline
-from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.runs.lock import duration
-from fixfirst.runs.rows import Trial
+from fixfirst.runs import WARMUP_KEY, Trial, duration
 
 if TYPE_CHECKING:
-    from fixfirst.searcher.loop import Search
-    from fixfirst.searcher.strategy import Choice
+    from fixfirst.searcher import Choice, Message, Search
 
 SHOWN_ROWS = 8
 PLAIN_EVERY_S = 10.0
@@ -68,17 +65,16 @@ class SearchView(Screen):
         watched.decision = in_words(number, choice)
         self.line(self._named(search, watched.decision))
 
-    def progress(self, search: "Search", number: int, message: Any) -> None:
-        kind, content = message
-        if kind == "complaint":
-            self.say(self._named(search, content))
+    def progress(self, search: "Search", number: int, message: "Message") -> None:
+        if isinstance(message, str):  # a complaint
+            self.say(self._named(search, message))
             return
         watched = self._watched[search.folder]
         watched.orders.setdefault(number, "learning to defend, no order yet")
-        watched.running.setdefault(number, []).append(content)
+        watched.running.setdefault(number, []).append(message)
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
-            self.line(self._budget() if self._several else f"{point_in_words(number, content)}; {self._time_left()}")
+            self.line(self._budget() if self._several else f"{point_in_words(number, message)}; {self._time_left()}")
 
     def recorded(self, search: "Search", trial: Trial) -> None:
         self._watched[search.folder].running.pop(trial.id, None)

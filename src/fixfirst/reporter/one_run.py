@@ -3,8 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from fixfirst.orders.ranking import Ranked
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders import Ranked, Workflow
 from fixfirst.reporter import figures, words
 from fixfirst.reporter.analysis import lineage_episodes, pair_effects, position_means, shared_precedences, time_use
 from fixfirst.reporter.document import (
@@ -23,11 +22,7 @@ from fixfirst.reporter.document import (
     some,
 )
 from fixfirst.reporter.read import RunData, number, printable
-from fixfirst.runs.config_reading import deciding_settings, setting
-from fixfirst.runs.layout import CONFIG
-from fixfirst.runs.ledger import Standings
-from fixfirst.runs.lock import duration
-from fixfirst.runs.rows import Status, Trial
+from fixfirst.runs import CONFIG, Standings, Status, Trial, deciding_settings, duration, setting
 
 
 def search_report(run: RunData, draw: Draw) -> Document:

@@ -4,10 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from fixfirst.runs.layout import Kind
-from fixfirst.runs.listing import RunSummary
-from fixfirst.runs.lock import RUNNING, duration
-from fixfirst.runs.rows import Outcome
+from fixfirst.runs import RUNNING, Kind, Outcome, RunSummary, duration
 
 COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
 

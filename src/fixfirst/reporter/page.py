@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.reporter.document import Document
+from fixfirst.runs import versions
 
 TEMPLATES = Path(__file__).parent
 
 
-def report_page(document: Document, version: str) -> str:
+def report_page(document: Document) -> str:
     """A report. Everything but the figures, which we drew, is escaped."""
     from markupsafe import Markup
 
     drawn = {figure.name: Markup(figure.inline()) for figure in document.figures}
-    return fill("page.html", document=document, drawn=drawn, version=version)
+    return fill("page.html", document=document, drawn=drawn, version=versions()["fixfirst"])
 
 
 def fill(template: str, **parts: Any) -> str:

@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fixfirst.errors import FixfirstError, RunDirError, WorkflowError
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
-from fixfirst.runs.files import sha256
-from fixfirst.runs.layout import (
+from fixfirst.orders import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.runs import (
+    ASSUMED_TEST_EPISODES,
     BEST,
     CHOICES,
     CONFIG,
@@ -27,17 +26,29 @@ from fixfirst.runs.layout import (
     MANIFEST,
     POLICY_JSON,
     RESULT,
+    RUNNING,
     RUNTIME,
     TRAINING_LOG,
+    UNREADABLE,
     WARMUP,
+    ChoiceRow,
     Kind,
+    Outcome,
+    Row,
+    SessionRow,
+    Standings,
+    Status,
+    Trial,
+    UpdateRow,
+    read_manifest,
+    read_rows,
+    read_toml,
+    scheme_of,
+    setting,
+    sha256,
+    standings,
+    status,
 )
-from fixfirst.runs.ledger import Standings, standings
-from fixfirst.runs.listing import UNREADABLE
-from fixfirst.runs.lock import RUNNING, status
-from fixfirst.runs.logs import read_rows
-from fixfirst.runs.manifest import read_manifest, read_toml
-from fixfirst.runs.rows import ChoiceRow, Outcome, Row, SessionRow, Status, Trial, UpdateRow
 
 LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
 UNKNOWN = "unknown"  # the state of a run without a record of it

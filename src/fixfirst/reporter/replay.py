@@ -5,20 +5,42 @@ in which `<` is escaped, and reach the reader as text, never as markup.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
-from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
-from fixfirst.game.network import FOOTHOLD, HOST_NAMES, OT_SERVER
+from fixfirst.errors import ConfigError
+from fixfirst.game import (
+    FOOTHOLD,
+    HEIGHT,
+    HOST_NAMES,
+    LINKS,
+    OT_SERVER,
+    PLACES,
+    ROW_HEIGHT,
+    SUBNET_TOP,
+    WIDTH,
+    outcome,
+    tenths,
+)
 from fixfirst.reporter.page import TEMPLATES, fill
+from fixfirst.runs import write_atomically
 
 
-def page(document: dict[str, Any]) -> str:
+def replay_page(document: dict[str, Any]) -> str:
     """The replay page. The same document gives the same bytes."""
     from markupsafe import Markup
 
     style, script = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("replay.css", "replay.js"))
     data = Markup(json.dumps(document | {"map": _map()}, separators=(",", ":")).replace("<", "\\u003c"))
     return fill("replay.html", style=style, script=script, data=data)
+
+
+def write_replay(path: Path, document: dict[str, Any]) -> None:
+    """Write the page."""
+    try:
+        write_atomically(path, replay_page(document).encode())
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --out") from e
 
 
 def _map() -> dict[str, Any]:
@@ -38,7 +60,7 @@ def _map() -> dict[str, Any]:
 # ---------------------------------------------------------------- text
 
 
-def text(document: dict[str, Any]) -> str:
+def replay_text(document: dict[str, Any]) -> str:
     """All episodes for the terminal, a few lines per step."""
     lines = [headline(document)]
     for episode in document["episodes"]:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from fixfirst.orders.ranking import Ranking
+from fixfirst.orders import Ranking
 from fixfirst.reporter.screen import fitting_table, results
 from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, verdict_in_words, verdict_over_seeds
-from fixfirst.runs.across_seeds import Comparison, compare
-from fixfirst.runs.layout import BEST
-from fixfirst.runs.rows import Trial
+from fixfirst.runs import BEST, Comparison, Trial, compare
 
 if TYPE_CHECKING:
-    from fixfirst.searcher.loop import Search
+    from fixfirst.searcher import Search
 
 SHOWN_ORDERS = 20
 

@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.runs.lock import duration
+from fixfirst.runs import duration
 
 PLAIN_EVERY_S = 5.0
 LIVE_EVERY_S = 0.2

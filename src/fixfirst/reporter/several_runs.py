@@ -19,9 +19,7 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData, printable
 from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, verdict_over_seeds
-from fixfirst.runs.across_seeds import SeedResult, compare, mean_interval
-from fixfirst.runs.config_reading import deciding_settings, setting
-from fixfirst.runs.lock import duration
+from fixfirst.runs import SeedResult, compare, deciding_settings, duration, mean_interval, setting
 
 
 def comparison(runs: Sequence[RunData], skipped: Sequence[str], draw: Draw) -> Document:

@@ -1,7 +1,7 @@
 """How sure we are, in words: the same on the terminal and on a page."""
 
-from fixfirst.orders.ranking import Ranking
-from fixfirst.runs.across_seeds import Comparison, OrderAcrossSeeds
+from fixfirst.orders import Ranking
+from fixfirst.runs import Comparison, OrderAcrossSeeds
 
 ACROSS_SEEDS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")  # columns of a comparison
 

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from fixfirst.orders.ranking import Ranking, rank
-from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.orders import Ranking, UnitScheme, Workflow, rank
 from fixfirst.runs.ledger import Standings
 from fixfirst.runs.rows import Trial
 

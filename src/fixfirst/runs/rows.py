@@ -21,7 +21,7 @@ class Row:
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """The header of the file."""
-        return tuple(column for column, _, _ in _cells(cls))
+        return tuple(column for column, _, _ in _cells(cls))  # type: ignore[arg-type]
 
     def cells(self) -> list[Any]:
         """The values in the order of the columns; None becomes an empty cell."""
@@ -31,7 +31,7 @@ class Row:
     def read(cls, texts: Mapping[str, str]) -> Self:
         """From texts by column; ValueError if one is not what the column holds."""
         names = (f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
-        values = (_value(column, texts[column], kind, optional) for column, kind, optional in _cells(cls))
+        values = (_value(column, texts[column], kind, optional) for column, kind, optional in _cells(cls))  # type: ignore[arg-type]
         return cls(**dict(zip(names, values, strict=True)))
 
 

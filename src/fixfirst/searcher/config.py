@@ -7,11 +7,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError
-from fixfirst.learner.config import ALL, NONE, TrainConfig
-from fixfirst.learner.presets import PRESETS
-from fixfirst.learner.settings import Place, merged, nested, places, resolve, value_in
-from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.play.seeds import derive
+from fixfirst.learner import ALL, NONE, PRESETS, Place, TrainConfig, merged, nested, places, resolve, value_in
+from fixfirst.orders import UnitScheme, Workflow
+from fixfirst.play import derive
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive"]

@@ -30,7 +30,7 @@ import torch
 from gpytorch.kernels import RBFKernel, ScaleKernel
 
 from fixfirst.errors import SearchError
-from fixfirst.orders.ranking import merge
+from fixfirst.orders import merge
 
 KINDS = ("mallows", "positions", "hamming")
 

@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fixfirst.errors import RunDirError
-from fixfirst.learner.policy_file import load_parent, load_policy
-from fixfirst.learner.settings import resolve
-from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.play.seeds import derive
-from fixfirst.runs.across_seeds import SeedResult
-from fixfirst.runs.layout import (
+from fixfirst.learner import load_parent, load_policy, resolve
+from fixfirst.orders import UnitScheme, Workflow
+from fixfirst.play import derive
+from fixfirst.runs import (
     BEST,
     CONFIG,
     LEDGER,
@@ -31,18 +29,25 @@ from fixfirst.runs.layout import (
     WARMUP,
     WARMUP_KEY,
     Kind,
+    SeedResult,
+    Session,
+    Standings,
+    Status,
+    Trial,
+    create_run,
+    locked,
+    read_manifest,
+    read_toml,
+    read_trials,
+    standings,
     trial_folder,
 )
-from fixfirst.runs.ledger import Standings, read_trials, standings
-from fixfirst.runs.lock import Session, locked
-from fixfirst.runs.manifest import create_run, read_manifest, read_toml
-from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Executor, Finished
 from fixfirst.searcher.parcels import pack, run_parcel, unpack
 from fixfirst.searcher.search_logs import SearchLogs
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
-from fixfirst.searcher.trial import Complaint, Job, JobProgress, TrialJob, WarmupJob, failed_row, run_job
+from fixfirst.searcher.trial import Job, Message, TrialJob, WarmupJob, failed_row, run_job
 
 MAX_ATTEMPTS = 2  # a trial whose worker dies is tried once more
 MAX_NODES_LOST = 10  # a trial whose machine is lost begins again elsewhere, so often
@@ -55,7 +60,7 @@ class View(Protocol):
 
     def chosen(self, search: "Search", number: int, choice: Choice) -> None: ...
 
-    def progress(self, search: "Search", number: int, message: Complaint | JobProgress) -> None: ...
+    def progress(self, search: "Search", number: int, message: Message) -> None: ...
 
     def recorded(self, search: "Search", trial: Trial) -> None: ...
 
@@ -313,7 +318,7 @@ class _Deaths:
             return False
         name = "warm-up" if ended.key == WARMUP_KEY else f"trial {ended.key}"
         text = f"{name}: its worker is gone ({ended.died}); trying again"
-        self._view.progress(self._search, ended.key, Complaint(text))
+        self._view.progress(self._search, ended.key, text)
         return True
 
 

@@ -9,11 +9,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.learner.policy_file import policy_folder
-from fixfirst.runs.files import versions, write_atomically
-from fixfirst.runs.layout import CHECKPOINT_PREFIX, EPISODE_LOG, POLICY_JSON, POLICY_TENSORS, RESULT, TRAINING_LOG
-from fixfirst.runs.lock import locked
-from fixfirst.runs.rows import Trial
+from fixfirst.learner import policy_folder
+from fixfirst.runs import (
+    CHECKPOINT_PREFIX,
+    EPISODE_LOG,
+    POLICY_JSON,
+    POLICY_TENSORS,
+    RESULT,
+    TRAINING_LOG,
+    Trial,
+    locked,
+    versions,
+    write_atomically,
+)
 from fixfirst.searcher.trial import ORPHAN_WAIT_S, Job, Tell, TrialJob, run_job
 
 Files = dict[str, bytes]

@@ -5,9 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from fixfirst.runs.layout import CHOICES, EPISODE_LOG, LEDGER, TENSORBOARD, TRAINING_LOG, trial_folder
-from fixfirst.runs.logs import CsvLog, TensorBoard, keep_rows, read_rows
-from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Row, Trial, UpdateRow
+from fixfirst.runs import (
+    CHOICES,
+    EPISODE_LOG,
+    LEDGER,
+    TENSORBOARD,
+    TRAINING_LOG,
+    ChoiceRow,
+    CsvLog,
+    EpisodeRow,
+    Row,
+    TensorBoard,
+    Trial,
+    UpdateRow,
+    keep_rows,
+    read_rows,
+    trial_folder,
+)
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.strategy import Choice
 

@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fixfirst.errors import SearchError
-from fixfirst.orders.ranking import merge
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.orders import FIVE_TYPES, UnitScheme, Workflow, merge
 
 if TYPE_CHECKING:
     from fixfirst.searcher.gp import OrderGP

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.runs.layout import STUDY, Kind
-from fixfirst.runs.lock import status
-from fixfirst.runs.manifest import check_unused, read_manifest, write_manifest
-from fixfirst.runs.rows import Outcome
+from fixfirst.runs import STUDY, Kind, Outcome, check_unused, read_manifest, status, write_manifest
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.loop import Search, begin_search, open_search
 

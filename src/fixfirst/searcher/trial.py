@@ -8,38 +8,26 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import load_policy
-from fixfirst.learner.training import Training, Update
-from fixfirst.learner.training_run import TrainingRun
-from fixfirst.play.evaluation import Evaluation
-from fixfirst.runs.files import sha256, write_json
-from fixfirst.runs.layout import POLICY_TENSORS, RESULT
-from fixfirst.runs.lock import locked
-from fixfirst.runs.rows import EpisodeRow, Status, Trial, UpdateRow
+from fixfirst.learner import TrainConfig, Training, TrainingRun, Update, load_policy
+from fixfirst.play import Evaluation
+from fixfirst.runs import POLICY_TENSORS, RESULT, EpisodeRow, Status, Trial, UpdateRow, locked, sha256, write_json
 
 ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 TELL_EVERY_S = 0.1
 
-Tell = Callable[[Any], None]
 
-
-@dataclass(frozen=True)
-class Complaint:
-    """Something went wrong, and was dealt with."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class JobProgress:
+class JobProgress(NamedTuple):
     """How far a job is."""
 
     episodes: int
     env_reward: float
     compliance: float | None
+
+
+Message = str | JobProgress  # what a job tells: that something went wrong and was dealt with, or how far it is
+Tell = Callable[[Message], None]
 
 
 @dataclass(frozen=True)
@@ -98,7 +86,7 @@ def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
 def _follow(run: TrainingRun, tell: Tell, interrupt: object) -> bool:
     """Train, passing on some of the updates: enough to watch. False if interrupted."""
     for complaint in run.complaints:
-        tell(Complaint(complaint))
+        tell(complaint)
     told = 0.0
     for update in run.updates(interrupt):
         if (now := time.perf_counter()) - told > TELL_EVERY_S:

@@ -13,7 +13,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.game.processes import follow_parent
+from fixfirst.game import follow_parent
 from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, Job, OnProgress, carried, raise_carried
 
 

@@ -19,7 +19,7 @@ from threading import Thread
 from typing import Any
 
 from fixfirst.errors import ConfigError, WorkerError
-from fixfirst.game.processes import CORES_VARIABLE, available_cores
+from fixfirst.game import CORES_VARIABLE, available_cores
 from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, Job, OnProgress, carried, raise_carried
 
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox
