@@ -11,11 +11,9 @@ from safetensors.numpy import load, save
 import fixfirst as ff
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.network import HOST_NAMES
-from fixfirst.learner import checkpoint
-from fixfirst.learner.checkpoint import checkpoints, load_policy, restore_checkpoint, save_checkpoint, save_policy
-from fixfirst.learner.config import make_config
-from fixfirst.learner.networks import weights_of
-from fixfirst.learner.training import Training
+from fixfirst.learner import Training, array_files, load_policy, make_config
+from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint
+from fixfirst.learner.policy_file import save_policy
 from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.runs.files import sha256
 
@@ -39,7 +37,7 @@ def trained():
 @pytest.fixture
 def folder(tmp_path, trained):
     """A folder with a policy."""
-    save_policy(tmp_path, trained, {"note": "hello"})
+    save_policy(tmp_path, trained, accepted=True)
     return tmp_path
 
 
@@ -52,23 +50,23 @@ OBSERVATIONS = (np.random.default_rng(0).random((200, 52)) < 0.2).astype(np.int8
 def test_a_policy_comes_back_as_it_was(folder, trained):
     for path in (folder, folder / "policy.json", folder / "policy.safetensors", str(folder)):
         policy = load_policy(path)
-        assert all(np.array_equal(policy.weights[name], array) for name, array in weights_of(trained.net).items())
+        assert all(np.array_equal(policy.weights[name], array) for name, array in trained.learner.weights.items())
     assert policy.workflow == Workflow.parse(ORDER)
     assert policy.config == trained.config.model_dump(mode="json")
     facts = policy.facts
     assert facts["sha256"] == sha256((folder / "policy.safetensors").read_bytes())
     assert (facts["inputs"], facts["actions"], facts["episodes"], facts["updates"]) == (77, NUM_ACTIONS, 8, 2)
-    assert facts["notes"] == {"note": "hello"} and {"python", "numpy", "torch"} <= set(facts["versions"])
+    assert facts["notes"] == {"accepted": True} and {"python", "numpy", "torch"} <= set(facts["versions"])
 
 
 def test_the_policy_of_a_search_is_found_in_its_best_folder(tmp_path, trained):
-    save_policy(tmp_path / "best", trained)
+    save_policy(tmp_path / "best", trained, accepted=True)
     assert load_policy(tmp_path).workflow == Workflow.parse(ORDER)
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path, trained):
     for name in ("a", "b"):
-        save_policy(tmp_path / name, trained)
+        save_policy(tmp_path / name, trained, accepted=True)
     for file in ("policy.safetensors", "policy.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
@@ -116,7 +114,7 @@ def test_a_workflow_can_be_given_and_matters(folder):
 
 
 def test_a_universal_policy_must_be_told_its_order(tmp_path):
-    save_policy(tmp_path, training(workflow="all"))
+    save_policy(tmp_path, training(workflow="all"), accepted=False)
     policy = load_policy(tmp_path)
     with pytest.raises(ff.ConfigError, match="this policy follows any order: say which one"):
         policy.act(OBSERVATIONS)
@@ -124,7 +122,7 @@ def test_a_universal_policy_must_be_told_its_order(tmp_path):
 
 
 def test_a_policy_without_an_order_needs_none(tmp_path):
-    save_policy(tmp_path, training(workflow="none"))
+    save_policy(tmp_path, training(workflow="none"), accepted=False)
     policy = load_policy(tmp_path)
     assert policy.scheme is None and policy.facts["inputs"] == 52
     assert policy.act(OBSERVATIONS).shape == (200,)
@@ -132,7 +130,7 @@ def test_a_policy_without_an_order_needs_none(tmp_path):
 
 def test_a_policy_carries_its_own_grouping_of_hosts(tmp_path):
     groups = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(HOST_NAMES[:4])})
-    save_policy(tmp_path, training(units=groups.as_dict(), workflow="dear > cheap"))
+    save_policy(tmp_path, training(units=groups.as_dict(), workflow="dear > cheap"), accepted=False)
     policy = load_policy(tmp_path)
     assert policy.scheme == groups and str(policy.workflow) == "dear > cheap" and policy.facts["inputs"] == 56
     with pytest.raises(ff.WorkflowError, match="this policy orders cheap, dear, not user, op_host"):
@@ -168,7 +166,7 @@ def rewrite(folder, change):
 def forge(folder, data=None, **changes):
     data = (folder / "policy.safetensors").read_bytes() if data is None else data
     document = json.loads((folder / "policy.json").read_bytes()) | {"sha256": sha256(data)} | changes
-    document["document_sha256"] = checkpoint._document_hash(document)
+    document["document_sha256"] = array_files._document_hash(document)
     (folder / "policy.safetensors").write_bytes(data)
     (folder / "policy.json").write_text(json.dumps(document))
 
@@ -296,7 +294,7 @@ def test_missing_files(folder, tmp_path):
 
 def state(training):
     """All that a checkpoint must bring back, as values."""
-    return {name: array.tobytes() for name, array in training.tensors().items()}, training.numbers()
+    return {name: array.tobytes() for name, array in training.learner.tensors().items()}, training.numbers()
 
 
 def test_a_training_put_back_goes_on_with_the_same_bytes(tmp_path):
@@ -387,7 +385,7 @@ def test_forged_numbers_are_refused(two, change):
     path = two / "checkpoint-00000002.json"
     document = json.loads(path.read_bytes())
     document["numbers"] |= change
-    document["document_sha256"] = checkpoint._document_hash(document)
+    document["document_sha256"] = array_files._document_hash(document)
     path.write_text(json.dumps(document))
     resumed = training()
     (complaint,) = restore_checkpoint(two, resumed)

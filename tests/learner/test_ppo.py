@@ -7,28 +7,29 @@ import pytest
 import torch
 from torch import nn
 
-from fixfirst.errors import ConfigError, FixfirstError
-from fixfirst.learner.config import Alignment, TrainConfig, make_config
-from fixfirst.learner.networks import ActorCritic, num_inputs, probabilities, weights_of
+from fixfirst.cyborg import world_for
+from fixfirst.errors import ConfigError
+from fixfirst.learner import Training, make_config
+from fixfirst.learner.config import PPOConfig
+from fixfirst.learner.networks import num_inputs, probabilities, shapes
 from fixfirst.learner.ppo import (
-    PRESETS,
+    PPO,
+    ActorCritic,
     Batch,
-    PPOConfig,
     _gradient_step,
     discounted_returns,
     gae,
     make_batch,
-    make_optimiser,
-    set_learning_rate,
     targets,
     update,
 )
-from fixfirst.learner.taught import SEED_PRESETS, gate_passed
-from fixfirst.learner.training import Training, make_world
-from fixfirst.orders.compliance import Counts
-from fixfirst.play.rollout import PolicyTable, collect
+from fixfirst.play import PolicyTable, collect
 
 ORDER = "enterprise > op_server > op_host > user > defender"
+
+
+def weights_of(net):
+    return {name: tensor.detach().numpy() for name, tensor in net.state_dict().items()}
 
 
 def column(*values):
@@ -173,9 +174,9 @@ def played(workflow, **options):
     """A config, its rollout by the untrained policy, and the rewards of it."""
     settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 1000}
     config = make_config(ppo={"num_envs": 16} | options, **settings)
-    net = ActorCritic(num_inputs(config.scheme), 0)
+    net = ActorCritic(num_inputs(config.policy_scheme), 0)
     rollout = collect(
-        make_world(config),
+        world_for(config.game, config.ppo.num_envs),
         PolicyTable(probabilities(weights_of(net)), config.workflows),
         world_seed=1,
         policy_seed=2,
@@ -187,7 +188,7 @@ def played(workflow, **options):
 
 def learn(engine, config, rollout, rewards):
     """Weights after one update with plain gradient descent, which does not blow up rounding as Adam's signs can."""
-    net = ActorCritic(num_inputs(config.scheme), 0)
+    net = ActorCritic(num_inputs(config.policy_scheme), 0)
     ppo = config.ppo.model_copy(update={"engine": engine})
     stats = update(net, torch.optim.SGD(net.parameters(), lr=0.5), ppo, rollout, rewards, seed=7)
     return weights_of(net), stats
@@ -200,7 +201,7 @@ def test_rows_engine_learns_what_the_plain_engine_learns(workflow, minibatches, 
     """16 episodes of 30 steps, four epochs: the same weights and numbers up to rounding, from fewer rows."""
     config, rollout, rewards = played(workflow, minibatches=minibatches, returns=returns)
     rows, plain = (learn(engine, config, rollout, rewards) for engine in ("rows", "plain"))
-    start = weights_of(ActorCritic(num_inputs(config.scheme), 0))
+    start = weights_of(ActorCritic(num_inputs(config.policy_scheme), 0))
     for name, array in rows[0].items():
         assert np.allclose(array, plain[0][name], rtol=1e-4, atol=2e-6), name
         assert not np.allclose(array, start[name], atol=2e-5), name  # far more than the tolerance
@@ -239,155 +240,23 @@ def test_the_numpy_policy_is_the_torch_policy():
 
 
 def test_the_networks_are_77_64_64_145_and_77_64_64_1():
-    shapes = {name: array.shape for name, array in weights_of(ActorCritic(77, 0)).items() if name.endswith("weight")}
-    assert list(shapes.values()) == [(64, 77), (64, 64), (145, 64), (64, 77), (64, 64), (1, 64)]
+    """As PyTorch has them, and as files of policies are checked against."""
+    made = {name: array.shape for name, array in weights_of(ActorCritic(77, 0)).items()}
+    assert made == shapes(77)
+    matrices = [shape for name, shape in made.items() if name.endswith("weight")]
+    assert matrices == [(64, 77), (64, 64), (145, 64), (64, 77), (64, 64), (1, 64)]
 
 
-# ---------------------------------------------------------------- presets and settings
-
-
-@pytest.mark.parametrize(
-    ("preset", "envs", "episodes", "epochs"),
-    [
-        ("sequential", 1, 1, 4),
-        ("hybrid", 1, 5, 4),
-        ("parallel-25", 25, 25, 4),
-        ("parallel-100", 100, 100, 4),
-        ("original", 1, 200, 6),
-    ],
-)
-def test_the_published_presets(preset, envs, episodes, epochs):
-    """Full batches of whole episodes, normalised Monte-Carlo returns, learning rate 0.002, betas (0.9, 0.99)."""
-    ppo = PRESETS[preset]
-    assert (ppo.num_envs, ppo.episodes_per_update, ppo.epochs) == (envs, episodes, epochs)
-    assert ppo.returns == "monte_carlo" and ppo.minibatches == 1 and ppo.reward_scale == 1.0
-    assert ppo.learning_rate == 0.002 and ppo.adam_betas == (0.9, 0.99) and ppo.lr_schedule == "constant"
-    assert (ppo.clip, ppo.gamma, ppo.entropy, ppo.value, ppo.max_grad_norm) == (0.2, 0.99, 0.01, 0.5, 0.5)
-
-
-def test_original_has_no_workflow_and_batches_of_20000_steps():
-    config = make_config("original")
-    assert config.workflow == "none" and config.scheme is None and config.workflows == ()
-    assert config.max_steps * config.ppo.episodes_per_update == 20_000
-
-
-def test_all_presets_are_known():
-    assert set(PRESETS) == {"sequential", "hybrid", "parallel-25", "parallel-100", "original", "default"}
-    assert set(SEED_PRESETS) == set(PRESETS) - {"default"}
-
-
-def test_a_presets_single_values_can_be_changed():
-    config = make_config("hybrid", {"num_envs": 2})
-    assert config.ppo.episodes_per_update == 10 and config.ppo.passes == 5  # still five of each environment
-    assert make_config("hybrid", {"num_envs": "2"}).ppo.episodes_per_update == 10  # as an environment variable gives it
-    assert make_config("hybrid", {"epochs": 7}).ppo == PRESETS["hybrid"].model_copy(update={"epochs": 7})
-
-
-def perfect(episodes, repairs=10):
-    """Counts of episodes in which every repair was judged and in order."""
-    return Counts(*(np.full(episodes, repairs) for _ in Counts._fields))
-
-
-def stoppable(preset, workflow=ORDER):
-    return Training(make_config(preset, workflow=workflow, max_steps=1))
-
-
-def test_parallel_25_may_stop_early_after_ten_episodes_per_environment():
-    training = stoppable("parallel-25")
-    training.latest = perfect(25)
-    training.episodes = 9 * 25
-    assert not gate_passed(training)
-    training.episodes = 10 * 25
-    assert gate_passed(training)
-
-
-@pytest.mark.parametrize(("preset", "episodes"), [("sequential", 1), ("hybrid", 5), ("parallel-100", 100)])
-def test_the_other_published_presets_may_stop_after_their_first_update(preset, episodes):
-    training = stoppable(preset)
-    training.episodes, training.latest = episodes, perfect(episodes)
-    assert gate_passed(training)
-    training.latest = training.latest._replace(compliant=training.latest.compliant * 9 // 10)
-    assert not gate_passed(training)
-
-
-def test_hybrid_looks_at_the_latest_of_its_five_episodes():
-    training = stoppable("hybrid")
-    good = perfect(5)
-    training.episodes = 5
-    training.latest = good._replace(compliant=np.array([0, 0, 0, 0, 10]))
-    assert gate_passed(training)
-    training.latest = good._replace(compliant=np.array([10, 10, 10, 10, 0]))
-    assert not gate_passed(training)
-
-
-def test_the_default_preset_must_show_it_frozen_on_episodes_of_its_own():
-    """Its training episodes look perfect, but the untrained policy repairs in any order."""
-    training = Training(make_config(workflow=ORDER, max_steps=30, gate_episodes=50))
-    training.latest = perfect(50)
-    assert training.looks_compliant() and not gate_passed(training)
-
-
-def test_there_is_no_gate_without_exactly_one_order():
-    for workflow in ("none", "all"):
-        training = stoppable("parallel-100", workflow)
-        training.latest, training.episodes = perfect(100), 100
-        assert not gate_passed(training)
+# ---------------------------------------------------------------- update after update
 
 
 def test_the_linear_schedule_goes_down_to_zero():
+    _, rollout, rewards = played("none")
     for schedule, rates in (("linear", [0.002, 0.0015, 0.0]), ("constant", [0.002] * 3)):
-        config = PPOConfig(lr_schedule=schedule)
-        optimiser = make_optimiser(ActorCritic(52, 0), config)
+        learner = PPO(PPOConfig(lr_schedule=schedule), 52, seed=0)
         for progress, rate in zip((0.0, 0.25, 1.0), rates, strict=True):
-            set_learning_rate(optimiser, config, progress)
-            assert optimiser.param_groups[0]["lr"] == pytest.approx(rate)
-
-
-@pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"preset": "turbo"}, "unknown preset 'turbo'; use sequential, hybrid"),
-        ({"preset": ["default"]}, "unknown preset ['default']"),
-        ({"ppo": 3}, "setting 'ppo' must be a table, got 3"),
-        ({"ppo": {"num_envs": 0}}, "num_envs: Input should be greater than or equal to 1, got 0"),
-        ({"ppo": {"num_envs": "many"}}, "num_envs: Input should be a valid integer"),
-        ({"ppo": {"num_envs": 4, "episodes_per_update": 6}}, "episodes_per_update (6) must be a multiple of num_envs (4)"),
-        ({"ppo": {"epoch": 3}}, "epoch: Extra inputs are not permitted, got 3"),
-        ({"ppo": {"returns": "td"}}, "returns: Input should be 'monte_carlo' or 'gae', got 'td'"),
-        ({"ppo": {"learning_rate": -1}}, "learning_rate: Input should be greater than 0, got -1"),
-        ({"ppo": {"gamma": float("nan")}}, "gamma: Input should be"),
-        ({"ppo": {"adam_betas": [0.9, 1.0]}}, "adam_betas.1: Input should be less than 1, got 1.0"),
-        ({"ppo": {"minibatches": 101}, "max_steps": 2}, "minibatches (101) is more than the 100 steps of one update"),
-        ({"total_episodes": 49}, "total_episodes (49) is less than one update of 50 episodes"),
-        ({"seed": -1}, "seed: Input should be greater than or equal to 0, got -1"),
-        ({"sed": 1}, "sed: Extra inputs are not permitted, got 1"),
-        ({"alignment": {"kind": "carrot"}}, "alignment.kind: Input should be 'penalty', 'delta' or 'none', got 'carrot'"),
-        ({"alignment": 3}, "alignment: Input should be a valid dictionary"),
-        ({"rule": "strict"}, "rule: Input should be 'no_higher', 'top' or 'fixed_types', got 'strict'"),
-        ({"compliance_threshold": 1.5}, "compliance_threshold: Input should be less than or equal to 1, got 1.5"),
-        ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),
-        ({"variant": "newest"}, "unknown variant 'newest'; use current, leaderboard, debugged"),
-        ({"workflow": "user > defender"}, "must name each of user, op_host"),
-        ({"units": {"a": ["User9"], "b": []}}, "'User9', which is none of Defender"),
-    ],
-)
-def test_bad_settings_are_one_line_that_names_what_came(settings, says):
-    with pytest.raises(FixfirstError) as error:
-        make_config(**settings)
-    assert says in str(error.value) and "\n" not in str(error.value)
-
-
-def test_configs_are_frozen():
-    config = make_config()
-    for thing, field in ((config, "seed"), (config.ppo, "epochs"), (config.alignment, "weight")):
-        with pytest.raises(ValueError, match="frozen"):
-            setattr(thing, field, 1)
-
-
-def test_a_config_survives_its_own_json():
-    config = make_config("hybrid", {"gamma": 0.9}, workflow=ORDER, alignment={"kind": "delta"}, seed=3)
-    assert TrainConfig.model_validate_json(config.model_dump_json()) == config
-    assert config.alignment == Alignment(kind="delta", weight=30.0)
+            learner.update(rollout, rewards, entropy=0.0, progress=progress, seed=0)
+            assert learner.optimiser.param_groups[0]["lr"] == pytest.approx(rate)
 
 
 def test_training_that_diverges_stops_and_says_so():

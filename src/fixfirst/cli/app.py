@@ -13,6 +13,7 @@ app = App(
     name="fixfirst",
     version=__version__,
     help="When an attacker holds machines of several kinds, which kind should the defender fix first?",
+    suppress_keyboard_interrupt=False,  # the entry says how to go on
 )
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]

@@ -23,7 +23,7 @@ GROUPS = {
 def flags_of(
     model: type[BaseModel], without: tuple[str, ...] = ("units",), helps: Mapping[str, str] = MappingProxyType({})
 ) -> Any:
-    """A frozen dataclass with every setting of a config as a flag that may be left out. helps: instead of the fields' own."""
+    """A frozen dataclass with every setting of a config as a flag that may be left out. helps: not the fields' own."""
     config = resolve(model) if "preset" in places(model) else model()
     fields = []
     for name, place in sorted(places(model).items(), key=lambda entry: _group_key(entry[1])):

@@ -131,13 +131,13 @@ class TrainConfig(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "TrainConfig":
-        _ = self.workflows
+        _ = self.scheme, self.workflows  # they make sense
         if self.game.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
         if self.total_episodes < self.ppo.episodes_per_update:
-            raise ValueError(
-                f"total_episodes ({self.total_episodes}) is less than one update of {self.ppo.episodes_per_update} "
-                "episodes; raise it, or use fewer environments"
+            raise ConfigError(
+                f"a budget of {self.total_episodes} episodes is less than one update of {self.ppo.episodes_per_update}; "
+                "raise it (total_episodes, or max_episodes of a search), or use fewer environments"
             )
         transitions = self.game.max_steps * self.ppo.episodes_per_update
         if self.ppo.minibatches > transitions:

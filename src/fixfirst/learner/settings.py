@@ -69,6 +69,8 @@ def nested(settings: Mapping[str, Any], model: type[BaseModel], source: str = ""
             place, content = tables[name], dict(value)
         elif name in known:
             place, content = known[name][:-1], {known[name][-1]: value}
+        elif name in tables:
+            raise ConfigError(f"{source}setting {name!r} must be a table, got {value!r}")
         else:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"

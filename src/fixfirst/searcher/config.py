@@ -72,11 +72,9 @@ class SearchConfig(BaseModel):
 
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
-        training, update = self.training, self.training.ppo.episodes_per_update
+        training = self.training
         if training.workflow != NONE:
             raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {training.workflow!r}")
-        if training.total_episodes < update:
-            raise ConfigError(f"max_episodes ({training.total_episodes}) is less than one update of {update} episodes")
         if training.total_episodes < self.shortest_trial:
             raise ConfigError(
                 f"no trial could pass the gate: it opens after {self.shortest_trial} episodes (min_episodes "
