@@ -87,6 +87,13 @@ assert list(answers()) == list(answers()) == before and len(before) == 26
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
+    game = CyborgGame.__new__(CyborgGame)
+    game._red_agents = (None,) * len(RedAgent)
+    with pytest.raises(CyborgError, match="CybORG has no red agent 'meander'"):
+        game.reset(RedAgent.MEANDER, [0])
+
+
 def test_the_facts_asked_for_tell_all_variants_apart():
     facts = [tuple(facts_of_variant(variant).values()) for variant in VARIANTS]
     assert len(set(facts)) == len(VARIANTS)
