@@ -4,6 +4,7 @@ import csv
 import json
 
 import tomli_w
+
 from fixfirst.runs.run_dir import CHOICE_COLUMNS, RUNTIME_COLUMNS, TRAINING_COLUMNS, TRIAL_COLUMNS
 
 BEST = "enterprise > op_server > op_host > user > defender"
