@@ -10,27 +10,28 @@ import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import children, eventually, gone
 
 import fixfirst as ff
-from fixfirst.cli.main import main
 from fixfirst.cyborg.backends import make_world
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
-from fixfirst.cyborg.game import Game
+from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import facts_of_variant, identify
 from fixfirst.cyborg.world import pack
 from fixfirst.errors import CyborgError
-from fixfirst.game.conformance import Report, read_episodes, replay_file
-from fixfirst.game.defenders import POLICIES
+from fixfirst.game.conformance import ReplayReport, read_episodes, replay_file
+from fixfirst.game.defenders import DEFENDERS
 from fixfirst.game.network import HOST_ID, VARIANTS
+from fixfirst.game.settings import Game
 from fixfirst.game.state import RedAgent
 from fixfirst.game.world import World
-from fixfirst.play import episodes as episode
 from fixfirst.play.baselines import make_baseline
+from fixfirst.play.episodes import tell
+from fixfirst.play.evaluation import play
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")
@@ -39,27 +40,20 @@ needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} na
 # ---------------------------------------------------------------- without CybORG
 
 
-def test_a_folder_without_cyborg_is_told_in_one_line_with_the_commands_to_get_it(tmp_path, capsys, monkeypatch):
-    for command in (["doctor"], ["bench"], ["record", "--out", str(tmp_path / "x.jsonl")]):
-        assert main([*command, "--cyborg", str(tmp_path)]) == 2
-        error = capsys.readouterr().err
-        assert "holds no package CybORG" in error and "git clone https://github.com/cage-challenge" in error
-        assert error.count("\n") == 1
-    monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path))
+def test_a_folder_without_cyborg_is_told_with_the_commands_to_get_it(tmp_path, monkeypatch):
+    for path in (tmp_path, None):  # given, or named by the environment
+        with pytest.raises(CyborgError, match=r"holds no package CybORG; get it with `git clone https://github\.com/cage-c"):
+            find_cyborg(path)
+        monkeypatch.setenv(ENVIRONMENT_VARIABLE, str(tmp_path))
     with pytest.raises(CyborgError, match="holds no package CybORG"):
         ff.CyborgVecEnv(1)
 
 
-def test_an_empty_machine_is_told_what_to_do_and_doctor_still_reports(monkeypatch, capsys):
+def test_where_cyborg_is_nowhere_the_error_says_what_to_do(monkeypatch):
     monkeypatch.delenv(ENVIRONMENT_VARIABLE, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(CyborgError, match="not found; get it with"):
         find_cyborg()
-    assert main(["doctor", "--json"]) == 0
-    findings = json.loads(capsys.readouterr().out)
-    assert findings["cyborg"]["found"] is False and findings["versions"]["numpy"] == np.__version__
-    assert findings["kernel"]["compiled"] in (True, False) and findings["threads"]["cores"] >= 1
-    assert main(["doctor"]) == 0 and "git clone" in capsys.readouterr().out
 
 
 def test_a_checkout_is_found_from_its_root_its_subfolder_or_the_package(tmp_path):
@@ -73,7 +67,7 @@ def test_a_checkout_is_found_from_its_root_its_subfolder_or_the_package(tmp_path
 def test_remembered_addresses_are_read_and_printed_as_python_does():
     script = """
 import ipaddress
-from fixfirst.game.processes import settle_for_cyborg
+from fixfirst.cyborg.world import settle_for_cyborg
 
 texts = "10.0.1.7 0.0.0.0 255.255.255.255 10.0.1 10.0.1.256 10.0.01.1 x ::1 10.0.0.0/28 10.0.0.1/28".split()
 
@@ -93,6 +87,13 @@ assert list(answers()) == list(answers()) == before and len(before) == 26
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
+    game = CyborgGame.__new__(CyborgGame)
+    game._red_agents = (None,) * len(RedAgent)
+    with pytest.raises(CyborgError, match="CybORG has no red agent 'meander'"):
+        game.reset(RedAgent.MEANDER, [0])
+
+
 def test_the_facts_asked_for_tell_all_variants_apart():
     facts = [tuple(facts_of_variant(variant).values()) for variant in VARIANTS]
     assert len(set(facts)) == len(VARIANTS)
@@ -106,34 +107,26 @@ def test_packed_observations_are_those_of_the_kernel():
         assert np.array_equal(pack(world.observations), world.words)
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_gives_valid_actions(name):
-    choose = POLICIES[name](3, np.random.default_rng(0))
+@pytest.mark.parametrize("name", DEFENDERS)
+def test_every_simple_defender_gives_valid_actions(name):
+    choose = DEFENDERS[name](3, np.random.default_rng(0))
     for obs in np.random.default_rng(1).integers(0, 2, (20, 3, 52)):
         actions = choose(obs)
         assert actions.shape == (3,) and actions.min() >= 0 and actions.max() < 145
 
 
-def with_pid_reused(tmp_path, step, wrong_step=6):
-    """A recording whose reward differs at `wrong_step` and whose process id came back at `step`."""
-    source = os.path.join(os.path.dirname(__file__), "conformance", "b_line.jsonl.gz")
-    with gzip.open(source, "rt") as lines:
-        episode = json.loads(next(lines)) | {"pid_reused": step}
-    episode["steps"][wrong_step - 1][4] -= 1
-    path = tmp_path / "pid.jsonl"
+@pytest.mark.parametrize(("pid_reused", "coincidence"), [(6, True), (7, False)])
+def test_a_difference_after_a_process_id_came_back_is_a_coincidence_and_one_before_it_a_mismatch(
+    tmp_path, pid_reused, coincidence
+):
+    """A recording whose reward differs in step 6."""
+    with gzip.open(Path(__file__).parent.parent / "conformance" / "b_line.jsonl.gz", "rt") as lines:
+        episode = json.loads(next(lines)) | {"pid_reused": pid_reused}
+    episode["steps"][5][4] -= 1
+    path, report = tmp_path / "pid.jsonl", ReplayReport()
     path.write_text(json.dumps(episode) + "\n")
-    return path
-
-
-def test_a_difference_after_a_process_id_came_back_is_a_coincidence_and_one_before_it_a_mismatch(tmp_path, capsys):
-    report = Report()
-    replay_file(with_pid_reused(tmp_path, step=6), report)
-    assert len(report.coincidences) == 1 and report.mismatches == []
-    assert main(["conform", str(with_pid_reused(tmp_path, step=6))]) == 0
-    assert "coincidence of process ids, which the model leaves out" in capsys.readouterr().out
-    assert main(["conform", str(with_pid_reused(tmp_path, step=7)), "--json"]) == 1
-    document = json.loads(capsys.readouterr().out)
-    assert document["mismatches"] == 1 and document["coincidences"] == 0
+    replay_file(path, report)
+    assert (len(report.coincidences), len(report.mismatches)) == ((1, 0) if coincidence else (0, 1))
 
 
 @pytest.mark.parametrize(
@@ -155,13 +148,6 @@ def test_what_cannot_be_recorded_is_refused_before_anything_starts(tmp_path, set
 
 
 @needs_cyborg
-def test_doctor_tells_the_variant(capsys):
-    assert main(["doctor", "--json"]) == 0
-    cyborg = json.loads(capsys.readouterr().out)["cyborg"]
-    assert cyborg["found"] and cyborg["variant"] in ("current", "leaderboard", "debugged")
-
-
-@needs_cyborg
 def test_a_variant_that_is_not_there_is_refused():
     found = identify(find_cyborg()).variant
     other = next(v.name for v in VARIANTS if v.name != found)
@@ -169,7 +155,7 @@ def test_a_variant_that_is_not_there_is_refused():
         ff.CyborgVecEnv(1, variant=other)
 
 
-def play(workers, steps=45, **settings):
+def run(workers, steps=45, **settings):
     """Observations, words, access, rewards, ends and returns of a run on CybORG."""
     options = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20} | settings
     with make_world(5, backend="cyborg", num_workers=workers, **options) as world:
@@ -186,7 +172,7 @@ def play(workers, steps=45, **settings):
 
 @needs_cyborg
 def test_the_number_of_workers_changes_nothing():
-    (one, _), (two, access) = play(1), play(2)
+    (one, _), (two, access) = run(1), run(2)
     for a, b in zip(one, two, strict=True):
         assert a[:2] == b[:2] and all(np.array_equal(x, y) for x, y in zip(a[2:], b[2:], strict=True))
     assert sum(row[0] for row in one) == 10  # two episodes of 20 steps in 45, with one step for each reset
@@ -195,7 +181,7 @@ def test_the_number_of_workers_changes_nothing():
 
 def play_untouched(seed, env, episode, actions):
     """CybORG as it is, in a process that nothing was done to: what blue sees and earns."""
-    game = Game(load_cyborg(find_cyborg()))
+    game = CyborgGame(load_cyborg(find_cyborg()))
     game.reset(RedAgent.MEANDER, [seed, env, episode, 1])
     return [(obs.tolist(), reward) for obs, reward in map(game.step, actions)]
 
@@ -236,12 +222,12 @@ def test_cyborg_keeps_the_promises_of_the_vector_environment():
 @needs_cyborg
 def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
     """Random actions against both agents: the costs of every turn sum to CybORG's reward, and a placed decoy is there."""
-    red_agents = "b_line:0.5,meander:0.5"
-    played = episode.play(make_baseline("random"), episodes=8, steps=60, red_agent=red_agents, backend="cyborg")
+    game = Game(red_agent="b_line:0.5,meander:0.5", variant=None, max_steps=60, backend="cyborg")
+    played = play(make_baseline("random"), game, episodes=8, seed=0, purpose="test", keep_turns=True)
     decoys = next(variant.decoys for variant in VARIANTS if variant.name == played.variant)
     placed, verbs = 0, set()
     for number in range(8):
-        for step in episode.tell(played, "", number).steps[1:]:
+        for step in tell(played, "", number).steps[1:]:
             moment = step.moment
             verbs.add(moment.red.split()[0])
             assert moment.reward10 == step.reward10
@@ -257,60 +243,31 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
 
 
 @needs_cyborg
-def test_an_episode_of_cyborg_is_watched_like_any_other(tmp_path, capsys):
-    options = [
-        "--backend",
-        "cyborg",
-        "--episodes",
-        "3",
-        "--steps",
-        "30",
-        "--workflow",
-        "critical_first",
-        "--red-agent",
-        "b_line",
-    ]
-    assert main(["watch", "react-restore", *options, "--out", str(tmp_path), "--no-open"]) == 0
-    found = identify(find_cyborg()).variant
-    assert f"against b_line on cyborg, variant {found}; 3 episodes of 30 steps" in capsys.readouterr().out
-    assert (tmp_path / "replay.html").stat().st_size > 50_000
-    assert main(["watch", "react-restore", *options, "--text"]) == 0
-    assert "blue   Restore" in capsys.readouterr().out
-
-
-@needs_cyborg
 def test_importing_cyborg_makes_no_noise():
     script = "import fixfirst as ff\nif __name__ == '__main__': ff.CyborgVecEnv(1).reset(seed=0)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == run.stderr == ""
 
 
+def quietly(text):
+    """Says nothing of how far a recording is."""
+
+
 @needs_cyborg
 @pytest.mark.parametrize("green", [False, True])
-def test_fresh_recordings_replay_without_a_mismatch(tmp_path, capsys, green):
-    path = tmp_path / "fresh.jsonl.gz"
-    options = ["--out", str(path), "--episodes", "9", "--steps", "60", "--seed", "5", *(["--green"] if green else [])]
-    assert main(["record", *options, "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert summary["steps"] == 540 and summary["cyborg"]["variant"] == next(read_episodes(path)).variant
-    assert main(["conform", str(path)]) == 0
-
-
-@needs_cyborg
-def test_recording_processes_end_with_a_recorder_that_is_killed(tmp_path):
-    command = [sys.executable, "-m", "fixfirst", "record", "--out", str(tmp_path / "x.jsonl"), "--episodes", "1000"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as recorder:
-        assert eventually(lambda: len(children(recorder.pid)) >= 2, within_s=30)
-        processes = children(recorder.pid)
-        recorder.kill()
-        assert eventually(lambda: all(map(gone, processes)))
+def test_fresh_recordings_replay_without_a_mismatch(tmp_path, green):
+    path, report = tmp_path / "fresh.jsonl.gz", ReplayReport()
+    summary = record(find_cyborg(), path, Recording(episodes=9, steps=60, seed=5, green=green), say=quietly)
+    assert summary.steps == 540 and summary.cyborg.variant == next(read_episodes(path)).variant
+    replay_file(path, report)
+    assert report.steps == 540 and report.mismatches == []
 
 
 @needs_cyborg
 def test_a_recording_is_the_same_for_any_number_of_processes(tmp_path):
     files = [tmp_path / f"{n}.jsonl" for n in (1, 2)]
     for n, file in enumerate(files, start=1):
-        record(find_cyborg(), file, Recording(episodes=3, steps=15), num_workers=n, say=lambda text: None)
+        record(find_cyborg(), file, Recording(episodes=3, steps=15), num_workers=n, say=quietly)
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
@@ -338,76 +295,6 @@ def test_a_process_id_that_comes_back_is_marked(tmp_path):
     """With ids forced to repeat, unseen sessions become removable: told as coincidences, never as mismatches."""
     path = tmp_path / "forced.jsonl"
     subprocess.run([sys.executable, "-c", FORCE_PID, path], check=True)
-    report = Report()
+    report = ReplayReport()
     replay_file(path, report)
     assert report.mismatches == [] and report.coincidences
-
-
-# ---------------------------------------------------------------- learning on it
-
-SMALL = ["--backend", "cyborg", "--n-envs", "4", "--max-steps", "8", "--quiet"]
-
-
-@needs_cyborg
-def test_a_defender_trains_on_cyborg_the_same_way_twice(tmp_path):
-    """Same seed, same bytes of the policy on CybORG too."""
-    options = [*SMALL, "--total-episodes", "12", "--workflow", "enterprise_focus", "--no-tensorboard"]
-    for name in ("a", "b"):
-        assert main(["train", *options, "--out", str(tmp_path / name)]) == 0
-    policies = [(tmp_path / name / "policy.safetensors").read_bytes() for name in ("a", "b")]
-    assert policies[0] == policies[1]
-
-
-@needs_cyborg
-def test_a_training_on_cyborg_that_is_killed_goes_on_to_the_same_bytes(tmp_path):
-    options = [
-        *SMALL,
-        "--total-episodes",
-        "24",
-        "--workflow",
-        "enterprise_focus",
-        "--no-tensorboard",
-        "--checkpoint-every",
-        "1",
-    ]
-    assert main(["train", *options, "--out", str(tmp_path / "whole")]) == 0
-    folder = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-m", "fixfirst", "train", *options, "--out", str(folder)])
-    assert eventually(lambda: any(folder.glob("checkpoint-*.json")), within_s=60)
-    process.kill()
-    process.wait()
-    assert not (folder / "policy.json").exists()
-    assert main(["resume", str(folder), "--quiet"]) == 0
-    for name in ("policy.safetensors", "result.json"):
-        assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-
-
-@needs_cyborg
-def test_a_search_on_cyborg_writes_the_same_files_as_one_on_the_simulator(tmp_path):
-    budget = ["--total-episodes", "24", "--warmup-episodes", "8", "--max-episodes", "8", "--min-episodes", "0"]
-    options = [*SMALL[:4], *budget, "--test-episodes", "4", "--seed", "1", "--quiet"]
-    config = tmp_path / "short.toml"
-    config.write_text("max_steps = 8\ngate_episodes = 4\n")
-    assert main(["search", *options, "--config", str(config), "--out", str(tmp_path / "run")]) == 0
-    assert len((tmp_path / "run" / "trials.csv").read_text().splitlines()) == 3  # a header and two trials of 8 episodes
-
-
-@needs_cyborg
-def test_a_policy_is_evaluated_in_both_worlds_with_the_difference(capsys):
-    command = [
-        "evaluate",
-        "react-restore",
-        "--backend",
-        "both",
-        "--red-agent",
-        "meander",
-        "--steps",
-        "10",
-        "--episodes",
-        "40",
-    ]
-    assert main([*command, "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    gap = row["difference"]
-    assert gap["mean"] == pytest.approx(row["cyborg"]["mean"] - row["simulator"]["mean"])
-    assert gap["low"] < gap["mean"] < gap["high"] and gap["margin"] == 0.5

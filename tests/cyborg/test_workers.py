@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -145,14 +144,12 @@ def test_an_exception_while_building_is_told_too():
 
 
 @pytest.mark.parametrize(("fault", "says"), [("kill", "killed by SIGKILL"), ("exit", "exit code 7")])
-def test_a_worker_that_dies_is_noticed_within_a_second(fault, says):
-    world = faulty(fault)
+def test_a_worker_that_dies_is_noticed_without_waiting_for_the_timeout(fault, says):
+    world = faulty(fault, timeout_s=None)
     pids = world.process_ids
     play_until_just_before_the_fault(world)
-    start = time.monotonic()
     with pytest.raises(ff.WorkerError, match=rf"environments 0-1 died \({says}\) during a step"):
         step(world)
-    assert time.monotonic() - start < 1.0
     assert all(map(gone, pids))
 
 
@@ -172,7 +169,7 @@ def test_a_worker_that_hangs_is_given_up_after_the_timeout(fault):
     pids = world.process_ids
     play_until_just_before_the_fault(world)
     world.timeout_s = 0.3
-    with pytest.raises(ff.WorkerError, match=r"environments 0-1: no answer to a step within 0.3 s"):
+    with pytest.raises(ff.WorkerError, match=r"environments 0-1\b.*: no answer to a step within 0.3 s"):
         step(world)
     assert all(map(gone, pids))
 
@@ -208,7 +205,7 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
     with parent:
         pids = list(map(int, parent.stdout.readline().split()))
         assert len(pids) == 2 and not any(map(gone, pids))
-        time.sleep(0.2)  # let the fault strike
+        assert doing == "none" or parent.stdout.readline() == "struck\n"
         parent.kill()
         assert eventually(lambda: all(map(gone, pids)))
         assert parent.stderr.read() == ""

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.cyborg.game import CyborgGame
-from fixfirst.game.state import RedAgent
 
 
 @pytest.mark.parametrize(
@@ -139,10 +137,3 @@ def test_rendering_is_refused_clearly():
     env.reset(seed=0)
     with pytest.raises(ff.WorldError, match="needs a render_mode"):
         env.render()
-
-
-def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
-    game = CyborgGame.__new__(CyborgGame)
-    game._red_agents = (None,) * len(RedAgent)
-    with pytest.raises(ff.CyborgError, match="CybORG has no red agent 'meander'"):
-        game.reset(RedAgent.MEANDER, [0])

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from policies import play
-from scipy.stats import binomtest, norm
+from scipy.stats import binom, binomtest, norm
 
 FALSE_ALARM = 1e-3
 REFERENCE_EPISODES = 4_000
@@ -59,7 +59,7 @@ def z_limit(comparisons):
 
 @pytest.mark.parametrize(("variant", "red", "policy"), SETTINGS)
 def test_mean_returns_equal_those_of_the_verified_simulator(variant, red, policy):
-    episodes = 1_500 if policy == "good_decoy_react" else REFERENCE_EPISODES
+    episodes = 750 if policy == "good_decoy_react" else REFERENCE_EPISODES  # the one that plays in plain Python
     played = play(red, policy, episodes, variant=variant, seed=14)
     limit = z_limit(3 * len(SETTINGS))
     for length, (mean, se) in zip((30, 50, 100), REFERENCE_RETURNS[variant][red, policy], strict=True):
@@ -85,7 +85,7 @@ def test_against_a_sleeping_red_only_restores_cost():
 # ---------------------------------------------------------------- untouched CybORG
 
 STATS = json.loads((Path(__file__).parent.parent / "conformance" / "stats.json").read_text())["combos"]
-OUR_EPISODES = 10_000
+OUR_EPISODES = 2_500
 
 
 @pytest.fixture(scope="module", params=STATS)
@@ -114,34 +114,51 @@ def test_returns_and_reward_curve_equal_cyborgs(combo, ours):
     assert (np.abs(rewards.mean(axis=1) - stats["reward_curve"]) <= tolerance).all()
 
 
+def binomial_p_values(counts, trials, p):
+    """Exact two-sided p-values [C] of counts [C] in `trials`, given chances p [C]: of all outcomes as unlikely."""
+    likelihood = binom.pmf(np.arange(trials + 1), trials, p[:, None])  # [C, trials + 1]
+    seen = np.take_along_axis(likelihood, counts[:, None], axis=1)
+    return np.where(likelihood <= seen * (1 + 1e-7), likelihood, 0).sum(axis=1).clip(max=1)  # equal but for rounding
+
+
 def level_p_values(combo, access):
-    """Exact two-sided p-values of CybORG's counts per (time, host, level), given our frequencies. access [T, N, 13]."""
+    """P-values of CybORG's counts per (time, host, level), [21 * 13 * 3]. access [T, N, 13].
+
+    Our frequencies are taken for the true chances. They come from at least five times CybORG's episodes; their own noise
+    makes a false alarm about ten times as likely as said above, at most.
+    """
     stats = STATS[combo]
-    for row, t in zip(stats["level_freq"], stats["level_t"], strict=True):
-        for host, shares in enumerate(row):
-            for level, share in enumerate(shares):
-                ours = (access[t, :, host] == level).sum()
-                p = (ours + 0.5) / (access.shape[1] + 1)
-                yield binomtest(round(share * stats["episodes"]), stats["episodes"], p).pvalue
+    theirs = np.rint(np.array(stats["level_freq"]) * stats["episodes"]).astype(int)  # [21, 13, 3]
+    ours = np.stack([(access[stats["level_t"]] == level).sum(axis=1) for level in range(3)], axis=2)
+    p = (ours + 0.5) / (access.shape[1] + 1)
+    return binomial_p_values(theirs.ravel(), stats["episodes"], p.ravel())
 
 
 CELLS = 21 * 13 * 3
 
 
+def test_p_values_are_scipys():
+    counts, p = np.array([0, 0, 3, 17, 30, 59, 60, 60]), np.array([1e-4, 0.2, 0.05, 0.3, 0.5, 0.99, 0.9999, 0.4])
+    assert binomial_p_values(counts, 60, p) == pytest.approx(
+        [binomtest(k, 60, chance).pvalue for k, chance in zip(counts.tolist(), p, strict=True)], rel=1e-9
+    )
+
+
 def test_hosts_are_held_as_often_as_in_cyborg(combo, ours):
     """After steps 1, 5, 10, ... 100, each host at each level of access."""
-    assert min(level_p_values(combo, ours.access)) > FALSE_ALARM / (len(STATS) * CELLS)
+    assert level_p_values(combo, ours.access).min() > FALSE_ALARM / (len(STATS) * CELLS)
 
 
 def test_blue_sees_each_code_as_often_as_in_cyborg(combo, ours):
     """Share of steps on which a host shows a 4-bit code, over 30, 50 and 100 steps; codes of few episodes are skipped."""
     stats, obs = STATS[combo], ours.observations
-    codes = obs.reshape(*obs.shape[:2], 13, 4) @ np.array([8, 4, 2, 1])  # [T, N, 13]
+    codes = obs.reshape(*obs.shape[:2], 13, 4) @ np.array([8, 4, 2, 1], np.int8)  # [T, N, 13]
     limit = z_limit(len(STATS) * 3 * 13 * 16)
     compared = 0
-    for length in (30, 50, 100):
-        for code in range(16):
-            share = (codes[:length] == code).mean(axis=0)  # [N, 13] of each episode
+    for code in range(16):
+        shown = codes == code
+        for length in (30, 50, 100):
+            share = np.count_nonzero(shown[:length], axis=0) / length  # [N, 13] of each episode
             theirs = np.array([row[code] for row in stats["code_freq"][str(length)]])
             often = (share > 0).mean(axis=0) * stats["episodes"] >= 20
             spread = share.std(axis=0) * np.sqrt(1 / stats["episodes"] + 1 / OUR_EPISODES)
@@ -153,4 +170,4 @@ def test_blue_sees_each_code_as_often_as_in_cyborg(combo, ours):
 def test_the_comparison_would_notice_the_wrong_variant():
     """The same test rejects `debugged` against the statistics of `current`: it has power."""
     wrong = play("b_line", "react_remove", OUR_EPISODES, variant="debugged", seed=5)
-    assert min(level_p_values("B_line|react_remove", wrong.access)) < FALSE_ALARM / (len(STATS) * CELLS)
+    assert level_p_values("B_line|react_remove", wrong.access).min() < FALSE_ALARM / (len(STATS) * CELLS)

@@ -1,28 +1,28 @@
 """Judging repairs: three rules, the foothold, rates with intervals, rewards and gates, on cases worked by hand."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from fixfirst.errors import ConfigError
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, SLEEP, action_id
 from fixfirst.game.network import HOST_ID, HOST_NAMES, NUM_HOSTS
 from fixfirst.game.tables import hosts_mask
-from fixfirst.learner.config import Alignment
 from fixfirst.orders.compliance import (
     REPAIRED_HOST,
-    RULES,
-    Compliance,
     Counts,
-    Gate,
     Judgement,
+    Judging,
     Rate,
-    SeedGate,
+    Rule,
     delta_reward,
     held_mask,
     judge,
     penalty_reward,
     summarise,
 )
+from fixfirst.orders.gate import Gate
 from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
@@ -32,7 +32,7 @@ def episode(*steps, after=(), workflow=ENTERPRISE_FIRST, **options):
     """Judge one episode. A step: (hosts held before it, action); `after`: hosts held after the last one."""
     actions = np.array([[action] for _, action in steps])
     held = np.array([[hosts_mask(*hosts)] for hosts in (*(hosts for hosts, _ in steps), after)], np.int16)
-    judged = judge(actions, held, workflow.ranks[None], workflow.scheme, **options)
+    judged = judge(actions, held, workflow.ranks[None], workflow.scheme, Judging(**options))
     return Judgement(*(part[:, 0].tolist() for part in judged))
 
 
@@ -143,8 +143,8 @@ def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
 
 
 def test_an_unknown_rule_is_refused():
-    with pytest.raises(ConfigError, match="unknown compliance rule 'strict'; use no_higher, top, fixed_types"):
-        episode(((), SLEEP), rule="strict")
+    with pytest.raises(ValidationError, match="'no_higher', 'top' or 'fixed_types'"):
+        Judging(rule="strict")
 
 
 # ---------------------------------------------------------------- the slow twin
@@ -190,7 +190,7 @@ TWO_GROUPS = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(H
 
 
 @pytest.mark.parametrize("scheme", [FIVE_TYPES, TWO_GROUPS, UnitScheme.per_host()], ids=["five", "two", "per_host"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", get_args(Rule))
 @pytest.mark.parametrize("count_foothold", [False, True])
 def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothold):
     rng = np.random.default_rng(len(scheme.names))
@@ -201,7 +201,8 @@ def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothol
     bits[:, :, HOST_ID["User0"]] = True
     workflows = [Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(n)]
     ranks = np.array([w.ranks for w in workflows])
-    fast = np.stack(judge(actions, held_mask(bits), ranks, scheme, rule, count_foothold), axis=2)
+    judging = Judging(rule=rule, count_foothold=count_foothold)
+    fast = np.stack(judge(actions, held_mask(bits), ranks, scheme, judging), axis=2)
     slow = plainly(actions, held_mask(bits).tolist(), workflows, rule, count_foothold)
     assert np.array_equal(fast, slow)
     varied = slow[..., :5] if count_foothold else slow  # with the foothold counted, every step is one of need
@@ -235,27 +236,6 @@ def test_delta_of_an_episode_that_starts_with_a_violation_is_never_negative_befo
 def test_penalty_costs_the_weight_per_violation_and_nothing_else():
     rewards = penalty_reward(judgement([0, 1, 0, 1, 1], [0, 1, 0, 0, 0]), weight=5.0)
     assert rewards[:, 0].tolist() == [0, 0, 0, -5, -5]
-
-
-def test_the_multiplier_rises_while_compliance_is_below_its_target_and_falls_above():
-    """5 + 2 * (0.97 - 0.57) = 5.8; 5 + 2 * (0.97 - 1) = 4.94; within 0..30."""
-    alignment = Alignment()
-    assert alignment.adapted(5.0, 0.57) == pytest.approx(5.8)
-    assert alignment.adapted(5.0, 1.0) == pytest.approx(4.94)
-    assert alignment.adapted(29.0, 0.0) == 30.0
-    assert alignment.adapted(0.05, 1.0) == 0.0
-
-
-def test_the_multiplier_stays_without_evidence_or_when_it_is_fixed():
-    assert Alignment().adapted(5.0, None) == 5.0
-    assert Alignment(adaptive=False).adapted(5.0, 0.1) == 5.0
-    assert Alignment(kind="delta").adapted(30.0, 0.1) == 30.0
-
-
-def test_delta_has_the_published_weight_unless_told_otherwise():
-    assert Alignment(kind="delta").weight == 30.0
-    assert Alignment(kind="delta", weight=12.0).weight == 12.0
-    assert Alignment().kind == "penalty" and Alignment().weight == 2.0
 
 
 # ---------------------------------------------------------------- rates
@@ -297,7 +277,7 @@ def test_counts_of_an_episode_worked_by_hand():
         "needed": 3,
         "responded": 2,
     }
-    shown = summarise(Counts.pool([counted, counted]))
+    shown = summarise(Counts(*(np.tile(column, 2) for column in counted)))
     assert shown.compliance.value == 0.5 and shown.compliance.count == 4
     assert shown.response.value == pytest.approx(2 / 3) and shown.effectiveness.value == 1.0
 
@@ -369,34 +349,22 @@ def test_a_rate_above_the_threshold_is_not_enough():
 
 
 def test_the_gate_wants_enough_judged_repairs():
-    assert not Gate(threshold=0.5, min_judged=50).accepts(shown([1] * 49, [1] * 49))
-    assert Gate(threshold=0.5, min_judged=50).accepts(shown([1] * 50, [1] * 50))
-    assert not Gate(threshold=0.5, min_judged=1).accepts(shown([0, 0], [0, 0]))
-
-
-def test_the_gate_says_why():
-    missing = Rate(None, None, None, 0)
-    few = Compliance(Rate(1.0, 1.0, 1.0, 12), missing, missing, missing, 1.0, 0.779)
-    assert Gate().reason(few) == "only 12 judged repairs, 50 needed"
-    good = Compliance(Rate(0.99, 0.98, 1.0, 500), missing, missing, missing, 1.0, 0.982)
-    assert Gate().reason(good) == "compliance 99.0 % [98.0, 100.0], lower bound 0.982 reaches 0.95"
-    bad = Compliance(Rate(0.9, 0.88, 0.92, 500), missing, missing, missing, 1.0, 0.884)
-    assert Gate().reason(bad) == "compliance 90.0 % [88.0, 92.0], lower bound 0.884 is below 0.95"
+    assert not Gate(compliance_threshold=0.5, min_judged=50).accepts(shown([1] * 49, [1] * 49))
+    assert Gate(compliance_threshold=0.5, min_judged=50).accepts(shown([1] * 50, [1] * 50))
+    assert not Gate(compliance_threshold=0.5, min_judged=1).accepts(shown([0, 0], [0, 0]))
 
 
 def test_the_published_gate_averages_the_latest_episode_of_every_environment():
     """1.0 and 0.9 average to 0.95, though pooled it is 19 of 21; 1.0 and 0.89 do not."""
-    assert SeedGate().accepts(counts([1, 20], [1, 18]), episodes_done=1)
-    assert not SeedGate().accepts(counts([1, 100], [1, 89]), episodes_done=1)
+    assert Gate().accepts_latest(counts([1, 20], [1, 18]))
+    assert not Gate().accepts_latest(counts([1, 100], [1, 89]))
 
 
-def test_the_published_gate_wants_ten_repairs_and_its_episodes():
-    assert not SeedGate().accepts(counts([9], [9]), episodes_done=1)
-    assert SeedGate().accepts(counts([10], [10]), episodes_done=1)
-    assert not SeedGate(min_episodes=250).accepts(counts([10], [10]), episodes_done=225)
-    assert SeedGate(min_episodes=250).accepts(counts([10], [10]), episodes_done=250)
+def test_the_published_gate_wants_ten_repairs():
+    assert not Gate().accepts_latest(counts([9], [9]))
+    assert Gate().accepts_latest(counts([10], [10]))
 
 
 def test_the_published_gate_leaves_out_episodes_without_a_judged_repair():
-    assert SeedGate().accepts(counts([0, 10], [0, 10]), episodes_done=1)
-    assert not SeedGate().accepts(counts([0, 0], [0, 0], repairs=[20, 20]), episodes_done=1)
+    assert Gate().accepts_latest(counts([0, 10], [0, 10]))
+    assert not Gate().accepts_latest(counts([0, 0], [0, 0], repairs=[20, 20]))

@@ -5,17 +5,17 @@ import pytest
 
 from fixfirst.errors import ConfigError
 from fixfirst.game.actions import NUM_ACTIONS, action_id
-from fixfirst.game.drawing import Cost
-from fixfirst.game.moment import costs, snapshot
+from fixfirst.game.moment import Cost, costs, moment_of
 from fixfirst.game.network import HOST_ID, HOST_NAMES, VARIANTS
+from fixfirst.game.settings import Game
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
-from fixfirst.orders.compliance import Counts, judge
-from fixfirst.orders.reasons import verdicts
+from fixfirst.orders.compliance import Judging
+from fixfirst.orders.reasons import reasons
 from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.play import episodes as episode
 from fixfirst.play.baselines import make_baseline
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play_episodes
+from fixfirst.play.episodes import notable, tell
+from fixfirst.play.evaluation import play
 
 ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")
 
@@ -30,10 +30,15 @@ class Script:
         return np.full(len(words), action_id(*self._actions[when]) if when < len(self._actions) else 0)
 
 
-def scripted(*actions, steps=6, red_agent="b_line", workflows=(ORDER,), **options):
+def watch(player, episodes, *, steps=100, red_agent="b_line", seed=0, workflows=()):
+    """Episodes with all their turns."""
+    game = Game(red_agent=red_agent, max_steps=steps)
+    return play(player, game, episodes=episodes, seed=seed, purpose="test", workflows=workflows, keep_turns=True)
+
+
+def scripted(*actions, steps=6, red_agent="b_line"):
     """The only episode of a script, as a list of steps; [0] is the start."""
-    played = episode.play(Script(*actions), episodes=1, steps=steps, red_agent=red_agent, workflows=workflows, **options)
-    return episode.tell(played, "only", 0).steps
+    return tell(watch(Script(*actions), 1, steps=steps, red_agent=red_agent, workflows=(ORDER,)), "only", 0).steps
 
 
 # ---------------------------------------------------------------- one episode by hand
@@ -107,7 +112,7 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
         world.step(np.full(300, restore[t % 3]))
         for turn in world.turns():
             if turn["red_verb"] == RedVerb.SCAN and not turn["scan_answered"]:
-                moment = snapshot(turn, "current")
+                moment = moment_of(turn, "current")
                 assert moment.red == f"Scan {moment.red_target} (out of reach)" and moment.red_worked is False
                 assert moment.red_target.startswith("Op_")
                 unreached += 1
@@ -143,7 +148,7 @@ def test_what_is_seen_and_what_is_true_are_those_of_the_world():
     for actions in np.random.default_rng(1).integers(0, NUM_ACTIONS, (50, 60)):
         world.step(actions)
         for turn, bits, access in zip(world.turns(), world.observations.reshape(60, 13, 4), world.access, strict=True):
-            moment = snapshot(turn, "current")
+            moment = moment_of(turn, "current")
             assert moment.activity == tuple(activities[tuple(four[:2].tolist())] for four in bits)
             assert moment.belief == tuple(beliefs[tuple(four[2:].tolist())] for four in bits)
             assert moment.access == tuple(("none", "user", "root")[level] for level in access)
@@ -151,36 +156,36 @@ def test_what_is_seen_and_what_is_true_are_those_of_the_world():
 
 def test_the_episodes_are_the_first_ones_of_the_evaluation():
     player = make_baseline("random")
-    measured = play_episodes(player, red_agent="meander", steps=40, episodes=50, seed=7, purpose=PROTOCOL_PURPOSE)
-    played = episode.play(player, red_agent="meander", steps=40, episodes=20, seed=7)
-    assert np.array_equal(played.rollout.returns, measured.returns[:20])
+    measured = play(player, Game(red_agent="meander", max_steps=40), episodes=50, seed=7, purpose="test")
+    played = watch(player, 20, red_agent="meander", steps=40, seed=7)
+    assert measured.turns is None and np.array_equal(played.returns, measured.returns[:20])
     for number in (0, 19):
-        told = episode.tell(played, "", number)
+        told = tell(played, "", number)
         assert told.return10 == told.steps[-1].moment.return10 == round(10 * measured.returns[number])
         assert told.return10 == sum(step.reward10 for step in told.steps)
 
 
 def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
-    monkeypatch.setattr(episode, "BATCH", 4)
-    played = episode.play(make_baseline("random"), episodes=10, steps=15, seed=1)
+    monkeypatch.setattr("fixfirst.play.evaluation.BATCH", 4)
+    played = watch(make_baseline("random"), 10, steps=15, seed=1)
     assert played.turns.shape == (16, 10) and np.array_equal(played.turns["observation"], played.rollout.words)
     assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
 
 
 def test_worst_median_and_best_are_chosen_by_return():
-    played = episode.play(make_baseline("random"), episodes=21, steps=30)
-    returns = played.rollout.returns
-    chosen = episode.notable(played)
+    played = watch(make_baseline("random"), 21, steps=30)
+    returns = played.returns
+    chosen = notable(played)
     assert list(chosen) == ["worst", "median", "best"]
     assert [returns[number] for number in chosen.values()] == [returns.min(), np.median(returns), returns.max()]
-    assert episode.notable(episode.play(make_baseline("sleep"), episodes=1, steps=5)) == {"only": 0}
-    assert list(episode.notable(episode.play(make_baseline("random"), episodes=2, steps=20))) == ["worst", "best"]
+    assert notable(watch(make_baseline("sleep"), 1, steps=5)) == {"only": 0}
+    assert list(notable(watch(make_baseline("random"), 2, steps=20))) == ["worst", "best"]
 
 
 @pytest.mark.parametrize("episodes", [0, -1, 10_001])
 def test_too_few_and_too_many_episodes_are_refused(episodes):
     with pytest.raises(ConfigError, match=f"episodes must be in 1..10000, got {episodes}"):
-        episode.play(make_baseline("sleep"), episodes=episodes)
+        watch(make_baseline("sleep"), episodes)
 
 
 # ---------------------------------------------------------------- verdicts
@@ -190,7 +195,7 @@ def judged(*story, workflow=ORDER, **options):
     """Kind and reason per (repair, held before): the last set of held hosts does not matter."""
     actions = np.array([action_id(*repair) for repair, _ in story])
     held = np.array([sum(1 << HOST_ID[name] for name in names) for _, names in story] + [0], np.int16)
-    return [None if v is None else (v.kind, v.reason) for v in verdicts(actions, held, workflow, **options)]
+    return [None if v is None else (v.kind, v.reason) for v in reasons(actions, held, workflow, Judging(**options))]
 
 
 def test_reasons_name_what_was_fixed_and_what_was_waiting():
@@ -241,12 +246,12 @@ def test_the_foothold_counts_where_it_is_told_to():
 def test_verdicts_agree_with_the_compliance_of_the_evaluation(rule):
     """40 episodes of random actions: as many violations as the evaluation counts; every reason of one names a host that
     red truly held, in a type above the repaired one (rule no_higher)."""
-    played = episode.play(make_baseline("random"), episodes=40, steps=100, red_agent="meander", workflows=(ORDER,))
-    rollout = played.rollout
-    counts = Counts.of(judge(rollout.actions, rollout.held, rollout.ranks, ORDER.scheme, rule))
+    played = watch(make_baseline("random"), 40, red_agent="meander", workflows=(ORDER,))
+    judging = Judging(rule=rule)
+    counts = played.counts(judging)
     ranks = {name: ORDER.ranks[unit] for name, unit in zip(HOST_NAMES, ORDER.scheme.host_unit, strict=True)}
     for number in range(40):
-        told = episode.tell(played, "", number, rule)
+        told = tell(played, "", number, judging)
         assert told.count("violation") == counts.judged[number] - counts.compliant[number]
         assert told.count("in order") == counts.compliant[number]
         for before, step in zip(told.steps, told.steps[1:], strict=False):

@@ -6,22 +6,22 @@ from scipy.stats import chisquare
 
 from fixfirst.errors import ConfigError
 from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
+from fixfirst.game.kernel import OBSERVATION_BITS
 from fixfirst.game.network import HOST_ID, NUM_HOSTS
 from fixfirst.game.world import World
-from fixfirst.learner.networks import ActorCritic, num_inputs, probabilities, weights_of
 from fixfirst.orders.compliance import held_mask
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.play.baselines import PriorityRestore, make_baseline
-from fixfirst.play.rollout import (
+from fixfirst.play.policy_table import (
     MAX_WORKFLOWS,
     PlainPolicy,
     PolicyTable,
     chance_keys,
-    collect,
     inputs_of,
     row_keys,
     workflow_bits,
 )
+from fixfirst.play.rollout import collect
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Workflow.parse("reverse"))
 
@@ -30,11 +30,16 @@ def world(num_envs, red_agent="b_line", steps=30, **options):
     return World(num_envs, red_agent=red_agent, max_steps=steps, autoreset="disabled", **options)
 
 
-def network(workflows=(), seed=0):
-    """A policy with opinions: an untrained network with its last layer made ten times as large."""
-    weights = dict(weights_of(ActorCritic(num_inputs(workflows[0].scheme if workflows else None), seed)))
-    weights["actor.4.weight"] = 10 * weights["actor.4.weight"]
-    return probabilities(weights)
+def opinionated(workflows=()):
+    """A policy that prefers some actions to others, depending on every bit it reads; such fractions add up exactly."""
+    bits = workflow_bits(workflows).shape[1]
+    weights = np.random.default_rng(0).integers(-(2**19), 2**19, (OBSERVATION_BITS + bits, NUM_ACTIONS)) / 2**20
+
+    def act(inputs):
+        odds = np.exp(inputs.astype(np.float64) @ weights)
+        return (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
+
+    return act
 
 
 def play(player, *, num_envs=20, passes=1, first_episode=0, workflows=(), seeds=(1, 2), **options):
@@ -56,7 +61,7 @@ def same(a, b):
 @pytest.mark.parametrize("red_agent", ["b_line", "meander"])
 @pytest.mark.parametrize("workflows", [(), ORDERS[:1], ORDERS], ids=["no order", "one", "three"])
 def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
-    act = network(workflows)
+    act = opinionated(workflows)
     table, plain = (
         play(kind(act, workflows), workflows=workflows, red_agent=red_agent, passes=2) for kind in (PolicyTable, PlainPolicy)
     )
@@ -78,7 +83,7 @@ def test_the_remembered_policy_is_asked_once_per_observation_and_workflow():
 
 
 def test_a_rollout_is_reproducible_and_follows_its_seeds():
-    act = network()
+    act = opinionated()
     first = play(PolicyTable(act))
     assert same(first, play(PolicyTable(act)))
     assert not np.array_equal(first.actions, play(PolicyTable(act), seeds=(1, 3)).actions)
@@ -87,21 +92,21 @@ def test_a_rollout_is_reproducible_and_follows_its_seeds():
 
 
 def test_a_table_that_knows_the_rows_already_acts_the_same():
-    table = PolicyTable(network())
+    table = PolicyTable(opinionated())
     assert same(play(table), play(table))
 
 
 @pytest.mark.parametrize("workflows", [(), ORDERS], ids=["no order", "three"])
 def test_an_environment_does_not_notice_how_many_others_there_are(workflows):
     """Environments 0..9 of a batch of 20, two episodes each, are those of a batch of 10."""
-    act = network(workflows)
+    act = opinionated(workflows)
     small, large = (play(PolicyTable(act, workflows), num_envs=n, passes=2, workflows=workflows) for n in (10, 20))
     columns = [*range(10), *range(20, 30)]  # the second pass follows the first
     assert same(small, [part[..., columns] for part in large[:5]])
 
 
 def test_passes_are_consecutive_episodes():
-    act = network()
+    act = opinionated()
     both = play(PolicyTable(act), num_envs=5, passes=2, first_episode=3)
     single = [play(PolicyTable(act), num_envs=5, first_episode=episode) for episode in (3, 4)]
     assert same(both, [np.concatenate(parts, axis=-1) for parts in zip(*(s[:5] for s in single), strict=True)])
@@ -109,7 +114,7 @@ def test_passes_are_consecutive_episodes():
 
 def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
     """The stored actions, played again by hand, meet the stored observations, truths and rewards in their places."""
-    rollout = play(PolicyTable(network()), num_envs=6, red_agent="meander")
+    rollout = play(PolicyTable(opinionated()), num_envs=6, red_agent="meander")
     again = world(6, "meander")
     again.reset(1, episode=0)
     for t, actions in enumerate(rollout.actions):
@@ -158,7 +163,7 @@ def test_one_workflow_is_everybodys():
 
 
 def test_greedy_takes_the_most_probable_action():
-    act = network(ORDERS)
+    act = opinionated(ORDERS)
     rollout = play(PolicyTable(act, ORDERS, greedy=True), workflows=ORDERS)
     keys = row_keys(rollout.words[:-1], rollout.assigned).ravel()
     assert np.array_equal(rollout.actions.ravel(), act(inputs_of(keys, workflow_bits(ORDERS))).argmax(axis=1))

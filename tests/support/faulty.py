@@ -32,6 +32,8 @@ def strike(fault):
         os.kill(os.getpid(), signal.SIGKILL)
     if fault == "exit":
         os._exit(7)
+    if fault in ("hang", "busy"):
+        print("struck", flush=True)  # whoever started this process reads it
     if fault == "hang":
         time.sleep(3600)
     if fault == "busy":

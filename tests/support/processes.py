@@ -12,7 +12,8 @@ def gone(pid):
         return True
 
 
-def eventually(condition, within_s=10.0):
+def eventually(condition, within_s=600.0):
+    """Does it come true? The deadline is there to catch what hangs, not what is slow."""
     deadline = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > deadline:

@@ -14,6 +14,7 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -250,7 +251,6 @@ def _result(red: list[Any], observation: str, reward10: int, access: str, malwar
     """The values of RECORD_DTYPE after `chances`."""
     verb, target, success, exploit = red
     letters = SUBNET_LETTERS if verb == "discover" else HOST_LETTERS
-    digits = [int(f"{int(digit, 16):04b}"[::-1], 2) for digit in _word("observation", observation, "0123456789abcdef")]
     _word("access", access, "0rsbp")
     return (
         _index("red verb", verb, RED_VERBS),
@@ -262,7 +262,7 @@ def _result(red: list[Any], observation: str, reward10: int, access: str, malwar
         _mask(access, "sb"),
         _mask(_word("malware", malware, "01"), "1"),
         _index("ot", ot, OT_NAMES),
-        sum(digit << 4 * h for h, digit in enumerate(digits)),
+        _packed(_word("observation", observation, "0123456789abcdef")),
         _whole("reward10", reward10),
     )
 
@@ -273,8 +273,16 @@ def _index(what: str, value: Any, allowed: Sequence[Any]) -> int:
     return tuple(allowed).index(value)
 
 
+@lru_cache(maxsize=4096)  # words come again and again
 def _mask(word: str, members: str) -> int:
     return sum(1 << h for h, letter in enumerate(word) if letter in members)
+
+
+@lru_cache(maxsize=4096)
+def _packed(observation: str) -> int:
+    """A hex digit per host, its first position the highest bit, as the kernel packs it: the first position the lowest."""
+    digits = [int(f"{int(digit, 16):04b}"[::-1], 2) for digit in observation]
+    return sum(digit << 4 * h for h, digit in enumerate(digits))
 
 
 def _word(what: str, value: Any, letters: str) -> str:

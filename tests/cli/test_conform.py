@@ -1,0 +1,68 @@
+"""`fixfirst conform`: counts, the first mismatch in full, coincidences, and files that are no recordings."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fixfirst.cli.main import main
+
+FOLDER = Path(__file__).parent.parent / "conformance"
+OBSERVATION = 3  # position in a step
+
+
+def first_episode():
+    with gzip.open(FOLDER / "b_line.jsonl.gz", "rt") as lines:
+        return json.loads(next(lines))
+
+
+def write(path, episode):
+    path.write_text(json.dumps(episode) + "\n")
+    return path
+
+
+def test_conform_prints_counts_and_exits_0(capsys):
+    assert main(["conform", str(FOLDER / "sleep.jsonl.gz"), str(FOLDER / "sleep_green.jsonl.gz")]) == 0
+    total = capsys.readouterr().out.splitlines()[-1].split()
+    assert total == ["total", "35", "episodes", "1,470", "steps", "0", "mismatches"]
+
+
+def test_conform_shows_the_first_mismatch_in_full_and_exits_1(tmp_path, capsys):
+    episode = first_episode()
+    episode["steps"][1][OBSERVATION] = "0000000000000"
+    path = write(tmp_path / "wrong.jsonl", episode)
+    assert main(["conform", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "first mismatch: wrong.jsonl, episode 0, step 2: observation of User1: expected '0000', got '1000'" in out
+    assert main(["conform", str(path), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["mismatches"] == 1 and document["first_mismatch"]["host"] == "User1"
+
+
+@pytest.mark.parametrize(("content", "says"), [(None, "no such file"), ("", "holds no episodes"), ('{"id": 1}', "no field")])
+def test_a_file_that_is_no_recording_is_one_line_and_exit_code_2(tmp_path, capsys, content, says):
+    path = tmp_path / "bad.jsonl"
+    if content is not None:
+        path.write_text(content)
+    assert main(["conform", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.startswith("fixfirst: ") and error.count("\n") == 1
+
+
+def with_pid_reused(tmp_path, step, wrong_step=6):
+    """A recording whose reward differs at `wrong_step` and whose process id came back at `step`."""
+    with gzip.open(FOLDER / "b_line.jsonl.gz", "rt") as lines:
+        episode = json.loads(next(lines)) | {"pid_reused": step}
+    episode["steps"][wrong_step - 1][4] -= 1
+    path = tmp_path / "pid.jsonl"
+    path.write_text(json.dumps(episode) + "\n")
+    return path
+
+
+def test_a_coincidence_of_process_ids_is_told_and_no_mismatch(tmp_path, capsys):
+    assert main(["conform", str(with_pid_reused(tmp_path, step=6))]) == 0
+    assert "coincidence of process ids, which the model leaves out" in capsys.readouterr().out
+    assert main(["conform", str(with_pid_reused(tmp_path, step=7)), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["mismatches"] == 1 and document["coincidences"] == 0
