@@ -46,21 +46,19 @@ def test_the_page_is_quiet_and_asks_for_nothing(visit, page, comparison):
 
 def test_the_numbers_of_the_answer_are_the_ledgers(visit, page, folder):
     visited = visit(page)
-    best = max(
-        (trial for trial in read_trials(folder) if trial["status"] == "accepted"), key=lambda trial: trial["return_mean"]
-    )
+    best = max((trial for trial in read_trials(folder) if trial.accepted), key=lambda trial: trial.earned)
     shown = visited.page.inner_text("#answer")
-    assert float(re.search(r"earned (−[\d.]+) per episode", shown)[1].replace("−", "-")) == best["return_mean"]
-    assert f"{100 * best['compliance']:.1f} % of the judged repairs" in shown
+    assert float(re.search(r"earned (−[\d.]+) per episode", shown)[1].replace("−", "-")) == best.earned
+    assert f"{100 * best.compliance:.1f} % of the judged repairs" in shown
     assert " > ".join(visited.page.locator(".headline li").all_inner_texts()) in {
-        trial["workflow"] for trial in read_trials(folder) if trial["return_mean"] == best["return_mean"]
+        trial.workflow for trial in read_trials(folder) if trial.earned == best.earned
     }
 
 
 def test_the_table_has_every_order_with_the_ledgers_numbers(visit, page, folder):
     rows = visit(page).page.locator("#all-tried-orders tbody tr")
     shown = {cells[1]: cells[2] for cells in (row.split("\t") for row in rows.evaluate_all(CELLS))}
-    ledger = {t["workflow"]: f"{t['return_mean']:.2f}".replace("-", "−") for t in read_trials(folder)}
+    ledger = {t.workflow: f"{t.earned:.2f}".replace("-", "−") for t in read_trials(folder)}
     assert shown == ledger
 
 

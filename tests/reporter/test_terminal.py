@@ -1,4 +1,4 @@
-"""What people see in a terminal: the live view, the list of runs, and what `fixfirst` alone tells a newcomer."""
+"""What the commands show in a terminal, what they list, and what `fixfirst` alone tells a newcomer."""
 
 import json
 import os
@@ -12,16 +12,12 @@ from pathlib import Path
 from termios import TIOCSWINSZ
 
 import pytest
-from rich.console import Console
+from run_folder import write_search
 
 from fixfirst.cli.main import main
-from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
-from fixfirst.reporter.live_search import ranking_table
-from fixfirst.reporter.screen import sparkline
-from fixfirst.runs.run_dir import Runtime, create_run, locked
-from fixfirst.searcher.config import search_config
-from fixfirst.searcher.loop import Search
-from fixfirst.searcher.strategy import Strategy, StrategyConfig
+from fixfirst.runs.layout import Kind
+from fixfirst.runs.lock import locked
+from fixfirst.runs.manifest import create_run
 
 TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "4000", "--no-tensorboard"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -55,50 +51,6 @@ def in_terminal(arguments, width=100, height=30, **environment):
     return text.decode()
 
 
-# ---------------------------------------------------------------- pieces
-
-
-def test_a_sparkline_shows_each_value_or_the_mean_of_its_share():
-    assert sparkline([]) == ""
-    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
-    assert sparkline([0, 0, 7, 7, 0, 0, 7, 7], width=4) == "▁█▁█"
-    assert sparkline([5.0, 5.0, 5.0]) == "▁▁▁"
-
-
-def test_a_terrible_start_does_not_flatten_the_rest_of_a_sparkline():
-    """Median -20, highest -14: everything below -38 is drawn as -38, so that -26 and -20 are still told apart."""
-    assert sparkline([-900, -26, -20, -20, -14]) == "▁▅▆▆█"
-
-
-def found_orders(number):
-    """A search with so many accepted orders; the first is best."""
-    config = search_config()
-    search = Search(config, Path("unused"), [], Strategy(StrategyConfig(seed=0), FIVE_TYPES))
-    for place, workflow in zip(range(number), all_workflows(), strict=False):
-        row = {"id": place, "workflow": str(workflow), "status": "accepted", "return_mean": -14.0 - place, "return_se": 0.1}
-        search.trials.append(row | {"compliance": 0.98, "contested_compliance": 0.9, "episodes": 10})
-    return search
-
-
-def lines_of_ranking(width):
-    search = found_orders(3)
-    console = Console(width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(ranking_table(search, search.standings().ranking, width))
-    return [line.rstrip() for line in capture.get().splitlines()]
-
-
-def test_a_narrow_terminal_loses_columns_and_then_letters_but_never_the_return():
-    wide, middle, narrow = (lines_of_ranking(width) for width in (120, 80, 40))
-    assert wide[0].split() == ["order", "return", "95", "%", "interval", "compliance", "contested"]
-    assert middle[0].split() == narrow[0].split() == ["order", "return"]
-    assert wide[1].split()[-4:] == ["98.0", "%", "90.0", "%"]
-    for lines in (middle, narrow):
-        assert [line.split()[-1] for line in lines[1:]] == ["-14.00", "-15.00", "-16.00"]
-        assert len(lines) == 4
-    assert "…" in narrow[1] and "…" not in middle[1] and max(map(len, narrow)) <= 40
-
-
 # ---------------------------------------------------------------- in a terminal
 
 
@@ -118,7 +70,7 @@ def test_no_line_is_wider_than_the_terminal(tmp_path):
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_turned_off(tmp_path, environment):
-    create(tmp_path / "a", finished=True)
+    write_search(tmp_path / "a")
     assert COLOUR.search(in_terminal(["runs", tmp_path]))
     plain = in_terminal(["runs", tmp_path], **environment)
     assert "finished" in plain and not re.search(r"\x1b\[[0-9;]*3[0-9]m", plain)
@@ -132,33 +84,15 @@ def test_quiet_says_nothing_but_the_result(tmp_path):
 # ---------------------------------------------------------------- runs, and nothing at all
 
 
-def create(folder, *, finished, **config):
-    """A search that has hardly begun."""
-    settings = {"seed": 0, "red_agent": "b_line", "workflow": "all", "test_episodes": 100} | config
-    create_run(folder, "search", settings, {})
-    with Runtime(folder) as runtime:
-        runtime.finished = finished
-    return folder
-
-
-def test_runs_tells_running_finished_and_interrupted_ones_apart(tmp_path, capsys):
-    create(tmp_path / "a", finished=True)
-    create(tmp_path / "b", finished=False)
-    create(tmp_path / "study" / "c", finished=False)
-    create_run(tmp_path / "d", "search", {"seed": 0, "test_episodes": 100}, {})
+def test_runs_lists_them_as_a_table_or_as_json(tmp_path, capsys):
+    write_search(tmp_path / "a")
+    write_search(tmp_path / "study" / "c")
     with locked(tmp_path / "study" / "c"):
         assert main(["runs", str(tmp_path), "--json"]) == 0
     states = {Path(run["folder"]).name: run["status"] for run in json.loads(capsys.readouterr().out)}
-    assert states == {"a": "finished", "b": "interrupted", "c": "running", "d": "interrupted"}
-
-
-def test_a_run_that_cannot_be_read_is_listed_with_the_reason(tmp_path, capsys):
-    (create(tmp_path / "old", finished=True) / "manifest.json").write_text('{"schema": 99}')
-    (create(tmp_path / "torn", finished=True) / "config.toml").write_text("seed =")
-    (create(tmp_path / "odd", finished=True, red_agent="[red]<b>[/red]")).touch()
+    assert states == {"a": "finished", "c": "running"}
     assert main(["runs", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
-    assert "another version (schema 99" in shown and "cannot be read as TOML" in shown and "[red]<b>[/red]" in shown
+    assert "-14.00" in capsys.readouterr().out
 
 
 def test_no_folder_is_one_line_and_an_empty_one_says_how_to_begin(tmp_path, capsys):
@@ -172,7 +106,7 @@ def test_fixfirst_alone_says_what_to_do_first_and_later_what_next(tmp_path, monk
     monkeypatch.chdir(tmp_path)
     assert main([]) == 0
     assert "First:\n  fixfirst search --total-episodes 30000" in capsys.readouterr().out
-    create(tmp_path / "runs" / "mine", finished=False)
+    create_run(tmp_path / "runs" / "mine", Kind.SEARCH, {"test_episodes": 100}, seed=0)
     assert main([]) == 0
     shown = capsys.readouterr().out
     assert "1 run here (1 interrupted)" in shown and "fixfirst resume runs/mine" in shown

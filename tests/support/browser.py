@@ -19,6 +19,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
+HANGS_MS = 600_000  # whatever takes longer does not come, however busy the machine is
 
 
 @dataclass
@@ -57,7 +58,7 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS), timeout=HANGS_MS)
         yield browser
         browser.close()
 
@@ -73,6 +74,7 @@ def visit(chromium):
             color_scheme="dark" if dark else "light",
             java_script_enabled=javascript,
         )
+        context.set_default_timeout(HANGS_MS)
         contexts.append(context)
         visited = Visit(context.new_page())
         address = path.resolve().as_uri()

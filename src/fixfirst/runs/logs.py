@@ -21,12 +21,12 @@ class CsvLog(Generic[R]):
         if path.exists():
             _cut_half_line(path)
         is_new = not path.exists() or path.stat().st_size == 0
+        if not is_new:
+            _check_header(path, kind)
         self._file: IO[str] = open(path, "a", newline="", encoding="utf-8")  # noqa: SIM115  closed by close()
         self._writer = csv.writer(self._file, lineterminator="\n")
         if is_new:
             self._writer.writerow(kind.columns())
-        else:
-            _check_header(path, kind)
 
     def write(self, row: R) -> None:
         self._writer.writerow(row.cells())  # None is written as an empty cell

@@ -1,0 +1,233 @@
+"""What people see while searches run and when they are done, without starting any: pieces, lines, tables, documents."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
+from fixfirst.reporter import page
+from fixfirst.reporter.live import SearchView
+from fixfirst.reporter.results import print_searches, ranking_table, searches_document
+from fixfirst.reporter.screen import sparkline
+from fixfirst.runs.across_seeds import SeedResult
+from fixfirst.runs.layout import WARMUP_KEY
+from fixfirst.runs.ledger import standings
+from fixfirst.runs.rows import Status, Trial
+
+ORDERS = list(all_workflows())
+
+
+def trial(number, mean, *, order=None, status=Status.ACCEPTED):
+    return Trial(
+        id=number,
+        workflow=str(ORDERS[number if order is None else order]),
+        status=status,
+        return_mean=mean,
+        return_se=None if mean is None else 0.1,
+        compliance=0.98,
+        contested_compliance=0.9,
+        episodes=10,
+    )
+
+
+@dataclass
+class FakeSearch:
+    """As much of a search as is shown."""
+
+    trials: list
+    seed: int = 0
+    folder: Path = Path("runs/mine")
+    scheme = FIVE_TYPES
+
+    @property
+    def config(self):
+        game = SimpleNamespace(red_agent="b_line", variant="current")
+        training = SimpleNamespace(game=game)
+        return SimpleNamespace(total_episodes=1000, seed=self.seed, test_episodes=1000, training=training)
+
+    @property
+    def used(self):
+        return 100 + sum(trial.episodes for trial in self.trials)
+
+    def standings(self):
+        return standings(self.trials, self.scheme, 1000)
+
+    @property
+    def result(self):
+        return SeedResult("b_line", self.seed, self.scheme, self.trials, self.standings())
+
+
+# ---------------------------------------------------------------- pieces
+
+
+def test_a_sparkline_shows_each_value_or_the_mean_of_its_share():
+    assert sparkline([]) == ""
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
+    assert sparkline([0, 0, 7, 7, 0, 0, 7, 7], width=4) == "▁█▁█"
+    assert sparkline([5.0, 5.0, 5.0]) == "▁▁▁"
+
+
+def test_a_terrible_start_does_not_flatten_the_rest_of_a_sparkline():
+    """Median -20, highest -14: everything below -38 is drawn as -38, so that -26 and -20 are still told apart."""
+    assert sparkline([-900, -26, -20, -20, -14]) == "▁▅▆▆█"
+
+
+def lines_of_ranking(width):
+    search = FakeSearch([trial(number, -14.0 - number) for number in range(3)])
+    console = Console(width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(ranking_table(search.standings().ranking, search.trials, width))
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def test_a_narrow_terminal_loses_columns_and_then_letters_but_never_the_return():
+    wide, middle, narrow = (lines_of_ranking(width) for width in (120, 80, 40))
+    assert wide[0].split() == ["order", "return", "95", "%", "interval", "compliance", "contested"]
+    assert middle[0].split() == narrow[0].split() == ["order", "return"]
+    assert wide[1].split()[-4:] == ["98.0", "%", "90.0", "%"]
+    for lines in (middle, narrow):
+        assert [line.split()[-1] for line in lines[1:]] == ["-14.00", "-15.00", "-16.00"]
+        assert len(lines) == 4
+    assert "…" in narrow[1] and "…" not in middle[1] and max(map(len, narrow)) <= 40
+
+
+# ---------------------------------------------------------------- while it runs
+
+
+def watch(searches, *, quiet=False):
+    """Each search has a warm-up, is asked for an order, complains, and records a trial."""
+    with SearchView(several=len(searches) > 1, quiet=quiet) as view:
+        for search in searches:
+            view.begin(search)
+        for search in searches:
+            view.progress(search, WARMUP_KEY, ("update", (50, -90.0, None)))
+            number = len(search.trials)
+            best = SimpleNamespace(mean=-14.04, std=1.0, ucb=-12.04)
+            view.chosen(search, number, SimpleNamespace(workflow=ORDERS[number], how="ucb", top=(best,)))
+            view.progress(search, number, ("complaint", f"trial {number}: its worker is gone; trying again"))
+            search.trials.append(trial(number, -14.0))
+            view.recorded(search, search.trials[-1])
+    return view
+
+
+def test_one_search_tells_every_choice_complaint_and_trial(capsys):
+    watch([FakeSearch([])])
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"fixfirst: trial 0: {ORDERS[0]} (expects -14.0 ± 1.0, so at best -12.0)"
+    assert lines[1] == "fixfirst: trial 0: its worker is gone; trying again"
+    told = "fixfirst: trial 0: accepted, return -14.00 ± 0.10, compliance 98.0 %, 10 episodes; 110/1,000 episodes used, "
+    assert lines[2].startswith(told) and len(lines) == 3
+
+
+def test_lines_of_several_searches_name_theirs_and_count_the_budget_of_all(capsys):
+    watch([FakeSearch([], seed, Path(f"runs/study/b_line-{seed}")) for seed in (3, 4)])
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["b_line-3"] * 3 + ["b_line-4"] * 3
+    assert "; 220/2,000 episodes of 2 searches, " in lines[-1]
+
+
+def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
+    watch([FakeSearch([trial(0, -14.0)])], quiet=True)
+    assert capsys.readouterr().err.splitlines() == [
+        "fixfirst: going on after 1 trials, 110 of 1,000 episodes used",
+        "fixfirst: trial 1: its worker is gone; trying again",
+    ]
+
+
+def pictured(searches, monkeypatch):
+    """The last live picture on a terminal of 100 columns."""
+    monkeypatch.setenv("COLUMNS", "100")
+    view = watch(searches)
+    console = Console(width=100, color_system=None)
+    with console.capture() as capture:
+        console.print(view._picture())
+    return capture.get()
+
+
+def test_the_picture_of_one_search_shows_its_orders_and_that_of_several_a_line_each(monkeypatch):
+    one = pictured([FakeSearch([])], monkeypatch)
+    assert "110/1,000" in one and "trial 0: " in one and "95 % interval" in one
+    several = pictured([FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)], monkeypatch)
+    assert "220/2,000" in several and "95 % interval" not in several
+    lines = [line.split() for line in several.splitlines() if line.startswith("b_line-")]
+    assert [line[:7] for line in lines] == [[f"b_line-{seed}", "11", "%", "1", "trials,", "0", "running"] for seed in (3, 4)]
+    assert all(line[7] == "-14.0" for line in lines)
+
+
+def test_the_warm_up_counts_as_far_as_it_is(monkeypatch):
+    """`used` has it as done from the start."""
+    view, search = SearchView(), FakeSearch([])
+    view.begin(search)
+    assert view._budget() == "0/1,000 episodes used, time left unknown"
+    view.progress(search, WARMUP_KEY, ("update", (50, -90.0, None)))
+    assert view._budget().startswith("50/1,000 episodes used, ")
+
+
+# ---------------------------------------------------------------- when it is done
+
+
+def test_one_search_ends_with_its_ranking_its_verdict_and_what_to_do_next(capsys):
+    search = FakeSearch([trial(0, -14.0), trial(1, -20.0), trial(2, -9.0, status=Status.NON_COMPLIANT)])
+    print_searches([search], search.folder, Path("runs/mine/report.html"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "3 trials, 3 orders tried, 130 training episodes, red agent b_line, variant current"
+    assert f"1 trials did not pass the gate: {ORDERS[2]}" in lines
+    assert any(line.startswith(f"Best order (95 % confidence): {ORDERS[0]}, return -14.00") for line in lines)
+    assert [line.split()[-1] for line in lines[-3:]] == ["runs/mine/best", "runs/mine/best", "runs/mine/report.html"]
+
+
+def test_a_search_in_which_nothing_passed_says_what_to_do(capsys):
+    print_searches([FakeSearch([trial(0, -9.0, status=Status.NON_COMPLIANT)])], Path("runs/mine"))
+    said = "No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold."
+    assert said in capsys.readouterr().out
+
+
+def study():
+    return [
+        FakeSearch([trial(0, -14.0 - seed), trial(1, -30.0)], seed, Path(f"runs/study/b_line-{seed}")) for seed in (3, 4)
+    ]
+
+
+def test_several_searches_end_with_what_their_seeds_say_together(capsys):
+    print_searches(study(), Path("runs/study"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 searches, 4 trials, 240 training episodes, variant current"
+    assert "red agent b_line, 2 seeds" in lines and f"seed 4: best -18.00  {ORDERS[0]}" in lines
+    assert sum("tried  accepted  maybe best" in line for line in lines) == 1
+    assert any(line.startswith("Over seeds: ") for line in lines)
+    assert lines[-2:] == ["policies: runs/study/*/best", "next:     fixfirst evaluate runs/study/b_line-3"]
+
+
+def test_documents_are_json_and_say_the_same():
+    search = FakeSearch([trial(0, -14.0), trial(1, None, status=Status.FAILED)])
+    told = json.loads(json.dumps(searches_document([search], search.folder, Path("x.html"))))
+    assert (told["run"], told["episodes"], told["report"]) == ("runs/mine", 120, "x.html")
+    assert [row["workflow"] for row in told["ranking"]] == [str(ORDERS[0])]
+    assert [(row["id"], row["status"], row["return_mean"]) for row in told["trials"]] == [
+        (0, "accepted", -14.0),
+        (1, "failed", None),
+    ]
+    told = json.loads(json.dumps(searches_document(study(), Path("runs/study"))))
+    assert (told["study"], told["report"]) == ("runs/study", None)
+    (agent,) = told["red_agents"]
+    assert [best["seed"] for best in agent["seeds"]] == [3, 4] and agent["verdict"].startswith("Over seeds: ")
+    assert [(row["workflow"], row["tried"]) for row in agent["orders"]] == [(str(ORDERS[0]), 2), (str(ORDERS[1]), 2)]
+
+
+# ---------------------------------------------------------------- a browser
+
+
+@pytest.mark.parametrize(("display", "terminal", "opened"), [("", True, 0), (":0", False, 0), (":0", True, 1)])
+def test_a_page_is_opened_only_where_somebody_can_see_it(monkeypatch, tmp_path, display, terminal, opened):
+    asked = []
+    monkeypatch.setattr(page.sys, "platform", "linux")
+    monkeypatch.setattr(page.webbrowser, "open", asked.append)
+    monkeypatch.setattr(page.sys, "stdout", SimpleNamespace(isatty=lambda: terminal))
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    page.open_page(tmp_path / "x.html")
+    assert asked == [(tmp_path / "x.html").as_uri()] * opened
