@@ -26,8 +26,8 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.api.settings import ENVIRONMENT_PREFIX, PLACES
-from fixfirst.cli.main import main
-from fixfirst.cli.shared import app
+from fixfirst.cli import main
+from fixfirst.cli.app import app
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import preset_alignment
 from fixfirst.learner.ppo import PRESETS

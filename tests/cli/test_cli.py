@@ -8,7 +8,7 @@ import pytest
 
 from fixfirst import __version__
 from fixfirst.cli import bench, main
-from fixfirst.cli.shared import unused_folder
+from fixfirst.runs import unused_folder
 
 
 def test_python_dash_m_is_the_command():
@@ -48,7 +48,7 @@ def test_bench_measures_what_it_prints(monkeypatch, capsys):
     assert all(speed > 0 for speeds in result["steps_per_s"].values() for speed in speeds.values())
     assert result["workers"]["processes"] >= 1
     assert 0 < result["first_use_s"]["full_cache"] < result["first_use_s"]["empty_cache"]
-    assert f"{result['steps_per_s']['meander']['gym.make']:,.0f}" in bench.table(result)
+    assert f"{result['steps_per_s']['meander']['gym.make']:,.0f}" in bench.speed_table(result)
 
 
 def test_a_run_without_a_name_gets_one_that_is_free(tmp_path, monkeypatch):

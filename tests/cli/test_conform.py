@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixfirst.cli.main import main
+from fixfirst.cli import main
 
 FOLDER = Path(__file__).parent.parent / "conformance"
 OBSERVATION = 3  # position in a step

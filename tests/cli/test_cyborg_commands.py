@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from processes import children, eventually, gone
 
-from fixfirst.cli.main import main
+from fixfirst.cli import main
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
 from fixfirst.cyborg.variant import identify
 from fixfirst.game.conformance import read_episodes

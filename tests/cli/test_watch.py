@@ -11,17 +11,16 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fixfirst.api import watching as watch
-from fixfirst.api.protocol import make_player
-from fixfirst.cli.main import main
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.learner import checkpoint
-from fixfirst.learner.checkpoint import save_policy
-from fixfirst.learner.config import make_config
-from fixfirst.learner.training import Training
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play_episodes
-from fixfirst.reporter import replay
-from fixfirst.runs.files import sha256
+from fixfirst.api.evaluating import make_player
+from fixfirst.api.watching import replay
+from fixfirst.cli import main
+from fixfirst.game import HOST_NAMES, Game
+from fixfirst.learner import Training, array_files, make_config
+from fixfirst.learner.policy_file import save_policy
+from fixfirst.play import PROTOCOL_PURPOSE, play
+from fixfirst.reporter import open_page, replay_text
+from fixfirst.reporter.replay import replay_page
+from fixfirst.runs import sha256
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 SHORT = ["--steps", "20", "--episodes", "12", "--red-agent", "b_line"]
@@ -32,13 +31,13 @@ def policy(tmp_path_factory):
     """An untrained policy of this order, made for meander in the variant leaderboard."""
     folder = tmp_path_factory.mktemp("policy")
     config = make_config(workflow=ORDER, red_agent="meander", variant="leaderboard", max_steps=10, total_episodes=100)
-    save_policy(folder, Training(config))
+    save_policy(folder, Training(config), accepted=False)
     return folder
 
 
 @pytest.fixture(scope="module")
 def document():
-    return watch.watch("react-restore", workflow=ORDER, red_agent="b_line", episodes=12, steps=40)
+    return replay("react-restore", workflow=ORDER, red_agent="b_line", episodes=12, steps=40)
 
 
 # ---------------------------------------------------------------- the document
@@ -68,17 +67,17 @@ def test_counts_and_returns_of_the_document_follow_from_its_steps(document):
 
 
 def test_a_policy_is_watched_where_it_was_trained_unless_told_otherwise(policy):
-    told = watch.watch(str(policy), episodes=3, steps=10)
+    told = replay(str(policy), episodes=3, steps=10)
     assert (told["red_agent"], told["variant"], told["workflow"]) == ("meander", "leaderboard", ORDER.split(" > "))
-    told = watch.watch(str(policy), episodes=3, steps=10, red_agent="B_lineAgent", variant="debugged")
+    told = replay(str(policy), episodes=3, steps=10, red_agent="B_lineAgent", variant="debugged")
     assert (told["red_agent"], told["variant"]) == ("b_line", "debugged")
 
 
 def test_what_is_watched_is_what_is_evaluated(policy):
     player, orders = make_player(str(policy), None, False)
-    options = {"red_agent": "meander", "variant": "leaderboard", "steps": 30, "seed": 5}
-    measured = play_episodes(player, episodes=50, purpose=PROTOCOL_PURPOSE, workflows=orders, **options)
-    for told in watch.watch(str(policy), episodes=9, **options)["episodes"]:
+    game = Game(red_agent="meander", variant="leaderboard", max_steps=30)
+    measured = play(player, game, episodes=50, seed=5, purpose=PROTOCOL_PURPOSE, workflows=orders)
+    for told in replay(str(policy), episodes=9, steps=30, seed=5)["episodes"]:
         assert told["return10"] / 10 == measured.returns[told["number"]]
 
 
@@ -86,7 +85,7 @@ def test_what_is_watched_is_what_is_evaluated(policy):
 
 
 def test_the_text_tells_every_step_of_every_episode(document):
-    text = replay.text(document)
+    text = replay_text(document)
     head, *episodes = text.split("\n\n")
     assert head.startswith(
         f"react-restore; order {ORDER}; against b_line on simulator, variant current; 12 episodes of 40 steps"
@@ -118,7 +117,7 @@ def test_a_step_in_text_reads_like_this(document):
         "return10": -32,
     }
     episode = document["episodes"][0] | {"steps": [step, step]}
-    lines = replay.text(document | {"episodes": [episode]}).splitlines()[3:]
+    lines = replay_text(document | {"episodes": [episode]}).splitlines()[3:]
     assert lines == [
         "   7  red    Exploit Enterprise1 (HTTPSRFI): worked",
         "      blue   Restore User2: worked   [violation: fixed user User2 while enterprise Enterprise1 was held]",
@@ -160,15 +159,15 @@ def test_the_page_goes_beside_the_policy_or_where_it_is_told(policy, tmp_path, m
 
 def test_names_with_markup_stay_text(document):
     evil = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
-    page = replay.page(document | {"policy": evil})
-    assert page.count("</script>") == replay.page(document).count("</script>") and "onerror" in page
+    page = replay_page(document | {"policy": evil})
+    assert page.count("</script>") == replay_page(document).count("</script>") and "onerror" in page
     assert "<img" not in page and "<!--" not in page
     block = re.search(r'id="data">(.*?)</script>', page)[1]
     assert json.loads(block)["policy"] == evil
 
 
 def test_names_that_look_like_placeholders_stay_text(document):
-    page = replay.page(document | {"policy": "{{script}} {{style}} {{data}}"})
+    page = replay_page(document | {"policy": "{{script}} {{style}} {{data}}"})
     assert page.count("{{data}}") == 1 and "{{script}} {{style}} {{data}}" in page
 
 
@@ -176,14 +175,14 @@ def test_a_page_is_opened_only_where_someone_can_see_it(monkeypatch, tmp_path):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setenv("DISPLAY", ":0")
-    watch.open_page(tmp_path / "x.html")  # a test's output is no terminal
+    open_page(tmp_path / "x.html")  # a test's output is no terminal
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
-    watch.open_page(tmp_path / "x.html")
+    open_page(tmp_path / "x.html")
     assert opened == [(tmp_path / "x.html").resolve().as_uri()]
     monkeypatch.delenv("DISPLAY")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    watch.open_page(tmp_path / "x.html")
+    open_page(tmp_path / "x.html")
     assert len(opened) == 1
 
 
@@ -194,7 +193,7 @@ def test_a_browser_that_fails_is_no_error(monkeypatch, tmp_path):
     monkeypatch.setattr("webbrowser.open", fail)
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    watch.open_page(tmp_path / "x.html")
+    open_page(tmp_path / "x.html")
 
 
 def test_the_documented_python_makes_an_animation(tmp_path):
@@ -244,7 +243,7 @@ def test_a_policy_file_that_names_a_world_we_do_not_have_is_refused(policy, tmp_
         (tmp_path / path).write_bytes((policy / path).read_bytes())
     facts = json.loads((tmp_path / "policy.json").read_text())
     facts["config"] = config
-    signed = facts | {"document_sha256": checkpoint._document_hash(facts)}  # a forger can compute it, too
+    signed = facts | {"document_sha256": array_files._document_hash(facts)}  # a forger can compute it, too
     (tmp_path / "policy.json").write_text(json.dumps(signed))
     assert main(["watch", str(tmp_path), *SHORT[:4]]) == 2
     error = capsys.readouterr().err

@@ -8,11 +8,11 @@ import re
 
 import pytest
 
-from fixfirst.api import watching as watch
-from fixfirst.api.protocol import make_player
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play_episodes
-from fixfirst.reporter import replay
+from fixfirst.api.evaluating import make_player
+from fixfirst.api.watching import replay
+from fixfirst.game import HOST_NAMES, Game
+from fixfirst.play import PROTOCOL_PURPOSE, play
+from fixfirst.reporter.replay import replay_page, write_replay
 
 ORDER = "enterprise > defender > op_server > op_host > user"
 GAME = {"red_agent": "b_line", "steps": 60, "seed": 0}
@@ -20,20 +20,20 @@ GAME = {"red_agent": "b_line", "steps": 60, "seed": 0}
 
 @pytest.fixture(scope="module")
 def document():
-    return watch.watch("react-restore", workflow=ORDER, episodes=100, **GAME)
+    return replay("react-restore", workflow=ORDER, episodes=100, **GAME)
 
 
 @pytest.fixture(scope="module")
 def file(document, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "replay.html"
-    watch.write_page(path, document)
+    write_replay(path, document)
     return path
 
 
 @pytest.fixture(scope="module")
 def sleeping(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "sleep.html"
-    watch.write_page(path, watch.watch("sleep", episodes=3, **GAME))
+    write_replay(path, replay("sleep", episodes=3, **GAME))
     return path
 
 
@@ -91,7 +91,8 @@ def test_every_step_shows_what_the_document_says(visit, file, document):
 
 def test_the_return_at_the_end_is_that_of_the_evaluation(visit, file, document):
     player, orders = make_player("react-restore", ORDER, False)
-    measured = play_episodes(player, episodes=100, purpose=PROTOCOL_PURPOSE, workflows=orders, **GAME)
+    game = Game(red_agent=GAME["red_agent"], max_steps=GAME["steps"])
+    measured = play(player, game, episodes=100, seed=GAME["seed"], purpose=PROTOCOL_PURPOSE, workflows=orders)
     visited = visit(file)
     for key, episode in zip("123", document["episodes"], strict=True):
         visited.page.keyboard.press(key)
@@ -299,7 +300,7 @@ def test_markup_in_names_is_shown_as_text_and_does_nothing(visit, document, tmp_
     hosts = [host | {"unit": evil} for host in document["hosts"]]
     path = tmp_path / "evil.html"
     path.write_text(
-        replay.page(document | {"policy": evil, "workflow": [evil], "hosts": hosts, "episodes": [episode]}), encoding="utf-8"
+        replay_page(document | {"policy": evil, "workflow": [evil], "hosts": hosts, "episodes": [episode]}), encoding="utf-8"
     )
     visited = visit(path)
     assert visited.page.title() == f"fixfirst replay: {evil}"

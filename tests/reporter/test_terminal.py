@@ -14,7 +14,7 @@ from termios import TIOCSWINSZ
 import pytest
 from run_folder import write_search
 
-from fixfirst.cli.main import main
+from fixfirst.cli import main
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.lock import locked
 from fixfirst.runs.manifest import create_run

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.searcher.executors.inline import Finished, InlineExecutor
+from fixfirst.searcher.executors.contract import Finished
+from fixfirst.searcher.executors.inline import InlineExecutor
 from fixfirst.searcher.executors.process import ProcessExecutor
 from fixfirst.searcher.executors.ray import RayExecutor
 
@@ -239,7 +240,7 @@ def test_fewer_than_one_worker_is_refused():
 
 def drive(folder):
     """A driver for the tests below: one idle worker and one busy one; says so, and is interrupted by Ctrl-C."""
-    from fixfirst.learner.taught import interrupts
+    from fixfirst.learner import interrupts
 
     with interrupts() as interrupt:
         executor = ProcessExecutor(2, interrupt)

@@ -14,13 +14,14 @@ from ray_cluster import processes_naming, ray_environment
 from searches import LONG, NoView, checkpoints, end, launch, ledger, outcome, recorded, rows, settings_file, wait_for
 from test_executors import Switch, double, no_progress
 
-from fixfirst.cli.main import main
+from fixfirst.cli import main
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.searcher import trial as search_trial
-from fixfirst.searcher.config import search_config
-from fixfirst.searcher.executors.inline import Finished, InlineExecutor
-from fixfirst.searcher.loop import MAX_NODES_LOST, begin_search, run_searches
-from fixfirst.searcher.trial import WarmupJob, pack, run_parcel, unpack
+from fixfirst.searcher import parcels, run_searches, search_config
+from fixfirst.searcher.executors.contract import Finished
+from fixfirst.searcher.executors.inline import InlineExecutor
+from fixfirst.searcher.loop import MAX_NODES_LOST, begin_search
+from fixfirst.searcher.parcels import pack, run_parcel, unpack
+from fixfirst.searcher.trial import WarmupJob
 
 on_a_cluster = pytest.mark.ray
 SEARCH = LONG | {"n_workflows": 4, "strategy": "random"}  # two rounds, each long enough to be disturbed
@@ -162,7 +163,7 @@ def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
 def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
     config = search_config(**LONG).warmup_config
     home, away = (WarmupJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
-    assert search_trial.run_warmup(home, lambda message: None, interrupt=False)
+    assert parcels.run_warmup(home, lambda message: None, interrupt=False)
     result, files = run_parcel(pack(away), lambda message: None, interrupt=False)
     assert result and not list(away.folder.glob("policy*"))  # it ran elsewhere
     unpack(away, files)
@@ -204,7 +205,7 @@ def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
 
 def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
     parcel = pack(WarmupJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
-    monkeypatch.setattr(search_trial, "versions", lambda: parcel.versions | {"torch": "1.0"})
+    monkeypatch.setattr(parcels, "versions", lambda: parcel.versions | {"torch": "1.0"})
     with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
         run_parcel(parcel, lambda message: None, interrupt=False)
 

@@ -1,22 +1,15 @@
-"""Several seeds and red agents as one job: the bytes of each search alone, and honest sums over seeds."""
+"""Several seeds and red agents as one job: the bytes of each search alone."""
 
 import json
-from math import sqrt
-from pathlib import Path
 
 import pytest
 from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
 
-from fixfirst.api import settings
-from fixfirst.cli.main import main
-from fixfirst.cli.search import study_name
-from fixfirst.orders.workflow import all_workflows
-from fixfirst.reporter.live_study import verdict
-from fixfirst.searcher.config import search_config
+from fixfirst.api.settings import search_configs
+from fixfirst.cli import main
+from fixfirst.searcher import begin_study, open_study, run_searches, search_config, study_name
 from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import Search, begin_search, run_searches
-from fixfirst.searcher.strategy import Strategy, StrategyConfig
-from fixfirst.searcher.study import begin_study, compare, mean_interval, open_study, spread_between_seeds
+from fixfirst.searcher.loop import begin_search
 
 MEMBERS = ["b_line-3", "b_line-4", "meander-3", "meander-4"]
 
@@ -71,7 +64,7 @@ class Watched(InlineExecutor):
 
 def test_trials_of_different_searches_run_side_by_side(tmp_path):
     """Three searches with rounds of one trial keep three workers busy."""
-    configs = settings.resolve_study(RANDOM | {"round_size": 1, "n_workflows": 2}, seeds=3)
+    configs = search_configs(RANDOM | {"round_size": 1, "n_workflows": 2}, seeds=3)
     study, executor = begin_study(configs, tmp_path / "study"), Watched()
     assert run_searches(study.searches, executor, NoView(), interrupt=False, folder=study.folder)
     assert executor.most == 3 and [len(ledger(search.folder)) for search in study.searches] == [2, 2, 2]
@@ -103,74 +96,12 @@ def test_resume_goes_on_with_all_that_is_unfinished_and_with_nothing_else(study,
     assert ends == [["finished"], *[["interrupted", "finished"]] * 3]
 
 
-# ---------------------------------------------------------------- across seeds
-
-
-def test_the_mean_over_two_seeds_and_its_t_interval():
-    """1 and 3: mean 2, standard error 1, and t with 1 degree of freedom is 12.706."""
-    assert mean_interval([1.0, 3.0]) == (2.0, pytest.approx(2 - 12.706, abs=1e-3), pytest.approx(2 + 12.706, abs=1e-3))
-    assert mean_interval([-14.0]) == (-14.0, None, None) and mean_interval([]) == (None, None, None)
-
-
-def test_the_spread_between_seeds_is_pooled_over_orders():
-    """1, 3 differ from 2 by 1 each: 2. 5, 5, 8 from 6 by 1, 1, 2: 6. Together 8, with 1 + 2 degrees of freedom."""
-    assert spread_between_seeds([[1.0, 3.0], [5.0, 5.0, 8.0], [40.0]]) == (pytest.approx(sqrt(8 / 3)), 3)
-    assert spread_between_seeds([[1.0], [2.0]]) == (None, 0)
-
-
-A, B, C, D = list(all_workflows())[:4]
-
-
-def told(seed, *trials, red_agent="b_line"):
-    """A search that was told some returns; None: not compliant."""
-    search = Search(search_config(seed=seed, red_agent=red_agent), Path("nowhere"), [], Strategy(StrategyConfig()))
-    for number, (workflow, mean) in enumerate(trials):
-        status = "non_compliant" if mean is None else "accepted"
-        row = {"id": number, "workflow": str(workflow), "status": status, "return_mean": mean, "return_se": 0.1}
-        search.tell(row | {"episodes": 10})
-    return search
-
-
-def test_what_two_seeds_say_together():
-    """A: -10 and -12. B: -30 twice (-29 and -31), and -32. C passed once, at -50, D never."""
-    first = told(0, (A, -10.0), (B, -29.0), (B, -31.0), (C, None))
-    second = told(1, (B, -32.0), (A, -12.0), (C, -50.0), (D, None))
-    (found,) = compare([first, second])
-    shown = [(row.workflow, row.tried, row.accepted, row.maybe_best, row.mean) for row in found.orders]
-    assert shown == [(A, 2, 2, 2, -11.0), (B, 2, 2, 0, -31.0), (C, 2, 1, 0, -50.0), (D, 1, 0, 0, None)]
-    assert [(best.seed, best.workflow, best.mean) for best in found.best] == [(0, A, -10.0), (1, A, -12.0)]
-    assert found.spread == pytest.approx(sqrt(2)) and found.freedom == 2  # A and B vary by 2 each
-    assert [row.standard_error for row in found.ranking.rows] == [pytest.approx(1), pytest.approx(1), pytest.approx(sqrt(2))]
-    assert found.ranking.winner == A
-    assert verdict(found).startswith(f"Over seeds: Best order (95 % confidence): {A}, return -11.00")
-    assert verdict(found).endswith("(spread between seeds 1.41, measured with 2 degrees of freedom)")
-
-
-def test_seeds_that_disagree_declare_no_winner():
-    """A and B change places: each search alone is sure, the two together are not."""
-    searches = [told(0, (A, -10.0), (B, -20.0)), told(1, (A, -20.0), (B, -10.0))]
-    assert [search.standings().ranking.winner for search in searches] == [A, B]
-    (found,) = compare(searches)
-    assert found.ranking.winner is None and found.ranking.maybe_best == (A, B)
-
-
-def test_without_an_order_seen_twice_nothing_is_claimed():
-    (found,) = compare([told(0, (A, -10.0)), told(1, (B, -99.0))])
-    assert found.ranking is None and found.spread is None
-    assert verdict(found).startswith("No order was accepted under two seeds")
-
-
-def test_red_agents_are_compared_apart():
-    found = compare([told(0, (A, -10.0)), told(0, (A, -20.0), red_agent="meander")])
-    assert [(c.red_agent, c.orders[0].mean) for c in found] == [("b_line", -10.0), ("meander", -20.0)]
-
-
 # ---------------------------------------------------------------- what a user says and sees
 
 
 def test_a_plain_list_is_several_red_agents_and_weights_make_one_mixture():
     def searches(**given):
-        return [(config.red_agent, config.seed) for config in settings.resolve_study(given, seeds=2)]
+        return [(config.training.game.red_agent, config.seed) for config in search_configs(given, seeds=2)]
 
     assert searches(red_agent="b_line,RedMeanderAgent", seed=5) == [
         ("b_line", 5),
@@ -183,8 +114,8 @@ def test_a_plain_list_is_several_red_agents_and_weights_make_one_mixture():
 
 
 def test_the_folder_of_a_study_names_its_agents_and_seeds():
-    assert study_name(settings.resolve_study({})) == "search-b_line-0"
-    assert study_name(settings.resolve_study({"red_agent": "b_line,meander"}, seeds=5)) == "study-b_line-meander-0-4"
+    assert study_name(search_configs({})) == "search-b_line-0"
+    assert study_name(search_configs({"red_agent": "b_line,meander"}, seeds=5)) == "study-b_line-meander-0-4"
 
 
 @pytest.mark.parametrize(
