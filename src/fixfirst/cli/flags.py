@@ -33,14 +33,16 @@ def flags_of(
         info = type(owner).model_fields[place[-1]]
         default = value_at(config, place)
         said = helps.get(name, info.description or "") + ("" if default is None else f" ({_shown(default)})")
+        kind = _plain(info.annotation)
         options: dict[str, Any] = {"help": said}
         if isinstance(default, tuple):
-            options["negative"] = ""
+            kind, options["negative"] = kind | None, ""  # cyclopts checks the default of a tuple
         if len(place) > 1 and place[-2] in GROUPS:
             options["group"] = GROUPS[place[-2]]
         if name == "from_policy":
             options["name"] = "--from"
-        fields.append((name, Annotated[_plain(info.annotation) | None, Parameter(**options)], field(default=None)))
+        # Not `kind | None`: that would let the word none stand for nothing.
+        fields.append((name, Annotated[kind, Parameter(**options)], field(default=None)))
     # Cyclopts looks into the fields of classes only that have a module of their own.
     return make_dataclass(f"{model.__name__}Flags", fields, frozen=True, namespace={"__module__": __name__})
 

@@ -30,9 +30,9 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def delete_checkpoints(folder: Path) -> None:
-    """A finished training needs none."""
-    for path in checkpoints(folder):
-        _delete(path)
+    """A finished training needs none, nor what a kill left of one half-written."""
+    for path in (*folder.glob(f"{CHECKPOINT_PREFIX}*"), *folder.glob(f".{CHECKPOINT_PREFIX}*.tmp")):
+        path.unlink(missing_ok=True)
 
 
 def _delete(path: Path) -> None:

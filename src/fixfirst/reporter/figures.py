@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.orders import Ranked, Workflow
-from fixfirst.reporter.analysis import (
-    GroupCourse,
-    PairEffect,
-    PositionMeans,
-    TimeUse,
-    best_so_far,
-    episodes_used,
-    thinned,
-)
+from fixfirst.reporter.analysis import GroupCourse, PairEffect, PositionMeans, TimeUse, best_so_far, episodes_used, thinned
 from fixfirst.reporter.figure import ACCENT, INK, WIDTH, FigureData, drawing
 from fixfirst.reporter.read import RunData
 from fixfirst.runs import MeanInterval, Status, Trial
@@ -41,6 +33,16 @@ CURVE_BINS = 250
 def _grid(axes: "Axes", axis: Any = "y") -> None:
     axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.5)
     axes.set_axisbelow(True)
+
+
+def _rows(axes: "Axes", names: Sequence[str], label: str) -> None:
+    """A row per name, the first on top; `label` is the axis below."""
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(label)
+    _grid(axes, "x")
 
 
 def _interval(low: float, high: float) -> str:
@@ -110,7 +112,7 @@ def ranking(run: RunData) -> FigureData:
         axes.spines["left"].set_visible(False)
         axes.set_xlabel("return per episode (0 is best)")
         _grid(axes, "x")
-        _marks_legend(axes, {verdict for _, (*_, verdict) in shown}, count)
+        _marks_legend(axes, {verdict for _, (*_, verdict) in shown})
         alt = f"Returns with intervals of {len(lines)} tried orders, best first; the numbers are in the table of orders."
         return drawn.finish("ranking", alt, columns, numbers)
 
@@ -119,7 +121,7 @@ def _verdict(row: Ranked) -> str:
     return "may be best" if row.maybe_best else "worse"
 
 
-def _marks_legend(axes: "Axes", verdicts: set[str], count: int) -> None:
+def _marks_legend(axes: "Axes", verdicts: set[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
@@ -131,42 +133,23 @@ def _marks_legend(axes: "Axes", verdicts: set[str], count: int) -> None:
         )
         if verdict in verdicts
     ]
-    axes.legend(
-        handles=handles,
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=3,
-        handlelength=1.6,
-        columnspacing=1.2,
-        borderaxespad=1.8,
-    )
+    room: dict[str, Any] = {"handlelength": 1.6, "columnspacing": 1.2, "borderaxespad": 1.8}
+    axes.legend(handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=3, **room)
 
 
 def progress(run: RunData) -> FigureData:
     """Each choice: what the strategy expected, what it got, the best so far, and the budget."""
     best, used = best_so_far(run.trials), episodes_used(run)
     choices = {choice.iteration: choice for choice in run.choices}
-    columns = (
-        "trial",
-        "order",
-        "how",
-        "expected_mean",
-        "expected_std",
-        "ucb",
-        "return",
-        "status",
-        "best_so_far",
-        "episodes_used",
-    )
+    believed, became = ("how", "expected_mean", "expected_std", "ucb"), ("return", "status", "best_so_far", "episodes_used")
+    columns = ("trial", "order", *believed, *became)
     numbers = []
     with drawing(3.6, rows=2, sharex=True, height_ratios=(3.2, 1)) as (drawn, (axes, budget)):
         _grid(axes)
         _grid(budget)
         for trial, top, episodes in zip(run.trials, best, used, strict=True):
             x, choice = trial.id, choices.get(trial.id)
-            how, mean, std, ucb = (
-                ("", None, None, None) if choice is None else (choice.how, choice.mean, choice.std, choice.ucb)
-            )
+            how, mean, std, ucb = (choice.how, choice.mean, choice.std, choice.ucb) if choice else ("", None, None, None)
             earned = trial.return_mean
             numbers.append((x, trial.workflow, how, mean, std, ucb, earned, trial.status.value, top, episodes))
             if mean is not None and std is not None and ucb is not None:
@@ -221,13 +204,8 @@ def _whole_ticks(axes: "Axes") -> None:
 def learning(run: RunData, threshold: float | None) -> FigureData:
     """Return and compliance of the training episodes, update by update; a thin line where another order begins."""
     updates = run.updates
-    curves = [
-        (label, thinned(updates.sampled, values, updates.trial, CURVE_BINS), scale)
-        for label, values, scale in (
-            ("return per episode", updates.env_return, 1),
-            ("compliance, %", updates.compliance, 100),
-        )
-    ]
+    shown = (("return per episode", updates.env_return, 1), ("compliance, %", updates.compliance, 100))
+    curves = [(label, thinned(updates.sampled, values, updates.trial, CURVE_BINS), scale) for label, values, scale in shown]
     curves = [(label, curve, scale) for label, curve, scale in curves if len(curve.mean)]
     columns = ("quantity", "episodes", "mean", "lowest", "highest")
     numbers = [
@@ -242,10 +220,8 @@ def learning(run: RunData, threshold: float | None) -> FigureData:
             # One broken line: trials are apart.
             parts = np.searchsorted(changes, curve.episodes, side="right")
             cut = np.flatnonzero(np.diff(parts)) + 1
-            x, mean, low, high = (
-                np.insert(values, cut, np.nan)
-                for values in (curve.episodes / 1000, curve.mean * scale, curve.low * scale, curve.high * scale)
-            )
+            x = np.insert(curve.episodes / 1000, cut, np.nan)
+            mean, low, high = (np.insert(v * scale, cut, np.nan) for v in (curve.mean, curve.low, curve.high))
             axes.vlines(changes / 1000, 0, 1, color=INK, alpha=0.18, linewidth=0.4, transform=axes.get_xaxis_transform())
             axes.fill_between(x, low, high, color=ACCENT, alpha=0.25, linewidth=0)
             axes.plot(x, mean, color=ACCENT, linewidth=0.9)
@@ -314,24 +290,9 @@ def positions(means: PositionMeans) -> FigureData:
                 colour = colormaps["cividis"]((value - low) / ((high - low) or 1.0))
                 axes.add_patch(Rectangle((position - 0.48, unit - 0.46), 0.96, 0.92, facecolor=colour, linewidth=0))
                 ink = "white" if _luminance(colour) < 0.18 else "black"
-                axes.text(
-                    position,
-                    unit - 0.12,
-                    f"{value:.1f}".replace("-", MINUS),
-                    ha="center",
-                    va="center",
-                    color=ink,
-                    fontsize=8,
-                )
-                axes.text(
-                    position,
-                    unit + 0.25,
-                    f"{count} orders" if count != 1 else "1 order",
-                    ha="center",
-                    va="center",
-                    color=ink,
-                    fontsize=5.5,
-                )
+                centred = {"ha": "center", "va": "center", "color": ink}
+                axes.text(position, unit - 0.12, f"{value:.1f}".replace("-", MINUS), fontsize=8, **centred)
+                axes.text(position, unit + 0.25, "1 order" if count == 1 else f"{count} orders", fontsize=5.5, **centred)
         axes.set_xlim(-0.5, size - 0.5)
         axes.set_ylim(size - 0.5, -0.5)
         axes.set_yticks(range(size), names)
@@ -364,12 +325,7 @@ def pairs(effects: Sequence[PairEffect]) -> FigureData:
             tip = drawn.tip(f"{e.first} before {e.second}: {e.effect:+.2f} ({_interval(e.low, e.high)}); {counts}")
             axes.plot(e.effect, y, "o", color=colour, markersize=4.5, gid=tip)
         axes.axvline(0, color=INK, linewidth=0.7)
-        axes.set_yticks(range(len(told)), [f"{e.first} before {e.second}" for e in told])
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-        axes.set_ylim(len(told) - 0.4, -0.6)
-        axes.set_xlabel("difference in return per episode")
-        _grid(axes, "x")
+        _rows(axes, [f"{e.first} before {e.second}" for e in told], "difference in return per episode")
         alt = f"Effect of {len(told)} pairwise precedences on the return, with intervals."
         return drawn.finish("pairs", alt, columns, numbers)
 
@@ -379,18 +335,12 @@ def time(use: TimeUse) -> FigureData:
     parts = use.parts
     with drawing(0.5 + 0.24 * len(parts)) as (drawn, axes):
         seconds = [s for _, s in parts]
-        axes.barh(
-            range(len(parts)), seconds, color=[PALE if name == "waiting" else ACCENT for name, _ in parts], height=0.62
-        )
+        colours = [PALE if name == "waiting" else ACCENT for name, _ in parts]
+        axes.barh(range(len(parts)), seconds, color=colours, height=0.62)
         for y, (_, s) in enumerate(parts):
             axes.text(s + 0.01 * max(seconds), y, f"{s:,.1f} s  {100 * s / use.total:.0f} %", va="center", fontsize=7)
-        axes.set_yticks(range(len(parts)), [name for name, _ in parts])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(parts) - 0.4, -0.6)
+        _rows(axes, [name for name, _ in parts], "worker-seconds")
         axes.set_xlim(0, 1.18 * max(seconds))
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("worker-seconds")
-        _grid(axes, "x")
         alt = "Worker-seconds: " + ", ".join(f"{name} {s:.1f}" for name, s in parts)
         return drawn.finish("time", alt, ("part", "worker_seconds"), parts)
 
@@ -411,12 +361,7 @@ def groups(judged: Sequence[tuple[str, MeanInterval, Sequence[tuple[str, float]]
             for name, value in runs:
                 tip = drawn.tip(f"{name}: {value:.2f}")
                 axes.plot(value, y, "o", color=INK, markersize=3.5, alpha=0.6, markeredgewidth=0, gid=tip)
-        axes.set_yticks(range(len(judged)), [_wrapped(label) for label, *_ in judged])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(judged) - 0.4, -0.6)
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("final return per episode")
-        _grid(axes, "x")
+        _rows(axes, [_wrapped(label) for label, *_ in judged], "final return per episode")
         alt = "Final returns: " + "; ".join(f"{label} {found.mean:.2f}" for label, found, _ in judged)
         return drawn.finish("groups", alt, columns, numbers)
 

@@ -159,7 +159,7 @@ def read_run(folder: Path) -> RunData:
         found = _standings(trials, scheme, config, missing)
         choices = _choices(folder, missing)
         warmup = _score(folder, WARMUP_RESULT, missing)
-        if not (folder / WARMUP_RESULT).exists() and expects_warmup(config):
+        if not (folder / WARMUP_RESULT).exists() and _expects_warmup(config):
             missing.append(f"{WARMUP_RESULT} is not there: no comparison with the defender before any order.")
     elif result is None:
         missing.append(f"{RESULT} is not there: the final evaluation is not done.")
@@ -193,7 +193,7 @@ def read_run(folder: Path) -> RunData:
     )
 
 
-def expects_warmup(config: dict[str, Any]) -> bool:
+def _expects_warmup(config: dict[str, Any]) -> bool:
     return setting(config, "warmup_episodes") != 0 and setting(config, "from_policy") is None
 
 
@@ -248,8 +248,7 @@ def _rows(
 
 
 def _is_believable(row: Row) -> bool:
-    values = [value for value in row.cells() if isinstance(value, int | float)]
-    return all(number(value) is not None for value in values)
+    return all(number(value) is not None for value in row.cells() if isinstance(value, int | float))
 
 
 def _printable_row(row: R) -> R:
@@ -287,18 +286,8 @@ def _choices(folder: Path, missing: list[str]) -> tuple[ChoiceRow, ...]:
 
 def _updates(folder: Path, missing: list[str]) -> Updates:
     rows = _rows(folder / TRAINING_LOG, UpdateRow, "updates", missing)
-    cells = [
-        (
-            row.trial,
-            row.sampled,
-            row.env_reward,
-            math.nan if row.compliance is None else row.compliance,
-            row.collection_s,
-            row.update_s,
-        )
-        for row in rows
-    ]
-    return Updates(*np.array(cells, np.float64).reshape(len(cells), 6).T)
+    cells = [(row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s) for row in rows]
+    return Updates(*np.array(cells, np.float64).reshape(len(cells), 6).T)  # None becomes NaN
 
 
 def _sessions(folder: Path, missing: list[str]) -> tuple[SessionRow, ...]:

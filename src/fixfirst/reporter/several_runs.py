@@ -69,7 +69,7 @@ def _final_returns(group: RunGroup) -> list[tuple[str, float]]:
 def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
     """What the seeds of a search say together, as its terminal said it."""
     several = [group for group in groups if group.runs[0].is_search and len(group.runs) > 1]
-    sections = []
+    sections: list[Section] = []
     for group in several:
         results = [
             SeedResult(str(setting(run.config, "red_agent", "")), run.seed, run.scheme, run.trials, run.standings)
@@ -83,7 +83,8 @@ def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
         )
         named = f": {group.label}" if len(several) > 1 else ""
         table = Table(ACROSS_SEEDS, rows, f"Orders across {len(results)} seeds")
-        sections.append(Section(f"Across seeds{named}", (verdict_over_seeds(found), words.ACROSS_SEEDS), tables=(table,)))
+        text = (verdict_over_seeds(found), *(() if sections else (words.ACROSS_SEEDS,)))  # how to read it is said once
+        sections.append(Section(f"Across seeds{named}", text, tables=(table,)))
     return sections
 
 

@@ -119,8 +119,5 @@ GLOSSARY = (
 )
 GLOSSARY_OF_SEVERAL = (
     ("seed", "The one number that all chance in a run is derived from."),
-    (
-        "t-interval",
-        "Where the mean over all possible seeds lies with 95 % confidence, by how much these ones differ.",
-    ),
+    ("t-interval", "Where the mean over all possible seeds lies with 95 % confidence, by how much these ones differ."),
 )
