@@ -1,141 +1,172 @@
-"""The tree reads in the order data flows, and the README tells the truth about it."""
+"""The house: ten rooms in the order data flows, each entered by its face; and the public names are what they seem."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import gymnasium as gym
+import pytest
 
 import fixfirst as ff
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "fixfirst"
 
-# Groups from top to bottom: a module imports only from its own group and the groups above it.
-GROUPS = (
-    ("errors", "seeds", "network", "network_map", "actions", "workflow"),
-    ("cage2",),
-    ("cyborg",),
-    ("compliance", "verdict", "rollout", "baselines"),
-    ("files", "learner"),
-    ("evaluate", "episode", "ranking"),
-    ("search",),
-    (
-        "run_dir",
-        "ledger",
-        "progress",
-        "trial",
-        "train_run",
-        "protocol",
-        "search_config",
-        "search_trial",
-        "executor",
-        "process_executor",
-        "ray_executor",
-        "experiment",
-        "study",
-        "settings",
-        "search_view",
-        "study_view",
-        "runs",
-    ),
-    ("report",),
-    ("watch",),
-    ("__init__",),
-    ("bench", "doctor"),
-    ("commands",),
-    ("cli",),
-    ("__main__",),
-)
-RANK = {name: rank for rank, group in enumerate(GROUPS) for name in group}
-# Modules of each folder, in reading order; the same rule inside it.
-FOLDERS = {
-    "cage2": ("state", "tables", "chance", "red_agents", "compiled", "kernel", "turn", "world", "vec_env", "conformance"),
-    "learner": ("policy", "ppo", "config", "training", "checkpoint"),
-    "search": ("gp", "strategy"),
-    "report": (
-        "read",
-        "analysis",
-        "sheet",
-        "figures",
-        "words",
-        "document",
-        "one_run",
-        "several_runs",
-        "page",
-        "markdown",
-        "build",
-        "replay",
-    ),
-    "commands": ("shared", "learning", "searching", "judging", "showing", "checking"),
-    "cyborg": ("processes", "checkout", "game", "variant", "cyborg_world", "workers", "cyborg_env", "policies", "recorder"),
+# A room imports only from the rooms before it.
+ROOMS = ("game", "orders", "cyborg", "play", "runs", "learner", "searcher", "reporter", "api", "cli")
+BESIDE_THE_ROOMS = {"__init__.py", "__main__.py", "errors.py", "py.typed"}
+# Rooms that keep to fewer: the run directory knows orders only, and a report can be rebuilt from files.
+KEEPS_TO = {"runs": {"errors", "orders"}, "reporter": {"errors", "game", "orders", "play", "runs"}}
+
+
+def modules(room=""):
+    return sorted(path for path in (SOURCE / room).rglob("*.py"))
+
+
+def imports(path, *, at_run_time=False):
+    """What a file imports of fixfirst: the dotted module below it, and the name. Not those for type checkers alone, if told."""
+    tree = ast.parse(path.read_text())
+    if at_run_time:
+        tree.body = [
+            node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "fixfirst":
+            yield from ((node.module.partition(".")[2], alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            assert not any(alias.name.startswith("fixfirst") for alias in node.names), f"{path}: import names, not modules"
+
+
+def room_of(path):
+    return path.relative_to(SOURCE).parts[0]
+
+
+# ---------------------------------------------------------------- rooms
+
+
+def test_the_house_has_ten_rooms_and_nothing_lies_about():
+    inside = {path.name for path in SOURCE.iterdir()} - {"__pycache__"}
+    assert inside == {*ROOMS, *BESIDE_THE_ROOMS}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_from_the_rooms_before_it(room):
+    before = {"errors", *ROOMS[: ROOMS.index(room)]}
+    for path in modules(room):
+        for module, name in imports(path):
+            found = module.split(".")[0] or name
+            if room == "reporter" and found == "searcher":  # whom it shows, for type checkers
+                assert ("searcher", name) not in {(m, n) for m, n in imports(path, at_run_time=True)}
+            elif not (found == "__version__" and room == "cli"):
+                assert found == room or found in KEEPS_TO.get(room, before), f"{path.name} imports {found}.{name}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_outside_a_room_only_its_face_is_imported(room):
+    for path in modules():
+        if path.parent == SOURCE or room_of(path) != room:
+            for module, name in imports(path):
+                assert not module.startswith(f"{room}."), f"{path.name} imports {module}.{name}; the face is fixfirst.{room}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_face_says_what_the_room_is_for_and_offers_what_others_use(room):
+    face = SOURCE / room / "__init__.py"
+    tree = ast.parse(face.read_text())
+    assert 40 < len(ast.get_docstring(tree)) < 600
+    module = __import__(f"fixfirst.{room}", fromlist=["*"])
+    used = {
+        name
+        for path in modules()
+        if path.parent == SOURCE or room_of(path) != room
+        for m, name in imports(path)
+        if m == room
+    }
+    assert used == set(module.__all__), f"offered in vain: {set(module.__all__) - used}"
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_can_be_read_from_top_to_bottom(room):
+    """Its modules can be put in an order in which each imports only earlier ones: no cycle."""
+    inside = {".".join(path.relative_to(SOURCE).with_suffix("").parts): path for path in modules(room)}
+    waiting = {
+        name: {m if m in inside else f"{m}.{n}" for m, n in imports(path, at_run_time=True)} & set(inside) - {name}
+        for name, path in inside.items()
+        if not name.endswith("__init__")
+    }
+    while waiting:
+        ready = [name for name, needs in waiting.items() if not needs & set(waiting)]
+        assert ready, f"these import each other: {sorted(waiting)}"
+        for name in ready:
+            del waiting[name]
+
+
+def test_choosing_orders_knows_neither_the_world_nor_learning():
+    for name in ("gp", "strategy"):
+        assert {m.split(".")[0] for m, _ in imports(SOURCE / "searcher" / f"{name}.py")} <= {"errors", "orders", "searcher"}
+
+
+def test_importing_everything_brings_neither_pytorch_nor_matplotlib():
+    """PyTorch comes when something is trained, matplotlib when something is drawn."""
+    code = "import sys, fixfirst, fixfirst.cli; sys.exit(bool({'torch', 'matplotlib', 'ray'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# ---------------------------------------------------------------- public names
+
+KINDS = {
+    "functions": "evaluate load_policy load_run make_config make_vec report resume search search_config train watch",
+    "environments": "Cage2 CyborgVecEnv VecCage2",
+    "values": "Game Judging Policy SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
+    "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
+    "RunDirError SearchError WorkerError WorkflowError WorldError",
 }
 
 
-def modules():
-    return [path for path in SOURCE.rglob("*.py") if path.stat().st_size]
+def test_public_names_are_sorted_and_all_of_a_known_kind():
+    assert sorted(ff.__all__) == ff.__all__ == sorted(" ".join(KINDS.values()).split())
+    assert set(ff.__all__) <= set(dir(ff))
 
 
-def imports(path):
-    """Names below `fixfirst` that a file imports, as tuples of parts."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "fixfirst":
-            parts = tuple(node.module.split(".")[1:])
-            for alias in node.names:
-                is_module = (SOURCE.joinpath(*parts, alias.name).with_suffix(".py")).exists()
-                yield (*parts, alias.name) if is_module or (not parts and (SOURCE / alias.name).is_dir()) else parts
-        elif isinstance(node, ast.Import):
-            yield from (tuple(a.name.split(".")[1:]) for a in node.names if a.name.split(".")[0] == "fixfirst")
+def test_public_names_are_what_their_kind_says_also_on_second_use():
+    for _ in range(2):
+        for name in KINDS["functions"].split():
+            assert inspect.isfunction(getattr(ff, name)) and getattr(ff, name).__doc__, name
+            __import__("fixfirst.cli")  # whatever else is imported, a function is not hidden by a module
+        for name in KINDS["environments"].split():
+            assert issubclass(getattr(ff, name), gym.Env | gym.vector.VectorEnv), name
+        for name in KINDS["values"].split():
+            assert inspect.isclass(getattr(ff, name)) and getattr(ff, name).__doc__, name
+        for name in KINDS["errors"].split():
+            assert issubclass(getattr(ff, name), ff.FixfirstError | KeyboardInterrupt), name
 
 
-def test_every_import_points_upwards():
-    for path in modules():
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        for target in imports(path):
-            name = target[0] if target else "__init__"
-            assert RANK[name] <= RANK[parts[0]], f"{path.name} imports {'.'.join(target)}, which is further down"
-            if parts[0] == name and len(target) > 1:
-                reading = FOLDERS[name]
-                assert reading.index(target[1]) < reading.index(parts[1]), f"{path.name} imports {target[1]}"
+def test_no_module_of_the_house_hides_a_public_name():
+    hidden = {path.stem for path in (*SOURCE.iterdir(), *(SOURCE / "api").iterdir())} & set(ff.__all__)
+    assert not hidden
 
 
-def test_search_knows_neither_the_world_nor_learning():
-    for path in (SOURCE / "search").glob("*.py"):
-        assert {target[0] for target in imports(path)} <= {"errors", "workflow", "ranking", "search"}
+# ---------------------------------------------------------------- documents
 
 
-def test_a_report_needs_only_files():
-    """It imports neither the world, nor learning, nor search; importing it brings neither PyTorch nor matplotlib."""
-    allowed = {"errors", "files", "workflow", "ranking", "run_dir", "ledger", "progress", "network", "network_map", "report"}
-    for path in (SOURCE / "report").glob("*.py"):
-        assert {target[0] for target in imports(path)} <= allowed
-    code = "import sys, fixfirst.reporter.build; sys.exit('torch' in sys.modules or 'matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_importing_fixfirst_does_not_import_torch():
-    code = "import sys, fixfirst, fixfirst.searcher.strategy; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_the_readme_lists_every_source_file():
-    tree = (ROOT / "README.md").read_text().split("```")
-    listed = set(re.findall(r"(\w+\.py)", next(block for block in tree if block.strip().startswith("src/fixfirst/"))))
-    assert listed == {path.name for path in modules()}
-
-
-def test_public_names_exist_and_are_sorted():
-    assert sorted(ff.__all__) == ff.__all__
-    assert all(hasattr(ff, name) for name in ff.__all__)
+def test_the_readme_shows_the_rooms_in_their_order():
+    blocks = (ROOT / "README.md").read_text().split("```")
+    (tree,) = (block for block in blocks if block.strip().startswith("src/fixfirst/"))
+    assert tuple(re.findall(r"^  (\w+)/", tree, re.M)) == ROOMS
+    assert len(tree.strip().splitlines()) <= 12
 
 
 def test_the_documents_name_only_functions_that_exist():
-    """They say of each rule where it lives, as `file.py: function`."""
+    """They say of each rule where it lives, as `room/file.py: function`."""
     text = "\n".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
-    named = re.findall(r"`(?:\w+/)*(\w+)\.py: ([\w., ]+)`", text)
+    named = re.findall(r"`((?:\w+/)*\w+)\.py: ([\w., ]+)`", text)
     assert len(named) > 40
     for module, functions in named:
-        (path,) = SOURCE.rglob(f"{module}.py")
+        (path,) = (path for path in modules() if str(path.relative_to(SOURCE).with_suffix("")).endswith(module))
         for function in functions.split(", "):
             name = function.split(".")[-1]
             assert re.search(rf"\b{name}\b", path.read_text()), f"{module}.py has no {name}"

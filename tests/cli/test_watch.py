@@ -218,7 +218,7 @@ def test_the_documented_python_makes_an_animation(tmp_path):
         (["sleep", "--steps", "0"], "max_steps: Input should be greater than or equal to 1, got 0"),
         (["sleep", "--red-agent", "blue"], "unknown red agent 'blue'"),
         (["sleep", "--variant", "newest"], "--variant"),
-        (["sleep", "--rule", "strict"], "--rule"),
+        (["sleep", "--rule", "none"], "Invalid value for --rule: must be one of no_higher, top, fixed_types, got 'none'"),
         (["sleep", *SHORT, "--out", "/nowhere/at/all.html"], "/nowhere/at/all.html: cannot be written"),
         (["sleep", "--backend", "cyborg", "--cyborg", "/nowhere"], "holds no package CybORG"),
     ],

@@ -392,9 +392,9 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--strategy", "guess"], 'Invalid value "guess" for --strategy'),
+        (["--strategy", "guess"], "Invalid value for --strategy: must be one of gp_ucb, random, exhaustive, got 'guess'"),
         (["--preset", "fast"], "unknown preset 'fast'; use sequential, hybrid, "),
-        (["--inherit", "all"], 'Invalid value "all" for --inherit'),
+        (["--inherit", "all"], "Invalid value for --inherit: must be one of last, nearest, best, none, got 'all'"),
         (["--workers", "-1"], "--workers must be at least 0, got -1"),
         (["--workers", "two"], "--workers"),
         (["--total-episodes", "0"], "total_episodes: Input should be greater than or equal to 1, got 0"),

@@ -1,11 +1,11 @@
 """Flags made of config models: their names, kinds, defaults and help are the fields' own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, make_dataclass
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
 from pydantic import BaseModel
 
 from fixfirst.learner import places, resolve, value_at
@@ -35,16 +35,25 @@ def flags_of(
         said = helps.get(name, info.description or "") + ("" if default is None else f" ({_shown(default)})")
         kind = _plain(info.annotation)
         options: dict[str, Any] = {"help": said}
-        if isinstance(default, tuple):
-            kind, options["negative"] = kind | None, ""  # cyclopts checks the default of a tuple
+        if get_origin(kind) is Literal:
+            options["converter"] = _choice
+        if get_origin(kind) is tuple:
+            options["negative"] = ""
         if len(place) > 1 and place[-2] in GROUPS:
             options["group"] = GROUPS[place[-2]]
         if name == "from_policy":
             options["name"] = "--from"
-        # Not `kind | None`: that would let the word none stand for nothing.
-        fields.append((name, Annotated[kind, Parameter(**options)], field(default=None)))
+        fields.append((name, Annotated[kind | None, Parameter(**options)], field(default=None)))
     # Cyclopts looks into the fields of classes only that have a module of their own.
     return make_dataclass(f"{model.__name__}Flags", fields, frozen=True, namespace={"__module__": __name__})
+
+
+def _choice(kind: Any, tokens: Sequence[Token]) -> str:
+    """One of the values of a Literal, and nothing else: cyclopts would take the word none for no value at all."""
+    text = tokens[0].value
+    if text not in get_args(kind):
+        raise ValueError(f"must be one of {', '.join(get_args(kind))}, got {text!r}")
+    return text
 
 
 def given(flags: Any) -> dict[str, Any]:
