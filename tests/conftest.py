@@ -1,11 +1,48 @@
-"""Fixtures that several test modules share."""
+"""Fixtures that several test modules share, and how tests are shared out among processes (`-n`)."""
 
 import os
+from pathlib import Path
 
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_pool, "1")  # before anything starts a pool: on a busy machine spinning threads are 10x slower
 
+import pytest  # noqa: E402
 from browser import chromium, visit  # noqa: E402
+from cold_start import compile_once  # noqa: E402
 from ray_cluster import cluster, ray_folder, two_nodes  # noqa: E402
 
 __all__ = ["chromium", "cluster", "ray_folder", "two_nodes", "visit"]
+
+
+def pytest_configure(config):
+    """An empty cache is filled once, before there are processes that would all do it."""
+    if not hasattr(config, "workerinput"):
+        compile_once()
+
+
+# What takes longest comes first, so that no process is left alone with it at the end.
+LONGEST = ("ray", "test_search.py", "test_docs.py", "test_training.py", "test_terminal.py", "test_workers.py")
+
+
+def share_of(nodeid):
+    """What stays in one process: a file, for its fixtures, and all that runs on a Ray cluster, for there is only one."""
+    path, _, name = nodeid.partition("::")
+    return "ray" if path.endswith("test_ray.py") or "[ray" in name else Path(path).name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Shares(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return share_of(nodeid)
+
+    config.option.loadscopereorder = False  # by number of tests
+    return Shares(config, log)
+
+
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):
+        rank = {share: place for place, share in enumerate(LONGEST)}
+        items.sort(key=lambda item: rank.get(share_of(item.nodeid), len(rank)))

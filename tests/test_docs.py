@@ -1,7 +1,8 @@
 """Every command and every flag in the documents is tried, and every link leads somewhere.
 
 Commands in fenced `sh` blocks run in the order in which they stand, in a scratch folder that already holds the run which
-`make search` writes; they are made small (`SMALLER`), but no flag is taken away. Fenced `python` blocks run as programs.
+`make search` writes; they are made small (`SMALLER`), but no flag is taken away. What several documents say is run once,
+if all it does is to show something. Fenced `python` blocks run as programs.
 Commands and flags inside the text are checked for existence only. A command of a program that is not known here is an
 error: say in `NOT_RUN` or in `check` what to do with it.
 """
@@ -62,6 +63,8 @@ SMALLER = {
 }
 # Flags for sizes that have no variable, added where a command leaves them out.
 ADDED = {"search": ("workers",), "resume": ("workers",), "record": ("episodes",), "evaluate": ("episodes",)}
+WITHOUT_REPORT = ("search", "resume")  # but for the run of `make search`
+SHOWING = ("conform", "doctor", "evaluate", "report", "runs", "watch")  # no later command needs what they write
 PLACEHOLDERS = {"RUN": "runs/search-b_line-0", "POLICY": "runs/search-b_line-0/best", "PATH": "cage-challenge-2"}
 # Commands of other programs, and of ours that measure for minutes or need a cluster: `tests/test_cli.py` runs the first.
 NOT_RUN = ("git", "pip", ".venv/bin/pip", "cd", "export", "tensorboard", "sbatch", "srun", "ray", "kubectl", "docker")
@@ -182,7 +185,7 @@ def check_benchmark(words, monkeypatch):
         assert re.search(rf"{flag}\b", told.getvalue()), f"{words[1]} has no {flag}"
 
 
-def smaller(command):
+def smaller(command, report=False):
     """The command's arguments and variables, with small numbers in place of large ones."""
     flag = {f"--{name.replace('_', '-')}": value for name, value in SMALLER.items()}
     variables = {ENVIRONMENT_PREFIX + name.upper(): value for name, value in SMALLER.items()}
@@ -194,13 +197,23 @@ def smaller(command):
         added = f"--{name.replace('_', '-')}"
         if added not in arguments:
             arguments += [added, SMALLER[name]]
+    if arguments and arguments[0] in WITHOUT_REPORT and not report:
+        arguments.append("--no-report")
     found = [sorted(glob.glob(word)) if "*" in word else [word] for word in arguments]
     return [word for words in found for word in words], command.variables | variables
 
 
-def run(command, monkeypatch):
-    """Run a command of ours in this process; it must succeed."""
-    arguments, variables = smaller(command)
+DONE = set()  # commands that showed something, with their variables
+
+
+def run(command, monkeypatch, report=False):
+    """Run a command of ours in this process, unless it was run and need not be again; it must succeed."""
+    arguments, variables = smaller(command, report)
+    known = (*arguments, *command.variables.items())
+    if known in DONE:
+        return
+    if arguments and arguments[0] in SHOWING and not command.target and "--out" not in arguments:
+        DONE.add(known)
     with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as told:
         for name, value in variables.items():
             patch.setenv(name, value)
@@ -282,7 +295,7 @@ def test_a_block_is_read_as_a_shell_reads_it():
 def test_numbers_become_small_and_flags_stay():
     (command,) = shell_commands("FIXFIRST_N_ENVS=100 fixfirst search --total-episodes 100000 --seed 7")
     arguments, variables = smaller(command)
-    assert arguments == ["search", "--total-episodes", "48", "--seed", "7", "--workers", "1"]
+    assert arguments == ["search", "--total-episodes", "48", "--seed", "7", "--workers", "1", "--no-report"]
     assert variables["FIXFIRST_N_ENVS"] == "4"
 
 
@@ -296,7 +309,7 @@ def searched(tmp_path_factory):
     (search,) = (c for c in shell_commands(recipe("search")) if c.words[0] in OURS)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        run(search, patch)
+        run(search, patch, report=True)
     assert (folder / PLACEHOLDERS["RUN"] / "best" / "policy.json").exists()  # the README says so
     return folder
 

@@ -96,7 +96,7 @@ def test_recordings_of_one_variant_do_not_fit_another(variant):
 
 
 def truncated(path):
-    data = (FOLDER / "b_line.jsonl.gz").read_bytes()
+    data = (FOLDER / "sleep.jsonl.gz").read_bytes()
     path = path.with_suffix(".jsonl.gz")
     path.write_bytes(data[: len(data) // 2])
     return path

@@ -1,10 +1,8 @@
 """Same seed, same bytes: an episode depends on (seed, environment, episode, step), and on nothing else."""
 
 import hashlib
-import os
-import subprocess
-import sys
 
+import cold_start
 import numpy as np
 import pytest
 
@@ -80,24 +78,8 @@ def test_resets_without_a_seed_go_on_to_new_episodes():
     assert not np.array_equal(*runs)
 
 
-SCRIPT = """
-import hashlib, numpy as np, fixfirst as ff
-envs = ff.make_vec(8, red_agent="meander", green=True)
-envs.reset(seed=11)
-digest = hashlib.sha256()
-for row in np.random.default_rng(1).integers(0, 145, (150, 8)):
-    envs.step(row)
-    digest.update(envs.get_state().tobytes())
-print(digest.hexdigest())
-"""
-
-
 def test_cold_and_warm_cache_give_the_same_bytes_and_the_cold_one_says_that_it_compiles(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    runs = [
-        subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-    assert runs[0].stdout == runs[1].stdout and len(runs[0].stdout.strip()) == hashlib.sha256().digest_size * 2
-    assert "compiling the simulator" in runs[0].stderr
-    assert runs[1].stderr == ""
+    cold, warm = cold_start.cold(tmp_path), cold_start.play()
+    assert cold[0] == warm[0] and len(warm[0].strip()) == hashlib.sha256().digest_size * 2
+    assert "compiling the simulator" in cold[1]
+    assert warm[1] == ""

@@ -7,11 +7,11 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from itertools import combinations
 
 import numpy as np
 import pytest
+from searches import end, wait_for
 
 from fixfirst.api.settings import train_config
 from fixfirst.cli import main
@@ -101,12 +101,9 @@ def newest_checkpoint(folder):
 def send_when(number, ready, arguments):
     """Start a command, send it a signal as soon as ready() holds, and return the process when it has ended."""
     process = subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not ready():
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.001)
+    wait_for(process, ready)
     process.send_signal(number)
-    process.out, process.error = process.communicate(timeout=60)
+    process.out, process.error = end(process)
     return process
 
 

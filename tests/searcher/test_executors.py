@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.searcher.executors.contract import Finished
@@ -60,15 +61,18 @@ def work_until_interrupted(file, tell, interrupt):
     file.write_text("saved")
 
 
-def overlap(folder, tell, interrupt):
-    """How many of these ran at a time, at most, as far as this one saw."""
-    own = folder / str(time.monotonic_ns())
+def overlap(argument, tell, interrupt):
+    """How many of these ran at a time, at most, as far as this one saw: for a while, and until `wanted` ran at a time."""
+    folder, wanted, while_s = argument
+    own, met = folder / str(time.monotonic_ns()), folder.parent / "met"
     own.touch()
     seen = 0
-    until = time.monotonic() + 1.2  # long enough to tell more than once on Ray
-    while time.monotonic() < until:
+    until = time.monotonic() + while_s
+    while time.monotonic() < until or not met.exists():
         tell("still here")
         seen = max(seen, len(list(folder.iterdir())))
+        if seen >= wanted:
+            met.touch()
         time.sleep(0.01)
     own.unlink()
     return seen
@@ -87,10 +91,25 @@ def no_progress(key, message):
     raise AssertionError(f"job {key} told {message!r}")
 
 
+@pytest.fixture(scope="module")
+def shared():
+    """Executors by kind, for the tests that leave them as they were: processes take seconds to start."""
+    made = {}
+    yield made
+    close_all(made)
+
+
+def close_all(made):
+    while made:
+        made.popitem()[1].close()
+    assert multiprocessing.active_children() == []
+
+
 @pytest.fixture(params=["inline", "process", pytest.param("ray", marks=pytest.mark.ray)])
-def make(request):
-    """Makes executors of one kind, one at a time; at the end they are closed, and no process is left."""
-    address = request.getfixturevalue("cluster").address if request.param == "ray" else None
+def make(request, shared):
+    """Makes executors of one kind, one at a time: the shared one, or one of the test's own, of which no process is left."""
+    kind = request.param
+    address = request.getfixturevalue("cluster").address if kind == "ray" else None
     kinds = {
         "inline": InlineExecutor,
         "process": lambda interrupt: ProcessExecutor(2, interrupt),
@@ -98,18 +117,24 @@ def make(request):
     }
     made = []
 
-    def make_one(interrupt=None):
-        made.append(kinds[request.param](interrupt))
+    def make_one(interrupt=None, own=False):
+        if interrupt is None and not own:
+            if kind not in shared:
+                shared[kind] = kinds[kind](None)
+            return shared[kind]
+        close_all(shared)
+        made.append(kinds[kind](interrupt))
         return made[-1]
 
     yield make_one
     for executor in made:
         executor.close()
-    assert multiprocessing.active_children() == []
+    assert shared or multiprocessing.active_children() == []
 
 
 @pytest.fixture
-def workers():
+def workers(shared):
+    close_all(shared)
     executor = ProcessExecutor(2)
     yield executor
     executor.close()
@@ -156,6 +181,21 @@ def test_a_bug_in_a_job_arrives_with_its_traceback_and_the_next_job_runs(make):
     assert executor.wait(no_progress) == Finished(1, 0.25)
 
 
+def test_no_more_jobs_run_at_a_time_than_there_are_workers(make, tmp_path):
+    """Each runs long enough for others to come, on Ray long enough to tell more than once."""
+    executor, folder = make(), tmp_path / "running"
+    folder.mkdir()
+    while_s = {"InlineExecutor": 0.1, "ProcessExecutor": 0.3, "RayExecutor": 1.2}[type(executor).__name__]
+    for key in range(4):
+        executor.submit(key, overlap, (folder, executor.workers, while_s))
+    seen = {executor.wait(lambda key, message: None).result for _ in range(4)}
+    assert max(seen) == executor.workers <= 2
+
+
+def test_waiting_for_no_job_ends_at_once(make):
+    assert make().wait(no_progress) is None
+
+
 def test_once_interrupted_running_jobs_save_themselves_and_the_others_never_begin(make, tmp_path):
     interrupt = Switch()
     executor = make(interrupt)
@@ -174,25 +214,13 @@ def test_once_interrupted_running_jobs_save_themselves_and_the_others_never_begi
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {str(key): "saved" for key in begun}
 
 
-def test_no_more_jobs_run_at_a_time_than_there_are_workers(make, tmp_path):
-    executor = make()
-    for key in range(4):
-        executor.submit(key, overlap, tmp_path)
-    seen = {executor.wait(lambda key, message: None).result for _ in range(4)}
-    assert max(seen) == executor.workers <= 2
-
-
 def test_closing_abandons_the_jobs_and_may_be_done_twice(make, tmp_path):
-    executor = make()
+    executor = make(own=True)
     executor.submit(0, double, 1)
     executor.submit(1, double, 2)
     executor.close()
     executor.close()
     assert multiprocessing.active_children() == []
-
-
-def test_waiting_for_no_job_ends_at_once(make):
-    assert make().wait(no_progress) is None
 
 
 # ---------------------------------------------------------------- processes only
@@ -255,7 +283,7 @@ def drive(folder):
 
 
 def driver(folder):
-    code = f"import test_executors; test_executor.drive({str(folder)!r})"
+    code = f"import test_executors; test_executors.drive({str(folder)!r})"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     return subprocess.Popen(
         [sys.executable, "-c", code],
@@ -280,7 +308,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     process = driver(tmp_path)
     read_until(process, "begun", "idle")
     process.kill()
-    out, error = process.communicate(timeout=20)
+    out, error = process.communicate(timeout=PATIENCE_S)
     assert (out, error) == ("", "")
     assert (tmp_path / "job").read_text() == "begun"  # as after any kill: the job was not saved, its folder is free
 
@@ -291,6 +319,6 @@ def test_ctrl_c_in_a_terminal_reaches_only_the_driver(tmp_path, moment):
     process = driver(tmp_path)
     read_until(process, moment)
     os.killpg(process.pid, signal.SIGINT)
-    _, error = process.communicate(timeout=20)
+    _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0 and error == ""
     assert moment == "submitted" or (tmp_path / "job").read_text() == "saved"

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass, field
 
 import pytest
+from patience import PATIENCE_S
 
 CHROMIUM = os.environ.get("FIXFIRST_CHROMIUM") or shutil.which("chromium")
 # Chromium itself must not use the network either: a request seen here is the page's.
@@ -19,7 +20,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-HANGS_MS = 600_000  # whatever takes longer does not come, however busy the machine is
+PATIENCE_MS = 1_000 * PATIENCE_S
 
 
 @dataclass
@@ -58,7 +59,7 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS), timeout=HANGS_MS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS), timeout=PATIENCE_MS)
         yield browser
         browser.close()
 
@@ -74,7 +75,7 @@ def visit(chromium):
             color_scheme="dark" if dark else "light",
             java_script_enabled=javascript,
         )
-        context.set_default_timeout(HANGS_MS)
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         visited = Visit(context.new_page())
         address = path.resolve().as_uri()

@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+from patience import PATIENCE_S
+
 
 def gone(pid):
     """No such process, or only its name is left until someone asks for its exit code."""
@@ -12,9 +14,9 @@ def gone(pid):
         return True
 
 
-def eventually(condition, within_s=600.0):
-    """Does it come true? The deadline is there to catch what hangs, not what is slow."""
-    deadline = time.monotonic() + within_s
+def eventually(condition):
+    """Does it come true?"""
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > deadline:
             return False

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,16 +40,23 @@ class TwoNodes:
         raylet = self.second.all_processes["raylet"][0].process.pid
         return [raylet, *children(raylet)]
 
-    def checkpoints(self):
-        """Of trials that run on the second node."""
-        return len(list(self.scratch.glob("fixfirst-*/trial/checkpoint-*.json")))
+    def trials(self):
+        """Folders of trials on the second node; a killed one leaves its own behind."""
+        return set(self.scratch.glob("fixfirst-*"))
+
+    def checkpoints(self, but=frozenset()):
+        """Of trials on the second node, but for those of some folders."""
+        return sum(len(list(folder.glob("trial/checkpoint-*.json"))) for folder in self.trials() - but)
 
     def shutdown(self):
         self._cluster.shutdown()
 
 
 def ray_environment(folder):
-    """Ray keeps its files, and a token, below the folder; its workers find the modules of the tests."""
+    """Ray keeps its files, and a token, below the folder; its workers find the modules of the tests.
+
+    Its workers are as important as everybody else: nicer ones, Ray's default, would get next to nothing of a busy machine.
+    """
     (folder / "home").mkdir(exist_ok=True)
     compiled = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return {
@@ -58,7 +66,19 @@ def ray_environment(folder):
         "RAY_AUTH_MODE": "disabled",
         "RAY_TMPDIR": str(folder),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
+        "RAY_health_check_initial_delay_ms": "500",
+        "RAY_health_check_period_ms": "500",
     }
+
+
+@contextmanager
+def surroundings(folder):
+    """The environment variables above, for a while: also tests that have nothing to do with Ray run in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ray_environment(folder).items():
+            patch.setenv(name, value)
+        yield
 
 
 def processes_naming(text):
@@ -74,23 +94,22 @@ def processes_naming(text):
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ray_folder():
     """A folder for Ray's files, with a short name: its sockets are in there. Nothing of Ray may outlive it."""
     pytest.importorskip("ray")
     folder = Path(tempfile.mkdtemp(prefix="ff", dir="/tmp"))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ray_environment(folder).items():
-            patch.setenv(name, value)
-        yield folder
-    assert eventually(lambda: not processes_naming(folder), within_s=20), processes_naming(folder)
+    yield folder
+    assert eventually(lambda: not processes_naming(folder)), processes_naming(folder)
     assert not list((folder / "home").rglob("*")), "Ray left something in the home folder"
     shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def two_nodes(ray_folder):
-    nodes = TwoNodes(ray_folder)
+    """One cluster for all tests: it takes seconds to start."""
+    with surroundings(ray_folder):
+        nodes = TwoNodes(ray_folder)
     yield nodes
     nodes.shutdown()
 
@@ -100,4 +119,5 @@ def cluster(two_nodes):
     """The cluster, with empty scratch folders: a killed trial leaves its own behind."""
     for scratch in two_nodes.folder.glob("s*/fixfirst-*"):
         shutil.rmtree(scratch)
-    return two_nodes
+    with surroundings(two_nodes.folder):
+        yield two_nodes

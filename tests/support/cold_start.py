@@ -1,0 +1,41 @@
+"""The first use of the simulator on a machine, which compiles it: done once for all tests, and what it said is kept."""
+
+import os
+import subprocess
+import sys
+
+from fixfirst.game.compiled import is_compiled
+
+TOLD = "TESTS_COLD_START"  # the variable in which test processes find it: stdout and stderr, one after the other
+
+SCRIPT = """
+import hashlib, numpy as np, fixfirst as ff
+envs = ff.make_vec(8, red_agent="meander", green=True)
+envs.reset(seed=11)
+digest = hashlib.sha256()
+for row in np.random.default_rng(1).integers(0, 145, (150, 8)):
+    envs.step(row)
+    digest.update(envs.get_state().tobytes())
+print(digest.hexdigest())
+"""
+
+
+def play(**environment):
+    """What a new process that plays says: a digest of all states on stdout; on stderr that it compiles, if it does."""
+    command = [sys.executable, "-c", SCRIPT]
+    run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    return run.stdout, run.stderr
+
+
+def compile_once():
+    """Fill the cache if it is empty; whatever runs afterwards, here and in other processes, finds it full."""
+    if not is_compiled():
+        os.environ[TOLD] = "".join(play())
+
+
+def cold(folder):
+    """What the process said that filled the empty cache; where it was full already, one that fills another, in `folder`."""
+    if TOLD in os.environ:
+        said, _, complained = os.environ[TOLD].partition("\n")
+        return said + "\n", complained
+    return play(NUMBA_CACHE_DIR=str(folder))
