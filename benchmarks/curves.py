@@ -18,9 +18,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fixfirst.learner.config import make_config
-from fixfirst.learner.ppo import PRESETS
-from fixfirst.learner.training import Training
+from fixfirst.learner import PRESETS, Training, make_config
 
 WORKFLOW = "enterprise > op_server > op_host > user > defender"
 COLOURS = (
@@ -41,8 +39,8 @@ def curve(preset, episodes, seconds):
     training = Training(make_config(preset, total_episodes=episodes, **settings))
     rows, start = [], time.perf_counter()
     while not training.done and time.perf_counter() - start < seconds:
-        row = training.step()
-        rows.append((row.episodes, time.perf_counter() - start, row.env_reward))
+        update = training.step()
+        rows.append((update.episodes, time.perf_counter() - start, update.env_reward))
     return rows
 
 

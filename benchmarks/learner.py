@@ -15,11 +15,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from fixfirst.learner.config import make_config
-from fixfirst.learner.train_run import Log
-from fixfirst.learner.training import Training, make_world
+from fixfirst.learner import Training, TrainingRun, make_config
 
 WORKFLOW = "enterprise > op_server > op_host > user > defender"
 
@@ -41,41 +38,34 @@ class TimedWorld:
 
 
 def config_for(args, episodes, engine="auto"):
-    return make_config(
-        "parallel-100", {"engine": engine}, workflow=WORKFLOW, red_agent=args.red_agent, total_episodes=episodes
-    )
+    return make_config("parallel-100", engine=engine, workflow=WORKFLOW, red_agent=args.red_agent, total_episodes=episodes)
 
 
 def end_to_end(args, folder):
     """Episodes per second with logging, and where the time went."""
     config = config_for(args, args.episodes)
-    world = TimedWorld(make_world(config))
-    start = time.perf_counter()
-    training = Training(config, world=world)
-    log = Log(folder, training, tensorboard=True)
-    spent = {"collect": 0.0, "update": 0.0, "logging": 0.0}
-    while not training.done:
-        row = training.step()
-        logging = time.perf_counter()
-        log.write(row)
-        spent["logging"] += time.perf_counter() - logging
-        spent["collect"] += row.collect_s
-        spent["update"] += row.update_s
-    log.close()
+    start, collecting, updating = time.perf_counter(), 0.0, 0.0
+    with TrainingRun(config, folder, tensorboard=folder / "tb") as run:
+        training = run.training
+        world = training._world = TimedWorld(training.world)
+        for update in run.updates():
+            collecting += update.collection_s
+            updating += update.update_s
     total = time.perf_counter() - start
     shares = {
         "world": world.busy_s,
-        "policy and compliance": spent["collect"] - world.busy_s,
-        "update": spent["update"],
-        "logging": spent["logging"],
+        "policy and compliance": collecting - world.busy_s,
+        "update": updating,
+        "logs, checkpoints, gate": total - collecting - updating,
     }
-    print(f"trained {training.episodes:,} episodes, return {row.env_reward:.1f}", file=sys.stderr)
+    print(f"trained {training.episodes:,} episodes, return {update.env_reward:.1f}", file=sys.stderr)
     return training, args.episodes / total, {name: seconds / total for name, seconds in shares.items()}
 
 
 def engine_speed(args, weights, engine, updates=20):
     """Episodes per second of one engine from a settled policy."""
-    training = Training(config_for(args, 10**9, engine), start=weights)
+    training = Training(config_for(args, 10**9, engine))
+    training.learner.start_from(weights)
     training.step()
     start = time.perf_counter()
     for _ in range(updates):
@@ -89,11 +79,9 @@ def main():
     parser.add_argument("--red-agent", default="b_line")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         training, speed, shares = end_to_end(args, Path(folder))
-    weights = {name: np.array(array) for name, array in training.tensors().items() if name.startswith("net.")}
-    weights = {name.removeprefix("net."): array for name, array in weights.items()}
+    weights = {name: np.array(array) for name, array in training.learner.weights.items()}
     rows, plain = (engine_speed(args, weights, engine) for engine in ("rows", "plain"))
     result = {
         "episodes": args.episodes,

@@ -13,12 +13,18 @@ import tempfile
 from itertools import permutations
 from pathlib import Path
 
-from fixfirst.learner.config import make_config
-from fixfirst.learner.networks import weights_of
-from fixfirst.learner.taught import evaluate_training, run_training
+from fixfirst.learner import TrainingRun, make_config
 
 CONTESTED = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "user", "op_host")}
 ALL = ("enterprise", "op_server", "user", "op_host", "defender")
+
+
+def trained(config, folder, start=None):
+    """A training that has come to its end."""
+    with TrainingRun(config, Path(tempfile.mkdtemp(dir=folder)), start=start) as run:
+        for _ in run.updates():
+            pass
+    return run
 
 
 def main():
@@ -34,7 +40,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.seeds):
             common = make_config(workflow="none", red_agent=args.red_agent, total_episodes=args.common_episodes, seed=seed)
-            start = weights_of(run_training(common, Path(tempfile.mkdtemp(dir=folder))).training.net)
+            start = trained(common, folder).training.learner.weights
             for alignment in args.alignment or ("penalty", "delta"):
                 passed = 0
                 for order in permutations(CONTESTED[args.red_agent]):
@@ -48,14 +54,14 @@ def main():
                         stop_when_compliant=True,
                         min_episodes=0,
                     )
-                    trained = run_training(config, Path(tempfile.mkdtemp(dir=folder)), start=start)
-                    shown = evaluate_training(trained.training, "test", 1_000)
+                    run = trained(config, folder, start)
+                    shown = run.training.evaluate("test", 1_000)
                     kept = shown.compliance
-                    passed += trained.accepted
+                    passed += run.accepted
                     print(
-                        f"| {alignment} | {seed} | {' > '.join(order)} | {'passed' if trained.accepted else 'not passed'} | "
+                        f"| {alignment} | {seed} | {' > '.join(order)} | {'passed' if run.accepted else 'not passed'} | "
                         f"{kept.compliance} | {kept.contested} | {shown.mean:.1f} ± {shown.standard_error:.1f} | "
-                        f"{trained.training.episodes:,} |",
+                        f"{run.training.episodes:,} |",
                         flush=True,
                     )
                 total = len(list(permutations(CONTESTED[args.red_agent])))

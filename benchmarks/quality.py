@@ -11,9 +11,7 @@ import sys
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.learner.config import make_config
-from fixfirst.learner.taught import evaluate_training
-from fixfirst.learner.training import Training
+from fixfirst.learner import Training, make_config
 
 
 def returns_at(budgets, red_agent, variant, seed):
@@ -25,7 +23,7 @@ def returns_at(budgets, red_agent, variant, seed):
     for budget in budgets:
         while training.episodes < budget:
             training.step()
-        shown.append(evaluate_training(training, "test", 1_000).mean)
+        shown.append(training.evaluate("test", 1_000).mean)
     return shown
 
 

@@ -16,14 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.game.network import HOSTS
-from fixfirst.orders.workflow import Workflow
-from fixfirst.runs.run_dir import TRIAL_COLUMNS, trial_folder
-from fixfirst.searcher.config import search_config
+from fixfirst.game import HOSTS
+from fixfirst.orders import Workflow
+from fixfirst.runs import Status, Trial, trial_folder
+from fixfirst.searcher import search_config
 from fixfirst.searcher.executors.inline import InlineExecutor
 from fixfirst.searcher.executors.process import ProcessExecutor
 from fixfirst.searcher.executors.ray import RayExecutor
-from fixfirst.searcher.loop import Books, begin_search
+from fixfirst.searcher.loop import begin_search
+from fixfirst.searcher.search_logs import SearchLogs
 
 JOBS = 60
 POLICY_BYTES, LOG_BYTES = 112_000, 40_000  # of a policy, and of 200 updates' log
@@ -80,8 +81,8 @@ def made_up_search(folder, units, trials, rng):
 
 def made_up_trial(search, number, rng):
     order = Workflow(tuple(rng.permutation(search.scheme.size).tolist()), search.scheme)
-    row = dict.fromkeys(TRIAL_COLUMNS) | {"id": number, "workflow": str(order), "status": "accepted", "episodes": 2000}
-    return row | {"return_mean": float(rng.normal(-16, 2)), "return_se": 0.2}
+    facts = {"id": number, "workflow": str(order), "status": Status.ACCEPTED, "episodes": 2000}
+    return Trial(**facts, return_mean=float(rng.normal(-16, 2)), return_se=0.2)
 
 
 def timed(action):
@@ -103,10 +104,10 @@ def measure_driver():
                 first = timed(lambda search=search: search.strategy.ask(1))
                 further = timed(lambda search=search: search.strategy.ask(4)) / 4
                 ranking = timed(search.standings)
-                books, trial = Books(search), made_up_trial(search, trials, rng)
                 trial_folder(search.folder, trials).mkdir(parents=True)
-                record = timed(lambda books=books, trial=trial: books.record(trial))
-                books.close()
+                trial = made_up_trial(search, trials, rng)
+                with SearchLogs(search.folder, search.config, len(search.trials), search.used) as logs:
+                    record = timed(lambda logs=logs, trial=trial: logs.record(trial, 0))
             print(f"| {name} | {trials:,} | {first:.2f} | {further:.2f} | {ranking:.2f} | {record:.3f} |", flush=True)
 
 

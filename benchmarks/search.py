@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fixfirst.orders.ranking import rank
-from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
+from fixfirst.orders import FIVE_TYPES, all_workflows, rank
 from fixfirst.searcher.strategy import Outcome, Status, Strategy, StrategyConfig
 
 WORKFLOWS = tuple(all_workflows(FIVE_TYPES))

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.runs.ledger import ACCEPTED
-from fixfirst.searcher.loop import open_search
+import fixfirst as ff
 
 MATTERS = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "op_host", "user")}
 
@@ -25,38 +24,37 @@ MATTERS = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterpris
 def interval(values):
     """Mean and half width of its 95 % interval over trainings."""
     values = np.array(values)
-    if len(values) < 2:
-        return values.mean(), float("nan")
     return values.mean(), t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("run", type=Path)
-    search = open_search(parser.parse_args().run)
-    units = MATTERS[search.config.red_agent]
+    run = ff.load_run(parser.parse_args().run)
+    units = MATTERS[run.config.training.game.red_agent]
     rules = {}
-    for trial in search.trials:
-        rule = tuple(unit for unit in trial["workflow"].split(" > ") if unit in units)
+    for trial in run.trials:
+        rule = tuple(unit for unit in trial.workflow.split(" > ") if unit in units)
         rules.setdefault(rule, []).append(trial)
 
-    accepted = {rule: [t for t in trials if t["status"] == ACCEPTED] for rule, trials in rules.items()}
-    best = max(
-        (rule for rule in rules if accepted[rule]), key=lambda rule: np.mean([t["return_mean"] for t in accepted[rule]])
-    )
+    accepted = {rule: [t for t in trials if t.accepted] for rule, trials in rules.items()}
+    best = max((rule for rule in rules if accepted[rule]), key=lambda rule: np.mean([t.earned for t in accepted[rule]]))
     print("| rule | passed the gate | return, 95 % interval over trainings | spread of trainings | contested compliance |")
     print("|---|---|---|---|---|")
-    shown = sorted(rules, key=lambda r: -np.mean([t["return_mean"] for t in accepted[r]] or [-1e9]))
+    shown = sorted(rules, key=lambda r: -np.mean([t.earned for t in accepted[r]] or [-1e9]))
     for rule in shown:
-        returns = [t["return_mean"] for t in accepted[rule]]
+        returns = [t.earned for t in accepted[rule]]
         passed = f"{len(returns)} of {len(rules[rule])}"
         if not returns:
             print(f"| {' > '.join(rule)} | {passed} | - | - | - |")
             continue
-        mean, half = interval(returns)
-        contested = np.mean([t["contested_compliance"] for t in accepted[rule] if t["contested_compliance"] is not None])
-        spread = np.std(returns, ddof=1) if len(returns) > 1 else float("nan")
-        print(f"| {' > '.join(rule)} | {passed} | {mean:.2f} ± {half:.2f} | {spread:.2f} | {100 * contested:.0f} % |")
+        contested = np.mean([t.contested_compliance for t in accepted[rule] if t.contested_compliance is not None])
+        if len(returns) == 1:
+            earned = f"{returns[0]:.2f} (one training) | -"
+        else:
+            mean, half = interval(returns)
+            earned = f"{mean:.2f} ± {half:.2f} | {np.std(returns, ddof=1):.2f}"
+        print(f"| {' > '.join(rule)} | {passed} | {earned} | {100 * contested:.0f} % |")
 
     print(f"\nBest rule: {' > '.join(best)}.\n")
     print("| precedence | return if kept | if reversed | difference | passed the gate, kept / reversed |")
@@ -65,7 +63,7 @@ def main():
         sides = []
         for first, second in ((a, b), (b, a)):
             of_side = [t for rule, ts in rules.items() if rule.index(first) < rule.index(second) for t in ts]
-            sides.append(([t["return_mean"] for t in of_side if t["status"] == ACCEPTED], len(of_side)))
+            sides.append(([t.earned for t in of_side if t.accepted], len(of_side)))
         (kept, all_kept), (reverse, all_reverse) = sides
         gap = np.mean(kept) - np.mean(reverse)
         error = np.hypot(np.std(kept, ddof=1) / np.sqrt(len(kept)), np.std(reverse, ddof=1) / np.sqrt(len(reverse)))

@@ -26,13 +26,11 @@ from typing import NamedTuple
 import pytest
 
 import fixfirst as ff
-from fixfirst.api.settings import ENVIRONMENT_PREFIX, PLACES
+from fixfirst.api.settings import ENVIRONMENT_PREFIX
 from fixfirst.cli import main
 from fixfirst.cli.app import app
-from fixfirst.game.world import BaseWorld
-from fixfirst.learner.config import preset_alignment
-from fixfirst.learner.ppo import PRESETS
-from fixfirst.searcher.config import search_config
+from fixfirst.game import BaseWorld
+from fixfirst.learner import PRESETS, make_config, places, value_at
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -441,9 +439,8 @@ def test_the_source_names_only_documents_that_exist():
 
 def default_of(flag):
     """The value of a setting of `fixfirst search` that nobody gives."""
-    name, config = flag.removeprefix("--").replace("-", "_"), search_config().model_dump()
-    table, key = PLACES.get(name, (None, name))
-    return config[key] if table is None else config[table][key]
+    name = flag.removeprefix("--").replace("-", "_")
+    return value_at(ff.search_config(), places(ff.SearchConfig)[name])
 
 
 def values_in(cell):
@@ -485,10 +482,10 @@ def test_the_table_of_presets_is_the_code():
     (rows,) = (rows for header, *rows in tables(text) if header[0] == "preset")
     assert [values_in(row[0])[0] for row in rows] == list(PRESETS)
     for name, envs, episodes, epochs, returns, entropy, alignment in rows:
-        preset = PRESETS[values_in(name)[0]]
+        config = make_config(values_in(name)[0])
+        preset = config.ppo
         assert (int(envs), int(episodes), int(epochs)) == (preset.num_envs, preset.episodes_per_update, preset.epochs)
         assert returns.startswith("GAE") == (preset.returns == "gae")
         assert float(entropy) == preset.entropy
         if alignment != "none":  # of a preset that knows no order
-            kind = preset_alignment(values_in(name)[0], {}).get("alignment", {}).get("kind", "penalty")
-            assert alignment == kind
+            assert alignment == config.alignment.kind

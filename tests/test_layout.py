@@ -27,7 +27,7 @@ def modules(room=""):
 
 
 def imports(path, *, at_run_time=False):
-    """What a file imports of fixfirst: the dotted module below it, and the name. Not those for type checkers alone, if told."""
+    """What a file imports of fixfirst: the dotted module below it, and the name; at run time or for type checkers, too."""
     tree = ast.parse(path.read_text())
     if at_run_time:
         tree.body = [

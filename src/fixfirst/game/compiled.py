@@ -53,4 +53,4 @@ def is_compiled() -> bool:
 def announce_compilation() -> None:
     """Say on stderr that the next call compiles, unless it need not."""
     if not is_compiled():
-        print("fixfirst: compiling the simulator, once per machine (about half a minute) ...", file=sys.stderr, flush=True)
+        print("fixfirst: compiling the simulator, once per machine (some ten seconds) ...", file=sys.stderr, flush=True)
