@@ -40,7 +40,7 @@ def curve(preset, episodes, seconds):
     rows, start = [], time.perf_counter()
     while not training.done and time.perf_counter() - start < seconds:
         update = training.step()
-        rows.append((update.episodes, time.perf_counter() - start, update.env_reward))
+        rows.append((update.row.episodes, time.perf_counter() - start, update.row.env_reward))
     return rows
 
 

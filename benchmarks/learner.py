@@ -49,8 +49,8 @@ def end_to_end(args, folder):
         training = run.training
         world = training._world = TimedWorld(training.world)
         for update in run.updates():
-            collecting += update.collection_s
-            updating += update.update_s
+            collecting += update.row.collection_s
+            updating += update.row.update_s
     total = time.perf_counter() - start
     shares = {
         "world": world.busy_s,
@@ -58,7 +58,7 @@ def end_to_end(args, folder):
         "update": updating,
         "logs, checkpoints, gate": total - collecting - updating,
     }
-    print(f"trained {training.episodes:,} episodes, return {update.env_reward:.1f}", file=sys.stderr)
+    print(f"trained {training.episodes:,} episodes, return {update.row.env_reward:.1f}", file=sys.stderr)
     return training, args.episodes / total, {name: seconds / total for name, seconds in shares.items()}
 
 

@@ -3,6 +3,7 @@
 import json
 import pickle
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -303,9 +304,9 @@ def test_a_training_put_back_goes_on_with_the_same_bytes(tmp_path):
     resumed = training()
     assert restore_checkpoint(tmp_path, resumed) == []
     assert state(resumed) == state(straight)
-    rows = [(t.step(), t.step())[1] for t in (straight, resumed)]
+    rows = [(t.step(), t.step())[1].row for t in (straight, resumed)]
     assert state(resumed) == state(straight)
-    assert rows[0].stats == rows[1].stats and rows[0].env_reward == rows[1].env_reward
+    assert replace(rows[0], collection_s=0, update_s=0) == replace(rows[1], collection_s=0, update_s=0)
 
 
 def test_without_a_checkpoint_training_starts_at_the_beginning(tmp_path):

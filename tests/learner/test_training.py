@@ -456,29 +456,30 @@ def first_update(**alignment):
 def test_alignment_is_kept_apart_from_the_worlds_reward():
     """The first update plays the same episodes whatever the alignment; only the alignment column differs."""
     none, penalty, delta = (first_update(kind=kind) for kind in ("none", "penalty", "delta"))
-    assert none.env_reward == penalty.env_reward == delta.env_reward == none.total_reward
-    counts = penalty.played.counts
-    assert np.array_equal(penalty.played.alignment, -2.0 * (counts.judged - counts.compliant))
+    assert none.row.env_reward == penalty.row.env_reward == delta.row.env_reward == none.row.total_reward
+    counts = penalty.counts
+    assert np.array_equal(penalty.alignment, -2.0 * (counts.judged - counts.compliant))
     share = counts.compliant / np.maximum(counts.judged, 1)
-    assert np.allclose(delta.played.alignment, 30.0 * share)
-    assert none.alignment == 0 > penalty.alignment and penalty.total_reward == penalty.env_reward + penalty.alignment
+    assert np.allclose(delta.alignment, 30.0 * share)
+    row = penalty.row
+    assert none.row.alignment == 0 > row.alignment and row.total_reward == row.env_reward + row.alignment
 
 
 def test_the_multiplier_adapts_from_update_to_update_unless_it_is_fixed():
     config = make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40)
     training = Training(config)
-    first, second = training.step(), training.step()
+    first, second = training.step().row, training.step().row
     assert first.multiplier == 2.0 and second.multiplier == pytest.approx(2 + 2 * (0.97 - first.compliance))
     fixed = Training(config.model_copy(update={"alignment": config.alignment.model_copy(update={"adaptive": False})}))
-    assert [fixed.step().multiplier, fixed.step().multiplier] == [2.0, 2.0]
+    assert [fixed.step().row.multiplier, fixed.step().row.multiplier] == [2.0, 2.0]
 
 
 def test_the_learner_explores_more_while_it_breaks_the_order():
     """Entropy bonus 0.01 below the target compliance of 0.97, else the preset's 0.003."""
     training = Training(make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40))
-    row = training.step()
-    assert row.compliance < 0.97 and training._entropy(row.played.counts) == 0.01
-    kept = row.played.counts._replace(compliant=row.played.counts.judged)
+    update = training.step()
+    assert update.row.compliance < 0.97 and training._entropy(update.counts) == 0.01
+    kept = update.counts._replace(compliant=update.counts.judged)
     assert training._entropy(kept) == 0.003 and training._entropy(None) == 0.003
 
 
@@ -506,7 +507,7 @@ def test_3000_episodes_teach_a_defender_what_random_play_never_shows():
     """Random play earns about -750 against b_line in 100 steps; 60 updates reach better than -120."""
     training = Training(make_config(workflow="none", total_episodes=3_000, seed=1))
     first = training.step()
-    assert first.env_reward < -500
+    assert first.row.env_reward < -500
     while not training.done:
         training.step()
     assert training.episodes == 3_000 and training.updates == 60
@@ -519,7 +520,7 @@ def test_a_penalty_teaches_an_order():
     first = training.step()
     while not training.done:
         last = training.step()
-    assert first.compliance < 0.8 < 0.9 < last.compliance
+    assert first.row.compliance < 0.8 < 0.9 < last.row.compliance
 
 
 def test_training_gate_and_tests_never_share_an_episode():

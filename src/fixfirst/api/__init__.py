@@ -11,18 +11,3 @@ from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun, load_run
 from fixfirst.api.searching import search
 from fixfirst.api.training import train
 from fixfirst.api.watching import page_path, replay, watch
-
-__all__ = [
-    "SearchRun",
-    "StudyRun",
-    "TrainRun",
-    "evaluate",
-    "load_run",
-    "page_path",
-    "replay",
-    "report",
-    "resume",
-    "search",
-    "train",
-    "watch",
-]

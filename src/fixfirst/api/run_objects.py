@@ -34,6 +34,9 @@ class SearchRun:
 
     search: Search
 
+    def __repr__(self) -> str:
+        return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
+
     @property
     def folder(self) -> Path:
         return self.search.folder

@@ -8,7 +8,7 @@ from fixfirst.api.run_objects import TrainRun
 from fixfirst.api.settings import train_config
 from fixfirst.errors import Interrupted, RunDirError
 from fixfirst.game import announce_compilation
-from fixfirst.learner import TrainConfig, TrainingRun, Update, Weights, interrupts, load_parent, resolve
+from fixfirst.learner import TrainConfig, TrainingRun, Weights, interrupts, load_parent, resolve
 from fixfirst.reporter import Progress
 from fixfirst.runs import (
     CONFIG,
@@ -17,6 +17,7 @@ from fixfirst.runs import (
     TENSORBOARD,
     Kind,
     Session,
+    UpdateRow,
     create_run,
     locked,
     read_manifest,
@@ -103,16 +104,16 @@ def _follow(run: TrainingRun, interrupt: object, quiet: bool) -> None:
             done = run.training.updates
             progress.say(f"going on from update {done}, the newest good checkpoint" if done else "starting over")
         for update in run.updates(interrupt):
-            progress.point(update.env_reward)
+            progress.point(update.row.env_reward)
             if progress.due():
-                progress.show(update.episodes, in_words(update))
+                progress.show(update.row.episodes, in_words(update.row))
 
 
-def in_words(update: Update) -> str:
+def in_words(update: UpdateRow) -> str:
     """An update in one line."""
     parts = [f"return {update.env_reward:.1f}"]
     if update.compliance is not None:
         parts.append(f"compliance {100 * update.compliance:.1f} %")
     if update.contested_share is not None:
         parts.append(f"contested {100 * update.contested_share:.0f} %")
-    return ", ".join([*parts, f"KL {update.stats.approx_kl:.4f}"])
+    return ", ".join([*parts, f"KL {update.approx_kl:.4f}"])

@@ -1,7 +1,3 @@
 """The command line: a file per command, each a thin shell over a function of `api`."""
 
 from fixfirst.cli.entry import main
-
-__all__ = [
-    "main",
-]

@@ -5,17 +5,3 @@ from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyb
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import identify
-
-__all__ = [
-    "ENVIRONMENT_VARIABLE",
-    "CyborgGame",
-    "CyborgVecEnv",
-    "Recording",
-    "find_cyborg",
-    "identify",
-    "load_cyborg",
-    "make_vec",
-    "make_world",
-    "record",
-    "world_for",
-]

@@ -1,9 +1,10 @@
 """Everything that decides how one policy is trained: checked once, frozen, saved with the result.
 
-A field's description is its help on the command line; `flag` is its name there, where it is not the field's own.
+A field's description is its help on the command line; FLAT_NAMES says what it is called there, where not by its own name.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -14,6 +15,7 @@ from fixfirst.orders import FIVE_TYPES, Gate, Judging, UnitScheme, Workflow, all
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 
+FlatNames = Mapping[tuple[str, ...], str]  # by place: ppo.num_envs is called n_envs
 Engine = Literal["auto", "rows", "plain"]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -22,8 +24,9 @@ class PPOConfig(BaseModel):
     """How one update learns. A batch is what one update sees: `episodes_per_update` whole episodes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    FLAT_NAMES: ClassVar[FlatNames] = {("num_envs",): "n_envs", ("value",): "value_weight"}
 
-    num_envs: int = Field(50, ge=1, description="Environments side by side.", json_schema_extra={"flag": "n_envs"})
+    num_envs: int = Field(50, ge=1, description="Environments side by side.")
     episodes_per_update: int = Field(50, ge=1, description="What one update learns from; a multiple of --n-envs.")
     epochs: int = Field(4, ge=1, description="Passes over an update's episodes.")
     minibatches: int = Field(1, ge=1, description="Parts an epoch is cut into; 1 = all at once.")
@@ -33,7 +36,7 @@ class PPOConfig(BaseModel):
     gamma: float = Field(0.99, gt=0, le=1, description="Discount per step.")
     clip: float = Field(0.2, gt=0, description="How far an update may move a probability, as a ratio.")
     entropy: float = Field(0.003, ge=0, description="Weight of the entropy bonus.")
-    value: float = Field(0.5, ge=0, description="Weight of the value loss.", json_schema_extra={"flag": "value_weight"})
+    value: float = Field(0.5, ge=0, description="Weight of the value loss.")
     max_grad_norm: float = Field(0.5, gt=0, description="Gradients are clipped to this norm.")
     learning_rate: float = Field(0.002, gt=0, description="Of Adam.")
     lr_schedule: Literal["constant", "linear"] = Field("constant", description="linear: down to 0 over the budget.")
@@ -67,28 +70,23 @@ class Alignment(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    FLAT_NAMES: ClassVar[FlatNames] = {
+        ("kind",): "alignment",
+        ("weight",): "alignment_lambda",
+        **{(name,): f"alignment_{name}" for name in ("adaptive", "rate", "target", "limit", "explore")},
+    }
+
     kind: Literal["penalty", "delta", "none"] = Field(
-        "penalty", description="The learner's reward for keeping to the order.", json_schema_extra={"flag": "alignment"}
+        "penalty", description="The learner's reward for keeping to the order."
     )
     weight: float = Field(
-        2.0,
-        ge=0,
-        description="Its weight: of delta (there 30), or the multiplier that penalty starts with.",
-        json_schema_extra={"flag": "alignment_lambda"},
+        2.0, ge=0, description="Its weight: of delta (there 30), or the multiplier that penalty starts with."
     )
-    adaptive: bool = Field(
-        True, description="Let the multiplier of penalty adapt.", json_schema_extra={"flag": "alignment_adaptive"}
-    )
-    rate: float = Field(
-        2.0, gt=0, description="How fast the multiplier adapts.", json_schema_extra={"flag": "alignment_rate"}
-    )
-    target: float = Field(
-        0.97, gt=0, le=1, description="The compliance it aims at.", json_schema_extra={"flag": "alignment_target"}
-    )
-    limit: float = Field(30.0, gt=0, description="The largest multiplier.", json_schema_extra={"flag": "alignment_limit"})
-    explore: float = Field(
-        0.01, ge=0, description="Least entropy bonus below the target.", json_schema_extra={"flag": "alignment_explore"}
-    )
+    adaptive: bool = Field(True, description="Let the multiplier of penalty adapt.")
+    rate: float = Field(2.0, gt=0, description="How fast the multiplier adapts.")
+    target: float = Field(0.97, gt=0, le=1, description="The compliance it aims at.")
+    limit: float = Field(30.0, gt=0, description="The largest multiplier.")
+    explore: float = Field(0.01, ge=0, description="Least entropy bonus below the target.")
 
     @model_validator(mode="before")
     @classmethod

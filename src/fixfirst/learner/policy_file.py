@@ -1,6 +1,6 @@
 """A trained policy, ready to play, and its two files. Needs no PyTorch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,11 @@ from fixfirst.runs import BEST, POLICY_JSON, POLICY_TENSORS, versions
 class Policy:
     """A trained policy, ready to play."""
 
-    weights: dict[str, np.ndarray]
+    weights: dict[str, np.ndarray] = field(repr=False)
     workflow: Workflow | None  # the order it follows; None: it knows no order, or is told one when it plays
     scheme: UnitScheme | None
-    config: dict[str, Any]  # of its training
-    facts: dict[str, Any]  # versions, hash, and what its makers noted
+    config: dict[str, Any] = field(repr=False)  # of its training
+    facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
 
     @property
     def probabilities(self) -> Probabilities:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fixfirst.errors import ConfigError, FixfirstError
-from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 
 Place = tuple[str, ...]
@@ -40,16 +40,13 @@ def _tables(model: type[BaseModel]) -> dict[str, Place]:
 
 def _walk(model: type[BaseModel], above: Place = ()) -> Iterator[tuple[Place, str, bool]]:
     """Every field: its place, its flat name, and whether it is a table of further ones."""
-    renamed: Mapping[Place, str] = getattr(model, "FLAT_NAMES", {})
+    renamed: FlatNames = getattr(model, "FLAT_NAMES", {})
     for field, info in model.model_fields.items():
         kind = info.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield (*above, field), field, True
-            for place, name, is_table in _walk(kind, (field,)):
-                yield (*above, *place), renamed.get(place, name), is_table
-        else:
-            extra = info.json_schema_extra
-            yield (*above, field), str(extra["flag"]) if isinstance(extra, dict) and "flag" in extra else field, False
+        table = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        yield (*above, field), renamed.get((field,), field), table is not None
+        for place, name, is_table in _walk(table, (field,)) if table is not None else ():
+            yield (*above, *place), renamed.get(place, name), is_table
 
 
 def value_at(config: BaseModel, place: Place) -> Any:

@@ -6,7 +6,7 @@ back from its checkpoint goes on with the same bytes.
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,93 +19,46 @@ from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_rewa
 from fixfirst.play import Evaluation, PlainPolicy, PolicyTable, Rollout, collect, derive, evaluate
 from fixfirst.runs import EpisodeRow, UpdateRow
 
-if TYPE_CHECKING:
-    from fixfirst.learner.ppo import UpdateStats
-
 
 @dataclass(frozen=True)
 class Update:
-    """What one update did. Rewards are means over its episodes."""
+    """What one update did: its row of the training log (rewards are means over its episodes), and its episodes, all [B]."""
 
-    number: int  # from 1
-    episodes: int  # trained on so far
-    env_reward: float
-    alignment: float
-    compliance: float | None
-    contested_share: float | None  # of the judged repairs
-    repairs: float | None  # per episode; None without a workflow
-    multiplier: float
-    stats: "UpdateStats"
-    collection_s: float
-    update_s: float
-    played: "UpdateEpisodes"
-
-    @property
-    def total_reward(self) -> float:
-        return self.env_reward + self.alignment
-
-    def row(self, trial: int, workflow: str) -> UpdateRow:
-        """As a row of the training log."""
-        stats = self.stats
-        numbers = {
-            "env_reward": self.env_reward,
-            "alignment": self.alignment,
-            "total_reward": self.total_reward,
-            "compliance": self.compliance,
-            "repairs": self.repairs,
-            "collection_s": self.collection_s,
-            "update_s": self.update_s,
-            "contested_share": self.contested_share,
-            "multiplier": self.multiplier,
-            "approx_kl": stats.approx_kl,
-            "entropy": stats.entropy,
-            "policy_loss": stats.policy_loss,
-            "value_loss": stats.value_loss,
-            "clip_fraction": stats.clip_fraction,
-        }
-        rounded: dict[str, Any] = {name: None if x is None else round(x, 6) for name, x in numbers.items()}
-        counts = {"update": self.number, "episodes": self.episodes, "sampled": self.episodes, "distinct_rows": stats.rows}
-        return UpdateRow(trial=trial, workflow=workflow, **counts, **rounded)
-
-    def episode_rows(self, trial: int, workflow: str) -> list[EpisodeRow]:
-        """Its episodes as rows of the episode log."""
-        played, counts = self.played, self.played.counts
-        first = self.episodes - len(played.env_reward) + 1
-        rows = []
-        for i, (env, bonus) in enumerate(zip(played.env_reward.tolist(), played.alignment.tolist(), strict=True)):
-            judged = 0 if counts is None else int(counts.judged[i])
-            rows.append(
-                EpisodeRow(
-                    trial=trial,
-                    workflow=workflow,
-                    update=self.number,
-                    episode=first + i,
-                    env_reward=round(env, 1),
-                    alignment=round(bonus, 6),
-                    total_reward=round(env + bonus, 6),
-                    compliance=round(float(counts.compliant[i]) / judged, 6) if counts is not None and judged else None,
-                    repairs=0 if counts is None else int(counts.repairs[i]),
-                )
-            )
-        return rows
-
-
-@dataclass(frozen=True)
-class UpdateEpisodes:
-    """The episodes of one update, all [B]."""
-
+    row: UpdateRow
     env_reward: np.ndarray
     alignment: np.ndarray
     counts: Counts | None  # None without a workflow
 
+    def episode_rows(self) -> list[EpisodeRow]:
+        """Its episodes as rows of the episode log."""
+        row, n = self.row, len(self.env_reward)
+        counts = self.counts if self.counts is not None else Counts(*np.zeros((len(Counts._fields), n), int))
+        shares = [
+            round(c / j, 6) if j else None for c, j in zip(counts.compliant.tolist(), counts.judged.tolist(), strict=True)
+        ]
+        return [
+            EpisodeRow(
+                trial=row.trial,
+                workflow=row.workflow,
+                update=row.update,
+                episode=row.episodes - n + 1 + i,
+                env_reward=round(env, 1),
+                alignment=bonus,
+                total_reward=env + bonus,
+                compliance=shares[i],
+                repairs=int(counts.repairs[i]),
+            )
+            for i, (env, bonus) in enumerate(zip(self.env_reward.tolist(), self.alignment.tolist(), strict=True))
+        ]
+
 
 class Training:
-    """The state of one training. The optimiser always starts fresh."""
+    """The state of one training. The optimiser always starts fresh. number: of its trial, in the logs."""
 
-    def __init__(self, config: TrainConfig):
+    def __init__(self, config: TrainConfig, number: int = 0):
         from fixfirst.learner.ppo import PPO  # PyTorch takes seconds to import: only those who train wait for it
 
-        self.config = config
+        self.config, self.number = config, number
         self.workflows = config.workflows
         self.learner = PPO(config.ppo, num_inputs(config.policy_scheme), derive(config.seed, "weights"))
         self.updates = 0
@@ -160,20 +113,30 @@ class Training:
         self.latest = counts
         multiplier, share = self.multiplier, _pooled(counts)
         self.multiplier = config.alignment.adapted(multiplier, share)
-        return Update(
-            number=self.updates,
+        earned, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
+        row = UpdateRow(
+            trial=self.number,
+            workflow=str(self.workflows[0]) if len(self.workflows) == 1 else config.workflow,
+            update=self.updates,
             episodes=self.episodes,
-            env_reward=float(rollout.returns.mean()),
-            alignment=float(alignment.sum(axis=0).mean()),
+            sampled=self.episodes,
+            env_reward=earned,
+            alignment=bonus,
+            total_reward=earned + bonus,
             compliance=share,
-            contested_share=_share(counts.contested, counts.judged) if counts is not None else None,
-            repairs=float(counts.repairs.mean()) if counts is not None else None,
-            multiplier=multiplier,
-            stats=stats,
+            repairs=None if counts is None else float(counts.repairs.mean()),
             collection_s=collected - started,
             update_s=time.perf_counter() - collected,
-            played=UpdateEpisodes(rollout.returns, alignment.sum(axis=0), counts),
+            contested_share=None if counts is None else _share(counts.contested, counts.judged),
+            multiplier=multiplier,
+            approx_kl=stats.approx_kl,
+            entropy=stats.entropy,
+            policy_loss=stats.policy_loss,
+            value_loss=stats.value_loss,
+            clip_fraction=stats.clip_fraction,
+            distinct_rows=stats.rows,
         )
+        return Update(row, rollout.returns, alignment.sum(axis=0), counts)
 
     def _entropy(self, counts: Counts | None) -> float:
         """The entropy bonus of this update: larger while the order is not kept."""

@@ -39,8 +39,8 @@ class TrainingRun:
         logs: tuple[type[UpdateRow] | type[EpisodeRow], ...] = (UpdateRow,),
         tensorboard: Path | None = None,
     ):
-        self.folder, self._number = folder, number
-        self.training = training = Training(config)
+        self.folder = folder
+        self.training = training = Training(config, number)
         self.accepted = False  # did it pass the gate?
         self.interrupted = False
         self._open = ExitStack()
@@ -93,16 +93,12 @@ class TrainingRun:
             delete_checkpoints(self.folder)
 
     def _write(self, update: Update) -> None:
-        workflow = self.training.config.workflow
-        if len(self.training.workflows) == 1:
-            workflow = str(self.training.workflows[0])
-        row = update.row(self._number, workflow)
         if self._updates is not None:
-            self._updates.write(row)
+            self._updates.write(update.row)
         if self._episodes is not None:
-            for episode in update.episode_rows(self._number, workflow):
+            for episode in update.episode_rows():
                 self._episodes.write(episode)
-        self._board.add(row)
+        self._board.add(update.row)
 
     def _sync(self) -> None:
         for log in (self._updates, self._episodes):

@@ -17,31 +17,3 @@ from fixfirst.orders.gate import Gate
 from fixfirst.orders.ranking import Ranked, Ranking, merge, rank, training_spread
 from fixfirst.orders.reasons import Kind, Reason, needy_hosts, reasons
 from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
-
-__all__ = [
-    "CONFIDENCE",
-    "DEFAULT_JUDGING",
-    "FIVE_TYPES",
-    "Compliance",
-    "Counts",
-    "Gate",
-    "Judgement",
-    "Judging",
-    "Kind",
-    "Ranked",
-    "Ranking",
-    "Reason",
-    "UnitScheme",
-    "Workflow",
-    "all_workflows",
-    "delta_reward",
-    "held_mask",
-    "judge",
-    "merge",
-    "needy_hosts",
-    "penalty_reward",
-    "rank",
-    "reasons",
-    "summarise",
-    "training_spread",
-]

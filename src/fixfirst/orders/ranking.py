@@ -64,6 +64,13 @@ class Ranking:
         """The best order, if just one of at least two may be it."""
         return self.maybe_best[0] if len(self.maybe_best) == 1 < len(self.rows) else None
 
+    def __str__(self) -> str:
+        """A line per order; * marks those that cannot be told from the best."""
+        return "\n".join(
+            f"{place:3}{'*' if row.maybe_best else ' '} {row.workflow}  {row.mean:.2f} [{row.low:.2f}, {row.high:.2f}]"
+            for place, row in enumerate(self.rows, start=1)
+        )
+
 
 def merge(orders: np.ndarray, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Replicates of an order as one observation: precision-weighted mean and its standard error. Sorted by order.

@@ -23,30 +23,3 @@ from fixfirst.play.policy_table import (
 )
 from fixfirst.play.rollout import Player, Rollout, collect
 from fixfirst.play.seeds import derive
-
-__all__ = [
-    "BASELINES",
-    "PROTOCOL_PURPOSE",
-    "PROTOCOL_REDS",
-    "PROTOCOL_STEPS",
-    "SIMULATOR_SHARE",
-    "Evaluation",
-    "PlainPolicy",
-    "Player",
-    "PolicyTable",
-    "Probabilities",
-    "Rollout",
-    "chance_keys",
-    "collect",
-    "derive",
-    "difference",
-    "document",
-    "evaluate",
-    "inputs_of",
-    "make_baseline",
-    "notable",
-    "play",
-    "row_keys",
-    "tell",
-    "workflow_bits",
-]

@@ -11,24 +11,3 @@ from fixfirst.reporter.page import open_page
 from fixfirst.reporter.replay import episode_line, headline, replay_text, write_replay
 from fixfirst.reporter.results import print_searches, searches_document
 from fixfirst.reporter.screen import Progress, results
-
-__all__ = [
-    "Format",
-    "Progress",
-    "SearchView",
-    "WrittenReport",
-    "advice",
-    "episode_line",
-    "evaluation_table",
-    "headline",
-    "open_page",
-    "print_searches",
-    "replay_text",
-    "results",
-    "runs_table",
-    "searches_document",
-    "side_by_side",
-    "write_csv",
-    "write_replay",
-    "write_report",
-]

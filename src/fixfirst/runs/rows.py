@@ -16,7 +16,12 @@ from typing import Any, Self
 
 
 class Row:
-    """What all rows can."""
+    """What all rows can. Numbers have six decimals, here as in the file: whoever goes on from the file knows the same."""
+
+    def __post_init__(self) -> None:
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            if isinstance(value := getattr(self, f.name), float):
+                object.__setattr__(self, f.name, round(value, 6))
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -6,19 +6,3 @@ from fixfirst.searcher.loop import Search, run_searches
 from fixfirst.searcher.strategy import Choice
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
 from fixfirst.searcher.trial import Message
-
-__all__ = [
-    "Choice",
-    "Execution",
-    "Message",
-    "Search",
-    "SearchConfig",
-    "Study",
-    "begin_study",
-    "make_executor",
-    "open_study",
-    "resolve_search",
-    "run_searches",
-    "search_config",
-    "study_name",
-]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError
-from fixfirst.learner import ALL, NONE, PRESETS, Place, TrainConfig, merged, nested, places, resolve, value_in
+from fixfirst.learner import ALL, NONE, PRESETS, FlatNames, TrainConfig, merged, nested, places, resolve, value_in
 from fixfirst.orders import UnitScheme, Workflow
 from fixfirst.play import derive
 
@@ -28,7 +28,7 @@ class SearchConfig(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    FLAT_NAMES: ClassVar[Mapping[Place, str]] = {("training", "total_episodes"): "max_episodes"}
+    FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
     total_episodes: int = Field(100_000, ge=1, description="Training episodes of the whole search.")
     strategy: StrategyName = Field("gp_ucb", description="How orders are chosen.")

@@ -54,7 +54,7 @@ class SearchLogs:
         """A row that lets a reader redo the choice from the ledger's rows before `first`."""
         seen: dict[str, Any] = {"workflow": str(choice.workflow)}
         for place, candidate in enumerate(choice.top, start=1):
-            believed = {name: round(getattr(candidate, name), 6) for name in ("ucb", "mean", "std")}
+            believed = {name: getattr(candidate, name) for name in ("ucb", "mean", "std")}
             seen |= believed if place == 1 else {}
             of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **believed}
             seen |= {f"top{place}_{name}": value for name, value in of_place.items()}

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from fixfirst.learner import TrainConfig, Training, TrainingRun, Update, load_policy
+from fixfirst.learner import TrainConfig, Training, TrainingRun, load_policy
 from fixfirst.play import Evaluation
 from fixfirst.runs import POLICY_TENSORS, RESULT, EpisodeRow, Status, Trial, UpdateRow, locked, sha256, write_json
 
@@ -90,45 +90,37 @@ def _follow(run: TrainingRun, tell: Tell, interrupt: object) -> bool:
     told = 0.0
     for update in run.updates(interrupt):
         if (now := time.perf_counter()) - told > TELL_EVERY_S:
-            tell(_progress(update))
+            tell(JobProgress(update.row.episodes, update.row.env_reward, update.row.compliance))
             told = now
     return not run.interrupted
-
-
-def _progress(update: Update) -> JobProgress:
-    return JobProgress(update.episodes, update.env_reward, update.compliance)
 
 
 def trial_row(job: TrialJob, accepted: bool, training: Training, shown: Evaluation, seconds: float) -> Trial:
     """The trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
     kept = shown.compliance
     assert kept is not None  # every trial has a workflow
-    numbers = {
-        "return_mean": shown.mean,
-        "return_se": shown.standard_error,
-        "return_low": shown.low,
-        "return_high": shown.high,
-        "compliance": kept.compliance.value,
-        "compliance_low": kept.compliance.low,
-        "compliance_high": kept.compliance.high,
-        "compliance_bound": kept.lower_bound,
-        "contested_compliance": kept.contested.value,
-        "effectiveness": kept.effectiveness.value,
-        "response": kept.response.value,
-        "repairs_per_episode": kept.repairs_per_episode,
-    }
-    rounded: dict[str, Any] = {name: None if value is None else round(value, 6) for name, value in numbers.items()}
     return Trial(
         id=job.number,
         workflow=job.config.workflow,
         status=Status.ACCEPTED if accepted else Status.NON_COMPLIANT,
+        return_mean=shown.mean,
+        return_se=shown.standard_error,
+        return_low=shown.low,
+        return_high=shown.high,
+        compliance=kept.compliance.value,
+        compliance_low=kept.compliance.low,
+        compliance_high=kept.compliance.high,
+        compliance_bound=kept.lower_bound,
         judged=kept.compliance.count,
+        contested_compliance=kept.contested.value,
         contested=kept.contested.count,
+        effectiveness=kept.effectiveness.value,
+        response=kept.response.value,
+        repairs_per_episode=kept.repairs_per_episode,
         episodes=training.episodes,
         updates=training.updates,
         policy_sha256=sha256((job.folder / POLICY_TENSORS).read_bytes()),
         seconds=round(seconds, 3),
-        **rounded,
     )
 
 

@@ -1,0 +1,217 @@
+"""The verbs from Python: one call does the whole job, and what it hands out is typed."""
+
+import subprocess
+import sys
+import threading
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tomli_w
+from searches import EASY, RANDOM, ledger, outcome
+
+import fixfirst as ff
+from fixfirst.orders import Ranked, Ranking
+from fixfirst.runs import Status, Trial, read_toml
+
+ORDER = "enterprise > op_server > op_host > user > defender"
+QUIET = {"quiet": True, "report": False, "workers": 1}
+TINY = {"n_envs": 4, "max_steps": 10, "total_episodes": 12, "quiet": True, "tensorboard": False}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return ff.search(out=tmp_path_factory.mktemp("api") / "run", **EASY, quiet=True, workers=1)
+
+
+# ---------------------------------------------------------------- search
+
+
+def test_the_main_job_is_one_call(run):
+    assert isinstance(run, ff.SearchRun) and isinstance(run.ranking, Ranking)
+    first = run.ranking.rows[0]
+    assert isinstance(first, Ranked) and isinstance(first.workflow, ff.Workflow) and first.low < first.mean < first.high
+    assert all(isinstance(trial, Trial) for trial in run.trials)
+    assert [trial.id for trial in run.trials] == [int(row["id"]) for row in ledger(run.folder)]
+    accepted = {trial.workflow for trial in run.trials if trial.status is Status.ACCEPTED}
+    assert {str(row.workflow) for row in run.ranking.rows} == accepted
+    assert str(run.ranking).splitlines()[0].startswith(f"  1* {first.workflow}  {first.mean:.2f} [")
+    assert run.config.total_episodes == 48 and run.config.training.game.max_steps == 20
+
+
+def test_best_is_a_policy_that_plays(run):
+    assert isinstance(run.best, ff.Policy) and run.best.workflow == run.ranking.rows[0].workflow
+    envs = ff.make_vec(3)
+    obs, _ = envs.reset(seed=0)
+    assert run.best.act(obs).shape == (3,)
+
+
+def test_a_search_ends_with_its_report_and_writes_others_on_request(run, tmp_path):
+    assert (run.folder / "report.html").exists()
+    written = run.report(tmp_path / "again.md", form="md")
+    assert written.path == tmp_path / "again.md" and str(run.ranking.rows[0].workflow) in written.path.read_text().replace(
+        "\\", ""
+    )
+
+
+def test_a_run_is_loaded_as_it_was(run):
+    again = ff.load_run(run.folder)
+    assert isinstance(again, ff.SearchRun) and again.config == run.config
+    assert again.ranking == run.ranking and again.trials == run.trials
+    assert ff.load_run(str(run.folder)).folder == run.folder
+
+
+def test_where_nothing_passes_the_gate_there_is_an_empty_ranking_and_no_policy(tmp_path):
+    found = ff.search(out=tmp_path / "run", **RANDOM | {"compliance_threshold": 0.999, "n_workflows": 1}, **QUIET)
+    assert found.ranking.rows == () and found.ranking.winner is None and found.best is None and found.standings is None
+
+
+def test_several_seeds_are_a_study(tmp_path):
+    study = ff.search(out=tmp_path / "study", seeds=2, **RANDOM | {"n_workflows": 1}, **QUIET)
+    assert isinstance(study, ff.StudyRun) and [run.config.seed for run in study.searches] == [0, 1]
+    (comparison,) = study.comparisons
+    assert comparison.red_agent == "b_line" and len(comparison.best) == 2
+    assert [run.trials for run in ff.load_run(tmp_path / "study").searches] == [run.trials for run in study.searches]
+
+
+def test_an_interrupted_search_says_so_and_goes_on_with_the_same_bytes(run, tmp_path, monkeypatch):
+    from fixfirst.searcher import loop
+
+    record = loop.SearchLogs.record
+
+    def ctrl_c(self, *arguments):
+        record(self, *arguments)
+        if arguments[0].id == 1:
+            import os
+            import signal
+
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop.SearchLogs, "record", ctrl_c)
+        with pytest.raises(ff.Interrupted, match="interrupted; go on with: fixfirst resume"):
+            ff.search(out=tmp_path / "run", **EASY, **QUIET)
+    assert 1 < len(ff.load_run(tmp_path / "run").trials) < len(run.trials)
+    again = ff.resume(tmp_path / "run", **QUIET)
+    assert again.trials[-1].id == run.trials[-1].id and outcome(again.folder) == outcome(run.folder)
+
+
+SCRIPT = """
+import fixfirst as ff
+
+print("begun")
+run = ff.search(out="run", workers=2, quiet=True, report=False, config="settings.toml")
+print(len(run.trials))
+"""
+
+
+def test_a_script_may_search_at_its_top_level_with_several_workers(tmp_path):
+    """Worker processes do not run the script again: it says `begun` once."""
+    (tmp_path / "settings.toml").write_text(tomli_w.dumps(RANDOM | {"n_workflows": 2}))
+    (tmp_path / "mine.py").write_text(SCRIPT)
+    ran = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.stdout.split(), ran.stderr) == (["begun", "2"], "")
+
+
+def test_a_search_may_run_in_a_thread(tmp_path):
+    """Where signals cannot be heard."""
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(ff.search(out=tmp_path / "run", **RANDOM | {"n_workflows": 1}, **QUIET))
+    )
+    thread.start()
+    thread.join()
+    assert len(found[0].trials) == 1
+
+
+# ---------------------------------------------------------------- train, evaluate, watch
+
+
+def test_training_is_one_call_and_can_be_loaded_and_resumed(tmp_path):
+    trained = ff.train(out=tmp_path / "run", workflow=ORDER, **TINY)
+    assert isinstance(trained, ff.TrainRun) and trained.evaluation.episodes == 1_000
+    assert trained.best.workflow == ff.Workflow.parse(ORDER) and trained.accepted is False
+    loaded = ff.load_run(tmp_path / "run")
+    assert loaded == trained
+    (tmp_path / "run" / "result.json").unlink()
+    assert ff.load_run(tmp_path / "run").evaluation is None
+    assert ff.resume(tmp_path / "run", quiet=True) == trained
+
+
+def test_accepted_means_that_the_gate_was_passed(tmp_path):
+    """In the result, in the policy file and in a ledger alike; here the gate asks for little."""
+    easy = {"compliance_threshold": 0.2, "min_judged": 5, "gate_episodes": 20}
+    trained = ff.train(out=tmp_path / "run", workflow=ORDER, **TINY, **easy)
+    assert trained.accepted is True and trained.best.facts["notes"] == {"accepted": True}
+
+
+def test_evaluation_takes_runs_policies_and_baselines(run):
+    options = {"red_agent": "b_line", "steps": 10, "episodes": 20, "quiet": True}
+    by_run, by_folder, by_policy = (ff.evaluate(what, **options) for what in (run.folder, run.folder / "best", run.best))
+    assert by_run == by_folder == by_policy and by_run[0].compliance is not None
+    (asleep,) = ff.evaluate("sleep", **options, variant="leaderboard")
+    assert (asleep.variant, asleep.steps, asleep.compliance) == ("leaderboard", 10, None)
+    assert len(ff.evaluate("sleep", episodes=2, quiet=True)) == 9  # CAGE2's protocol
+
+
+def test_watching_writes_a_page(run, tmp_path):
+    assert ff.watch(run.best, out=tmp_path / "x.html", episodes=3, steps=5).read_text().startswith("<!DOCTYPE html>")
+    assert ff.watch(run.folder, episodes=3, steps=5) == run.folder / "replay.html"
+
+
+def test_a_policy_in_a_run_is_loaded(run):
+    policy = ff.load_policy(run.folder)
+    assert np.array_equal(policy.weights["actor.0.bias"], run.best.weights["actor.0.bias"])
+
+
+# ---------------------------------------------------------------- old runs, wrong input
+
+
+def flat(config):
+    """A search's configuration as earlier versions wrote it: without the tables of a training, its settings on top."""
+    training = config.pop("training")
+    tables = [training.pop(name) for name in ("game", "judging", "gate")]
+    training.pop("total_episodes")
+    old = {**training, **{name: value for table in tables for name, value in table.items()}, **config}
+    for later in ("gate_rule", "min_repairs"):
+        old.pop(later)
+    return old | {"max_episodes": 12, "workflow": "all"}
+
+
+def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
+    import shutil
+
+    copy = Path(shutil.copytree(run.folder, tmp_path / "old"))
+    (copy / "config.toml").write_text(tomli_w.dumps(flat(read_toml(copy / "config.toml"))))
+    old = ff.load_run(copy)
+    assert old.config == run.config and old.ranking == run.ranking
+    assert ff.resume(copy, **QUIET).ranking == run.ranking
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ff.search(total_episode=10), "unknown setting 'total_episode'; did you mean 'total_episodes'?"),
+        (lambda: ff.search(total_episodes="many"), "total_episodes: Input should be a valid integer"),
+        (lambda: ff.search(workers=-1), "--workers must be at least 0, got -1"),
+        (lambda: ff.search(seeds=0), "--seeds must be at least 1, got 0"),
+        (lambda: ff.train(workflow="upwards"), "workflow 'upwards' must name each of"),
+        (lambda: ff.evaluate("nobody"), "'nobody' is neither a file or run nor a baseline"),
+        (lambda: ff.evaluate("sleep", wings=2), "unknown setting 'wings'; known are red_agent"),
+        (lambda: ff.load_run("nowhere"), "nowhere is not a run directory"),
+        (lambda: ff.resume("nowhere"), "nowhere is not a run directory"),
+        (lambda: ff.report("nowhere"), "nowhere: no such folder"),
+        (lambda: ff.watch("sleep", episodes=0), "episodes must be in 1..10000, got 0"),
+    ],
+)
+def test_wrong_input_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, call, says):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ff.FixfirstError) as error:
+        call()
+    assert says in str(error.value) and "\n" not in str(error.value) and not list(tmp_path.iterdir())
+
+
+def test_runs_cannot_be_changed(run):
+    with pytest.raises(FrozenInstanceError):
+        run.trials[0].return_mean = 0.0
