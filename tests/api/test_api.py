@@ -55,6 +55,17 @@ def test_a_search_ends_with_its_report_and_writes_others_on_request(run, tmp_pat
     )
 
 
+def test_a_failing_report_does_not_fail_the_search(tmp_path, monkeypatch, capsys):
+    def fail(*arguments, **options):
+        raise ZeroDivisionError("a bug\nin the report")
+
+    monkeypatch.setattr("fixfirst.api.reporting.write_report", fail)
+    found = ff.search(out=tmp_path / "run", **RANDOM | {"n_workflows": 1}, **QUIET | {"report": True})
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"fixfirst: no report (a bug in the report); try again with: fixfirst report {found.folder}"
+    assert len(found.trials) == 1
+
+
 def test_a_run_is_loaded_as_it_was(run):
     again = ff.load_run(run.folder)
     assert isinstance(again, ff.SearchRun) and again.config == run.config

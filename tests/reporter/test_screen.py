@@ -17,6 +17,7 @@ from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.ledger import standings
 from fixfirst.runs.rows import Status, Trial
+from fixfirst.searcher.trial import JobProgress
 
 ORDERS = list(all_workflows())
 
@@ -104,11 +105,11 @@ def watch(searches, *, quiet=False):
         for search in searches:
             view.begin(search)
         for search in searches:
-            view.progress(search, WARMUP_KEY, ("update", (50, -90.0, None)))
+            view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
             number = len(search.trials)
             best = SimpleNamespace(mean=-14.04, std=1.0, ucb=-12.04)
             view.chosen(search, number, SimpleNamespace(workflow=ORDERS[number], how="ucb", top=(best,)))
-            view.progress(search, number, ("complaint", f"trial {number}: its worker is gone; trying again"))
+            view.progress(search, number, f"trial {number}: its worker is gone; trying again")
             search.trials.append(trial(number, -14.0))
             view.recorded(search, search.trials[-1])
     return view
@@ -163,7 +164,7 @@ def test_the_warm_up_counts_as_far_as_it_is(monkeypatch):
     view, search = SearchView(), FakeSearch([])
     view.begin(search)
     assert view._budget() == "0/1,000 episodes used, time left unknown"
-    view.progress(search, WARMUP_KEY, ("update", (50, -90.0, None)))
+    view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
     assert view._budget().startswith("50/1,000 episodes used, ")
 
 

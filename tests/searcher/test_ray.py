@@ -22,7 +22,7 @@ from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.executors.inline import InlineExecutor
 from fixfirst.searcher.loop import MAX_NODES_LOST, begin_search
 from fixfirst.searcher.parcels import pack, run_parcel, unpack
-from fixfirst.searcher.trial import WarmupJob
+from fixfirst.searcher.trial import WarmupJob, run_warmup
 
 on_a_cluster = pytest.mark.ray
 
@@ -150,9 +150,9 @@ def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
 
 
 def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
-    config = search_config(**LONG).warmup_config
+    config = search_config(**LONG).warmup_config()
     home, away = (WarmupJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
-    assert parcels.run_warmup(home, lambda message: None, interrupt=False)
+    assert run_warmup(home, lambda message: None, interrupt=False)
     result, files = run_parcel(pack(away), lambda message: None, interrupt=False)
     assert result and not list(away.folder.glob("policy*"))  # it ran elsewhere
     unpack(away, files)
@@ -162,7 +162,7 @@ def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
 
 
 def test_an_interrupted_parcel_brings_its_checkpoint_home_and_goes_on_from_it(tmp_path):
-    config = search_config(**LONG).warmup_config
+    config = search_config(**LONG).warmup_config()
     job = WarmupJob(config, tmp_path / "job", 20, 0)
     interrupt, told = Switch(), []
 
@@ -178,9 +178,7 @@ def test_an_interrupted_parcel_brings_its_checkpoint_home_and_goes_on_from_it(tm
     result, files = run_parcel(pack(job), told.append, interrupt)
     unpack(job, files)
     assert result and checkpoints(job.folder) == 0
-    assert (
-        min(episodes for _, (episodes, _, _) in told) > 4 * first
-    )  # updates of 4 episodes; those before were not played again
+    assert min(message.episodes for message in told) > 4 * first  # updates of 4; those before were not played again
 
 
 @pytest.mark.parametrize("name", ["../../ledger.csv", "/etc/passwd", "checkpoint-1.json", "policy.pkl", ".lock"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fixfirst.api import TrainRun, resume
 from fixfirst.cli.app import Json, Quiet, app
-from fixfirst.cli.search import Where, tell_searches
+from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_training
 from fixfirst.searcher import Execution
 
@@ -14,7 +14,7 @@ def resume_command(
     run: Path,
     /,
     *,
-    where: Where = Execution(),
+    where: ExecutionFlags = Execution(),
     report: bool = True,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -24,14 +24,14 @@ else:
         },
     )
 
-Where = Annotated[Execution, Parameter(name="*", group="Where trials run")]
+ExecutionFlags = Annotated[Execution, Parameter(name="*", group="Where trials run")]
 
 
 @app.command(name="search")
 def search_command(
     *,
     settings: Annotated[SearchFlags, Parameter(name="*")] = SearchFlags(),
-    where: Where = Execution(),
+    where: ExecutionFlags = Execution(),
     seeds: int = 1,
     out: Path | None = None,
     units: Path | None = None,

@@ -78,9 +78,16 @@ class VecSettings(BackendSettings, total=False):
     render_mode: str | None
 
 
-def make_vec(num_envs: int = 1, *, backend: Backend = "simulator", **settings: Unpack[VecSettings]) -> VecWorld:
-    """N environments as a Gymnasium vector environment. For the settings see `make_world`, `BaseWorld` and `VecWorld`."""
-    return VecWorld(*_open(num_envs, backend, **settings))
+def make_vec(
+    num_envs: int = 1,
+    *,
+    backend: Backend = "simulator",
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
+    **settings: Unpack[BackendSettings],
+) -> VecWorld:
+    """N environments as a Gymnasium vector environment. For the settings see `make_world` and `BaseWorld`."""
+    return VecWorld(*_open(num_envs, backend, autoreset_mode=autoreset_mode, render_mode=render_mode, **settings))
 
 
 class CyborgVecEnv(VecWorld):
