@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.game import kernel
 
 STEPS = 230  # two autoresets
 
@@ -83,3 +84,12 @@ def test_cold_and_warm_cache_give_the_same_bytes_and_the_cold_one_says_that_it_c
     assert cold[0] == warm[0] and len(warm[0].strip()) == hashlib.sha256().digest_size * 2
     assert "compiling the simulator" in cold[1]
     assert warm[1] == ""
+
+
+def test_the_simulator_is_compiled_once_whatever_the_number_of_environments():
+    """One environment, several, and a red agent for each: the same types of arrays, so the same machine code."""
+    for options in ({"num_envs": 1}, {"num_envs": 3}, {"num_envs": 2, "red_agent": ["b_line", "meander"]}):
+        envs = ff.make_vec(**options)
+        envs.reset(seed=0)
+        envs.step(np.zeros(envs.num_envs, int))
+    assert {len(entry.signatures) for entry in (kernel.reset_batch, kernel.step_batch)} == {1}

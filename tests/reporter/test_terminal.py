@@ -19,7 +19,7 @@ from fixfirst.runs.layout import Kind
 from fixfirst.runs.lock import locked
 from fixfirst.runs.manifest import create_run
 
-TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "4000", "--no-tensorboard"]
+TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "800", "--no-tensorboard"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 MOVE = re.compile(r"\x1b\[[0-9;?]*[A-HJKhl]")  # of the cursor
 
@@ -56,7 +56,7 @@ def in_terminal(arguments, width=100, height=30, **environment):
 
 def test_a_training_shows_a_bar_its_curve_and_the_time_left(tmp_path):
     shown = COLOUR.sub("", in_terminal(["train", "--out", tmp_path / "run", *TINY]))
-    assert re.search(r"━+.* [\d,]+/4,000, \d+ s left", shown)
+    assert re.search(r"━+.* [\d,]+/800, \d+ s left", shown)
     assert re.search(r"[▁▂▃▄▅▆▇█]+ return -\d+\.\d", shown)
     assert "next:   fixfirst evaluate" in shown
 

@@ -68,7 +68,8 @@ def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
     rows = np.array([_agent_weights(spec) for spec in specs])
     odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
     odds[:, -1] = 1.0  # rounding must not leave a gap
-    return np.ascontiguousarray(np.broadcast_to(odds, (num_envs, len(RedAgent))))
+    # A copy: one that cannot be written to would be another type to the compiler, and the kernel compiled twice.
+    return np.broadcast_to(odds, (num_envs, len(RedAgent))).copy()
 
 
 def red_agent_name(text: str) -> str:
