@@ -197,10 +197,16 @@ def test_the_next_impact_is_an_impact(visit, sleeping):
     assert "Impact" not in visited.page.inner_text("#red")
 
 
+def stop_the_clock(visited):
+    """From now on the page's time moves only when told."""
+    visited.page.clock.install(time=0)
+    visited.page.clock.pause_at(1_000)
+
+
 def test_playing_goes_on_by_itself_and_ends_at_the_end(visit, file):
     """At 16 steps a second, ten steps take 625 ms of the page's clock, which moves only when told."""
     visited = visit(file)
-    visited.page.clock.install()
+    stop_the_clock(visited)
     for _ in range(5):
         visited.page.keyboard.press("]")
     assert visited.page.input_value("#speed") == "16"
@@ -216,7 +222,7 @@ def test_playing_goes_on_by_itself_and_ends_at_the_end(visit, file):
 def test_space_pauses(visit, file):
     """Two steps a second."""
     visited = visit(file)
-    visited.page.clock.install()
+    stop_the_clock(visited)
     visited.page.keyboard.press("Space")
     visited.page.clock.run_for(1_100)
     visited.page.keyboard.press("Space")

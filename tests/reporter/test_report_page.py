@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(folder):
-    return write_report([folder], version="1.2.3").path
+    return write_report([folder]).path
 
 
 @pytest.fixture(scope="module")
