@@ -256,7 +256,22 @@ def test_the_linear_schedule_goes_down_to_zero():
         learner = PPO(PPOConfig(lr_schedule=schedule), 52, seed=0)
         for progress, rate in zip((0.0, 0.25, 1.0), rates, strict=True):
             learner.update(rollout, rewards, entropy=0.0, progress=progress, seed=0)
-            assert learner.optimiser.param_groups[0]["lr"] == pytest.approx(rate)
+            assert learner.optimiser.learning_rate == pytest.approx(rate)
+
+
+def test_adam_has_the_bits_of_pytorchs_own():
+    """Three updates of four epochs, also of the moments; and PyTorch's compiler, which its own would import, is left out."""
+    _, rollout, rewards = played("none")
+    config = PPOConfig()
+    ours, net = PPO(config, 52, seed=3), ActorCritic(52, 3)
+    theirs = torch.optim.Adam(net.parameters(), lr=config.learning_rate, betas=config.adam_betas, fused=True)
+    for seed in range(3):
+        ours.update(rollout, rewards, entropy=0.01, progress=0.0, seed=seed)
+        update(net, theirs, config, rollout, rewards, entropy=0.01, seed=seed)
+    for name, parameter in net.named_parameters():
+        assert np.array_equal(ours.weights[name], parameter.detach().numpy()), name
+        for moment, tensor in theirs.state[parameter].items():
+            assert np.array_equal(ours.tensors()[f"adam.{moment}.{name}"], tensor.numpy()), (moment, name)
 
 
 def test_training_that_diverges_stops_and_says_so():

@@ -9,6 +9,7 @@ its gradient flows back there. This is the same mathematics as one row per trans
 
 import math
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -75,6 +76,52 @@ def targets(config: PPOConfig, rewards: np.ndarray, values: np.ndarray) -> tuple
     return normalised, advantages + values[:-1]
 
 
+# ---------------------------------------------------------------- Adam
+
+
+class Optimiser(Protocol):
+    """What a gradient step needs; all of PyTorch's have it."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+
+    def step(self) -> Any: ...
+
+
+class Adam:
+    """The bits of `torch.optim.Adam(fused=True)`, which would import PyTorch's compiler: 1.5 s in every process."""
+
+    def __init__(self, net: nn.Module, learning_rate: float, betas: tuple[float, float]):
+        self.names, self._parameters = (list(part) for part in zip(*net.named_parameters(), strict=True))
+        self.learning_rate, self._betas = learning_rate, betas
+        # As PyTorch calls them: name -> one tensor per parameter.
+        self.moments = {name: [torch.zeros_like(p) for p in self._parameters] for name in ("exp_avg", "exp_avg_sq")}
+        self.moments["step"] = [torch.zeros(()) for _ in self._parameters]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        steps, gradients = self.moments["step"], [parameter.grad for parameter in self._parameters]
+        torch._foreach_add_(steps, 1)
+        torch._fused_adam_(
+            self._parameters,
+            gradients,
+            self.moments["exp_avg"],
+            self.moments["exp_avg_sq"],
+            [],
+            steps,
+            lr=self.learning_rate,
+            beta1=self._betas[0],
+            beta2=self._betas[1],
+            weight_decay=0.0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
+
+
 # ---------------------------------------------------------------- one update
 
 
@@ -121,7 +168,7 @@ def make_batch(rollout: Rollout, engine: Engine) -> Batch:
 
 def update(
     net: ActorCritic,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Optimiser,
     config: PPOConfig,
     rollout: Rollout,
     rewards: np.ndarray,
@@ -159,7 +206,7 @@ def update(
 
 def _gradient_step(
     net: ActorCritic,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Optimiser,
     config: PPOConfig,
     batch: Batch,
     chosen: Tensor | None,
@@ -198,10 +245,6 @@ def _chosen(log_probs: Tensor, row: Tensor, action: Tensor) -> Tensor:
     return log_probs.reshape(-1).index_select(0, row * log_probs.shape[1] + action)
 
 
-def make_optimiser(net: ActorCritic, config: PPOConfig) -> torch.optim.Adam:
-    return torch.optim.Adam(net.parameters(), lr=config.learning_rate, betas=config.adam_betas, fused=True)
-
-
 # ---------------------------------------------------------------- update after update
 
 
@@ -212,7 +255,7 @@ class PPO:
         torch.set_num_threads(1)  # spinning thread pools lose at these sizes
         self.config = config
         self.net = ActorCritic(num_inputs, seed)
-        self.optimiser = make_optimiser(self.net, config)
+        self.optimiser = Adam(self.net, config.learning_rate, config.adam_betas)
 
     @property
     def weights(self) -> dict[str, np.ndarray]:
@@ -226,21 +269,19 @@ class PPO:
     def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
         """Improve on a rollout; see `update`. progress in [0, 1]: share of the episode budget used."""
         factor = 1.0 if self.config.lr_schedule == "constant" else max(1.0 - progress, 0.0)
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.config.learning_rate * factor
+        self.optimiser.learning_rate = self.config.learning_rate * factor
         return update(self.net, self.optimiser, self.config, rollout, rewards, seed=seed, entropy=entropy)
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Weights and the optimiser's moments, by name: all that `restore` needs."""
         arrays = {f"net.{name}": array for name, array in self.weights.items()}
-        for name, parameter in self.net.named_parameters():
-            for moment, tensor in self.optimiser.state[parameter].items():
-                arrays[f"adam.{moment}.{name}"] = tensor.detach().numpy()
+        for moment, tensors in self.optimiser.moments.items():
+            arrays |= {f"adam.{moment}.{name}": t.numpy() for name, t in zip(self.optimiser.names, tensors, strict=True)}
         return arrays
 
     def restore(self, tensors: Weights) -> None:
         """Go on from saved tensors."""
         self.start_from({name.removeprefix("net."): a for name, a in tensors.items() if name.startswith("net.")})
-        for name, parameter in self.net.named_parameters():
-            moments = ("step", "exp_avg", "exp_avg_sq")
-            self.optimiser.state[parameter] = {m: torch.from_numpy(tensors[f"adam.{m}.{name}"].copy()) for m in moments}
+        for moment in self.optimiser.moments:
+            saved = (tensors[f"adam.{moment}.{name}"] for name in self.optimiser.names)
+            self.optimiser.moments[moment] = [torch.from_numpy(array.copy()) for array in saved]
