@@ -13,7 +13,8 @@ from fixfirst.errors import RunDirError
 from fixfirst.game.network import HOST_NAMES
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
-from fixfirst.reporter.build import write_report
+from fixfirst.reporter.build import meant, report_document, write_report
+from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import escaped
 from fixfirst.reporter.read import LARGEST, read_run
 from fixfirst.runs.lock import locked
@@ -34,8 +35,16 @@ def replace_in(path, old, new):
     path.write_text(text.replace(old, new))
 
 
+BLANK = FigureData("blank", "", "<svg/>", lambda: b"", (), ())
+
+
+def words_of(*folders):
+    """What a report says, its figures left blank: drawing them takes a second."""
+    return report_document(meant(folders), draw=lambda make: BLANK)
+
+
 def answer(*folders):
-    return " ".join(write_report(folders, folders[0] / "out.html").document.answer)
+    return " ".join(words_of(*folders).answer)
 
 
 @pytest.fixture
@@ -55,7 +64,7 @@ def test_the_answer_states_the_best_order_with_its_interval_and_compliance(searc
 
 def test_the_answer_says_what_cannot_be_told_apart(search):
     """-14.0 and -14.2 are 1.4 standard errors of their difference apart."""
-    document = write_report([search]).document
+    document = words_of(search)
     assert (
         "It cannot be told from 1 other order at 95 % confidence: of 3 accepted orders, 2 may be the best."
         in document.answer
@@ -74,7 +83,7 @@ def test_what_the_possible_winners_share_counts_only_pairs_tried_both_ways(searc
 
 def test_a_winner_is_called_one_only_if_it_is_told_from_all_others(tmp_path):
     clear = (TRIALS[0], TRIALS[1], (2, ALIKE, "accepted", -16.0, 0.1, 0.97, 0.95, 200, 1))
-    document = write_report([write_search(tmp_path / "run", clear)]).document
+    document = words_of(write_search(tmp_path / "run", clear))
     assert "It is better than each of the other 2 accepted orders, at 95 % confidence." in document.answer
     assert document.lead == "The best of 3 accepted orders:"
 
@@ -88,7 +97,7 @@ def test_no_order_and_the_worst_order_are_compared_with_care(search):
 
 
 def test_one_accepted_order_has_nothing_to_be_compared_with(tmp_path):
-    document = write_report([write_search(tmp_path / "run", TRIALS[:1])]).document
+    document = words_of(write_search(tmp_path / "run", TRIALS[:1]))
     assert "It is the only order that passed the gate, so there is nothing to compare it with." in document.answer
 
 
@@ -103,7 +112,7 @@ def test_a_trial_whose_worker_died_is_listed_without_numbers(tmp_path):
     """Its order was tried before without passing; it has neither return nor compliance."""
     dead = (4, LOST, "failed", None, None, None, None, 300, None)
     folder = write_search(tmp_path / "run", (*TRIALS, dead))
-    table = write_report([folder]).document.sections[0].tables[0]
+    table = words_of(folder).sections[0].tables[0]
     assert [cell.text for cell in table.rows[-1]] == ["", LOST, "-", "-", "-", "-", "failed", "4", "300"]
 
 
@@ -127,7 +136,7 @@ def test_a_run_whose_settings_stand_on_the_top_level_is_shown_all_the_same(searc
     write_config(
         old, flat | {"compliance_threshold": 0.95, "total_episodes": 3000, "ppo": {"num_envs": 100}, "workflow": "all"}
     )
-    documents = [write_report([folder]).document for folder in (search, old)]
+    documents = [words_of(folder) for folder in (search, old)]
     assert documents[0].answer == documents[1].answer and documents[1].missing == ()
     assert "red agent b_line, variant current" in documents[1].answer[-1]
     ((group,), _) = analysis.group_runs([read_run(search), read_run(old)])
@@ -249,7 +258,7 @@ def test_the_page_says_of_several_seeds_what_the_terminal_says(tmp_path):
     """BEST: -14 and -15, ALIKE -14.2 twice, WORST -30 twice, LOST never passed. BEST alone varies: spread^2 = 0.5 / 3."""
     for seed in range(2):
         write_search(tmp_path / f"s{seed}", [(*TRIALS[0][:3], -14.0 - seed, *TRIALS[0][4:]), *TRIALS[1:]], seed=seed)
-    document = write_report([tmp_path], tmp_path / "all.html").document
+    document = words_of(tmp_path)
     section = next(section for section in document.sections if section.title == "Across seeds")
     assert section.text[0].startswith("Over seeds: 2 of 3 orders (marked *) cannot be told from the best at 95 % confidence")
     assert section.text[0].endswith(f"(spread between seeds {(0.5 / 3) ** 0.5:.2f}, measured with 3 degrees of freedom)")
@@ -262,7 +271,7 @@ def test_the_page_says_of_several_seeds_what_the_terminal_says(tmp_path):
 def test_one_seed_alone_says_nothing_across_seeds(tmp_path):
     write_search(tmp_path / "s")
     write_training(tmp_path / "t")
-    document = write_report([tmp_path], tmp_path / "all.html").document
+    document = words_of(tmp_path)
     assert "Across seeds" not in [section.title for section in document.sections]
 
 
@@ -285,7 +294,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path):
     write_search(tmp_path / "bad")
     for name in ("trials.csv", "training_log.csv"):
         (tmp_path / "bad" / name).write_text("")
-    document = write_report([tmp_path], tmp_path / "all.html").document
+    document = words_of(tmp_path)
     assert any("bad: there is nothing to report" in text for text in document.missing)
     assert document.headline == ("1 run in 1 group",)
 

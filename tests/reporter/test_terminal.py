@@ -74,7 +74,9 @@ def test_colours_can_be_turned_off(tmp_path, environment):
 
 
 def test_quiet_says_nothing_but_the_result(tmp_path):
-    shown = in_terminal(["train", "--out", tmp_path / "run", *TINY[:4], "--total-episodes", "40", "--no-tensorboard", "--quiet"])
+    shown = in_terminal(
+        ["train", "--out", tmp_path / "run", *TINY[:4], "--total-episodes", "40", "--no-tensorboard", "--quiet"]
+    )
     assert shown.startswith("red agent") and "\x1b" not in shown
 
 

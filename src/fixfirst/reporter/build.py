@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from fixfirst.errors import RunDirError
-from fixfirst.reporter.document import Document
+from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import markdown
 from fixfirst.reporter.one_run import search_report, training_report
@@ -60,6 +60,17 @@ def write_report(
     """
     folders = meant(runs)
     out = default_place(folders, form) if out is None else out
+    try:
+        for place in (out.parent, figures):  # before drawing: a place that cannot be is told at once
+            if place is not None:
+                place.mkdir(parents=True, exist_ok=True)
+        return _write(report_document(folders, _telling(say)), folders, out, figures, form)
+    except OSError as e:
+        raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
+
+
+def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -> Document:
+    """What the report of a run, or the comparison of several, says. draw: makes each figure."""
     found: list[RunData] = []
     unreadable: list[str] = []
     for folder in folders:
@@ -69,19 +80,13 @@ def write_report(
             unreadable.append(str(e))
     if not found:
         raise RunDirError("; ".join(unreadable))
-
-    try:
-        for place in (out.parent, figures):  # before drawing: a place that cannot be is told at once
-            if place is not None:
-                place.mkdir(parents=True, exist_ok=True)
-        return _write(_document(folders, found, unreadable, say), folders, out, figures, form)
-    except OSError as e:
-        raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
+    if len(folders) > 1:
+        return comparison(found, unreadable, draw)
+    return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
 
 
-def _document(
-    folders: Sequence[Path], found: Sequence[RunData], unreadable: Sequence[str], say: Callable[[str], None]
-) -> Document:
+def _telling(say: Callable[[str], None]) -> Draw:
+    """Draws, and says once that it takes a while."""
     started, told = time.perf_counter(), False
 
     def draw(make: Callable[[], FigureData]) -> FigureData:
@@ -91,9 +96,7 @@ def _document(
             say("drawing figures")
         return make()
 
-    if len(folders) > 1:
-        return comparison(found, unreadable, draw)
-    return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
+    return draw
 
 
 def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path | None, form: Format) -> WrittenReport:
