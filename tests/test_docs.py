@@ -351,6 +351,7 @@ def test_every_python_block_runs(name, scratch):
         made_small = re.sub(r"\b(\w+)=[\d_]+", lambda m: f"{m[1]}={SMALLER.get(m[1], m[0].split('=')[1])}", block)
         (scratch / f"block{number}.py").write_text(made_small if "ff.search(" in block else block)
         variables = os.environ | {ENVIRONMENT_PREFIX + name.upper(): value for name, value in SMALLER.items()}
+        variables["FIXFIRST_CORES"] = "1"  # spares worker processes, which have their own tests
         ran = subprocess.run([sys.executable, f"block{number}.py"], capture_output=True, text=True, env=variables)
         assert ran.returncode == 0, f"{name}, Python block {number}: {ran.stderr}"
         said = re.findall(r"^ *print\(.*\)  # ([^:\n]+)", block, re.M)

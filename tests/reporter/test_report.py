@@ -320,10 +320,11 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path):
     ],
 )
 def test_a_damaged_file_is_named_and_the_rest_is_shown(search, name, garbage, told):
+    """That figures can be drawn of what is left, the test of missing files shows."""
     (search / name).write_text(garbage)
-    report = write_report([search])
-    assert any(told in text for text in report.document.missing), report.document.missing
-    assert report.document.figures
+    document = words_of(search)
+    assert any(told in text for text in document.missing), document.missing
+    assert document.figures
 
 
 @pytest.mark.parametrize(

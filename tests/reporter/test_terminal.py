@@ -19,7 +19,7 @@ from fixfirst.runs.layout import Kind
 from fixfirst.runs.lock import locked
 from fixfirst.runs.manifest import create_run
 
-TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "800", "--no-tensorboard"]
+TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "400", "--no-tensorboard"]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 MOVE = re.compile(r"\x1b\[[0-9;?]*[A-HJKhl]")  # of the cursor
 
@@ -57,7 +57,7 @@ def in_terminal(arguments, width=100, height=30, **environment):
 def test_a_training_shows_a_bar_its_curve_and_the_time_left_and_no_line_is_wider_than_the_terminal(tmp_path):
     shown = in_terminal(["train", "--out", tmp_path / "run", *TINY], width=60)
     plain = COLOUR.sub("", shown)
-    assert re.search(r"━+.* [\d,]+/800, \d+ s left", plain)
+    assert re.search(r"━+.* [\d,]+/400, \d+ s left", plain)
     assert re.search(r"[▁▂▃▄▅▆▇█]+ return -\d+\.\d", plain)
     assert "next:   fixfirst evaluate" in plain
     live = shown.split("red agent")[0]  # the results below may wrap
