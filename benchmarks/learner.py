@@ -44,9 +44,9 @@ def config_for(args, episodes, engine="auto"):
 def end_to_end(args, folder):
     """Episodes per second with logging, and where the time went."""
     config = config_for(args, args.episodes)
-    start, collecting, updating = time.perf_counter(), 0.0, 0.0
+    collecting, updating = 0.0, 0.0
     with TrainingRun(config, folder, tensorboard=folder / "tb") as run:
-        training = run.training
+        start, training = time.perf_counter(), run.training  # PyTorch is imported by now
         world = training._world = TimedWorld(training.world)
         for update in run.updates():
             collecting += update.row.collection_s
