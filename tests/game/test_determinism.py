@@ -82,7 +82,7 @@ def test_resets_without_a_seed_go_on_to_new_episodes():
 def test_cold_and_warm_cache_give_the_same_bytes_and_the_cold_one_says_that_it_compiles(tmp_path):
     cold, warm = cold_start.cold(tmp_path), cold_start.play()
     assert cold[0] == warm[0] and len(warm[0].strip()) == hashlib.sha256().digest_size * 2
-    assert "compiling the simulator" in cold[1]
+    assert cold[1].count("compiling") == 1
     assert warm[1] == ""
 
 

@@ -1,10 +1,12 @@
-"""The first use of the simulator on a machine, which compiles it: done once for all tests, and what it said is kept."""
+"""The first use on a machine, which compiles: done once for all tests, and what the simulator's said is kept."""
 
 import os
 import subprocess
 import sys
+import tempfile
 
-from fixfirst.game.compiled import is_compiled
+from fixfirst.game.compiled import ROOMS, cache_folder, is_compiled
+from fixfirst.game.compiled import TOLD as ANNOUNCED
 
 TOLD = "TESTS_COLD_START"  # the variable in which test processes find it: stdout and stderr, one after the other
 
@@ -19,11 +21,20 @@ for row in np.random.default_rng(1).integers(0, 145, (150, 8)):
 print(digest.hexdigest())
 """
 
+TRAIN = """
+import sys, fixfirst as ff
+ff.train(workflow="enterprise > op_server > op_host > user > defender", total_episodes=200, out=sys.argv[1], quiet=True)
+"""
+
 
 def play(**environment):
     """What a new process that plays says: a digest of all states on stdout; on stderr that it compiles, if it does."""
-    command = [sys.executable, "-c", SCRIPT]
-    run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    return _run(SCRIPT, **environment)
+
+
+def _run(script, *arguments, **environment):
+    given = {name: value for name, value in os.environ.items() if name != ANNOUNCED} | environment
+    run = subprocess.run([sys.executable, "-c", script, *arguments], env=given, capture_output=True, text=True, check=True)
     return run.stdout, run.stderr
 
 
@@ -31,6 +42,9 @@ def compile_once():
     """Fill the cache if it is empty; whatever runs afterwards, here and in other processes, finds it full."""
     if not is_compiled():
         os.environ[TOLD] = "".join(play())
+    if not all(any(cache_folder(room).glob("*.nbc")) for room in ROOMS):
+        with tempfile.TemporaryDirectory() as folder:
+            _run(TRAIN, folder)
 
 
 def cold(folder):

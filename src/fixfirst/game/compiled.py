@@ -1,56 +1,237 @@
-"""Compiling the kernel once per machine, and telling the user when it happens.
+"""Machine code: compiled once per machine, kept on disk, checked before it is trusted, and announced when it is made.
 
-Numba's cache notices a change in the file of a function, but not in the tables and functions it uses from other files.
-The cache folder is therefore named after a hash of all sources that end up in the machine code.
+Numba's own cache misses changes in the tables and functions that an entry point takes from other files, breaks on a
+damaged file, and lets every process compile for itself. Ours names its folders after all that the machine code depends
+on, keeps a checksum with every file, and has one process compile while others wait for the file.
 """
 
+import contextlib
+import fcntl
 import hashlib
+import inspect
 import os
+import pickle
+import platform
+import shutil
 import sys
+import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import llvmlite
 import numba
+import numpy as np
 from numba.core import config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.serialize import dumps
 
-_IN_MACHINE_CODE = ("network", "actions", "tables", "state", "chance", "red_agents", "kernel")
-SOURCES = tuple(Path(__file__).with_name(f"{name}.py") for name in _IN_MACHINE_CODE)
-_ENTRY_POINTS: list[Any] = []
+PACKAGE = Path(__file__).parent.parent
 
+# All that ends up in machine code, room by room in the order of the house. Machine code of a room depends on the files
+# of that room and of the rooms before it, so that an edit in a late room leaves that of the early ones valid.
+SOURCES = (
+    "game/compiled.py",
+    "game/network.py",
+    "game/actions.py",
+    "game/tables.py",
+    "game/state.py",
+    "game/chance.py",
+    "game/red_agents.py",
+    "game/kernel.py",
+    "play/policy_table.py",
+)
+ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))
+SIMULATOR = "game"
 
-def cache_folder() -> Path:
-    """Where machine code is kept: below NUMBA_CACHE_DIR if set, else in the user's cache folder."""
-    digest = hashlib.sha256()
-    for source in SOURCES:
-        digest.update(source.read_bytes())
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "fixfirst" / f"kernel-{digest.hexdigest()[:16]}"
+STALE_DAYS = 30  # a folder of another version is deleted when nobody has used it for so long
+TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
+
+_ENTRY_POINTS: list["EntryPoint"] = []
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Decorator for the kernel's entry points: compiled at first use, cached on disk when a folder can be written."""
+    """Decorator for functions that Python calls: compiled at first use, kept on disk when a folder can be written."""
     if config.DISABLE_JIT:  # somebody looks at single functions with a debugger
         return function
-    dispatcher = numba.njit(function)
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())  # read by enable_caching() only; other users of Numba keep their own
-    try:
-        dispatcher.enable_caching()
-    except (RuntimeError, OSError):  # no folder can be written: compile in every process
-        pass
-    finally:
-        config.CACHE_DIR = before
-    _ENTRY_POINTS.append(dispatcher)
-    return dispatcher
+    entry_point = EntryPoint(function, targetoptions={"nopython": True, "boundscheck": None})
+    _ENTRY_POINTS.append(entry_point)
+    return entry_point
 
 
-def is_compiled() -> bool:
-    """Is the machine code in memory or on disk?"""
-    return all(entry.signatures for entry in _ENTRY_POINTS) or any(cache_folder().rglob("*.nbc"))
+def is_compiled(room: str = SIMULATOR) -> bool:
+    """Is the machine code of a room in memory or, undamaged, on disk? Of entry points not imported yet, any will do."""
+    entries = [entry for entry in _ENTRY_POINTS if entry.code.room == room]
+    if not entries:
+        return any(_read(path) for path in cache_folder(room).glob("*.nbc"))
+    return all(entry.signatures or entry.code.on_disk() for entry in entries)
 
 
 def announce_compilation() -> None:
-    """Say on stderr that the next call compiles, unless it need not."""
-    if not is_compiled():
-        print("fixfirst: compiling the simulator, once per machine (some ten seconds) ...", file=sys.stderr, flush=True)
+    """Say on stderr that the simulator is going to be compiled, unless it need not be, or it was said before.
+
+    Whatever else is compiled says so itself; this is for those who have other things to do before the first step.
+    """
+    if TOLD not in os.environ and not is_compiled():
+        _tell()
+
+
+def _tell() -> None:
+    if TOLD not in os.environ:
+        os.environ[TOLD] = "1"
+        print("fixfirst: compiling, once per machine (less than a minute) ...", file=sys.stderr, flush=True)
+
+
+# ---------------------------------------------------------------- where machine code is kept
+
+
+def cache_folder(room: str = SIMULATOR) -> Path:
+    """Where machine code of a room is kept: below NUMBA_CACHE_DIR if set, else in the user's cache folder."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "fixfirst" / f"{room}-{_fingerprint(room)}"
+
+
+@cache
+def _fingerprint(room: str) -> str:
+    """Changes with everything that machine code of a room depends on: sources, versions, processor."""
+    digest = hashlib.sha256()
+    for source in SOURCES:
+        if ROOMS.index(source.split("/")[0]) <= ROOMS.index(room):
+            digest.update((PACKAGE / source).read_bytes())
+    versions = platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__
+    digest.update(repr((versions, cpu_target.target_context.codegen().magic_tuple())).encode())
+    return digest.hexdigest()[:16]
+
+
+def _delete_stale(folder: Path) -> None:
+    """Of the folders beside this one, delete those that no process has used for long."""
+    for other in folder.parent.glob("*-" + "[0-9a-f]" * 16):
+        with contextlib.suppress(OSError):
+            if time.time() - other.stat().st_mtime > STALE_DAYS * 86_400:
+                shutil.rmtree(other)
+
+
+class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
+    """The files of one entry point, in the shape of a Numba cache: one file per signature, none if it lies in no room.
+
+    A file holds a checksum of all that follows, its own place (a file from elsewhere is no good), and the pickled code.
+    What cannot be used counts as missing and is replaced; what cannot be written is compiled again in the next process.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        path = Path(inspect.getfile(function)).resolve()
+        self.room = path.relative_to(PACKAGE).parts[0] if path.is_relative_to(PACKAGE) else ""
+        self._folder = cache_folder(self.room) if self.room in ROOMS else None
+        self._name = f"{path.stem}.{function.__qualname__}"
+        self._lock: IO[bytes] | None = None
+
+    @property
+    def cache_path(self) -> str | None:
+        return None if self._folder is None else str(self._folder)
+
+    def on_disk(self) -> bool:
+        """Is there an undamaged file, for whatever signature?"""
+        return self._folder is not None and any(_read(path) for path in self._folder.glob(f"{self._name}-*.nbc"))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The code for a signature, or None: then this process is the one to compile it, until `let_others`."""
+        target_context.refresh()
+        found = self._load(sig, target_context)
+        if found is None:
+            self._wait_for_turn(sig)
+            found = self._load(sig, target_context)
+        if found is None:
+            _tell()
+        return found
+
+    def save_overload(self, sig: Any, result: Any) -> None:
+        """Keep what was compiled, if it does not refer to this process's memory."""
+        if self._folder is None or result.library.has_dynamic_globals or any(not x.can_cache for x in result.lifted):
+            return
+        with contextlib.suppress(OSError):
+            _write(self._path(sig), dumps(result._reduce()))
+            _delete_stale(self._folder)
+
+    def let_others(self) -> None:
+        """Let other processes look for the file now."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _path(self, sig: Any) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{self._name}-{hashlib.sha256(str(sig).encode()).hexdigest()[:16]}.nbc"
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
+        if self._folder is None or (code := _read(self._path(sig))) is None:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(self._folder)  # in use: not stale
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(code))
+        except Exception:  # undamaged and yet of no use, whatever the reason: compiling again is always right
+            return None
+
+    def _wait_for_turn(self, sig: Any) -> None:
+        """Take the lock on a signature's file. The system gives back that of a process that ends, however it ends."""
+        if self._folder is None:
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._lock = self._path(sig).with_suffix(".lock").open("ab")
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.environ[TOLD] = "1"  # whoever has it has said that it compiles
+                fcntl.flock(self._lock, fcntl.LOCK_EX)
+        except OSError:  # nothing can be written here, or the file system knows no locks: every process for itself
+            self.let_others()
+
+
+class EntryPoint(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
+    """A compiled function whose machine code is kept on disk."""
+
+    def __init__(self, py_func: Callable[..., Any], *args: Any, **options: Any):
+        super().__init__(py_func, *args, **options)
+        self._cache = self.code = MachineCode(py_func)
+
+    def compile(self, sig: Any) -> Any:
+        """Machine code for a signature: from memory, from disk, or made now by one process at a time."""
+        try:
+            return super().compile(sig)
+        finally:
+            self.code.let_others()
+
+
+# ---------------------------------------------------------------- one file
+
+
+def _read(path: Path) -> bytes | None:
+    """The code in a file, or None unless all of it is there as it was written, at this place."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    checksum, rest = content[:32], content[32:]
+    place, _, code = rest.partition(b"\0")
+    return code if checksum == hashlib.sha256(rest).digest() and place == _place(path) else None
+
+
+def _write(path: Path, code: bytes) -> None:
+    """Write a file so that others see all of it or nothing, in place of whatever was there."""
+    rest = _place(path) + b"\0" + code
+    unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        unfinished.write_bytes(hashlib.sha256(rest).digest() + rest)
+        if path.is_dir():
+            shutil.rmtree(path)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _place(path: Path) -> bytes:
+    return f"{path.parent.name}/{path.name}".encode()

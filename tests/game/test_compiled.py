@@ -1,0 +1,268 @@
+"""Machine code on disk: trusted only when undamaged, made by one process at a time, announced once, keyed by its sources."""
+
+import ast
+import importlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numba
+import pytest
+
+import fixfirst
+
+machine_code = importlib.import_module("fixfirst.game.compiled")  # the room's face has a function of this name
+SOURCE = Path(fixfirst.__file__).parent
+
+# A house with one room and tiny functions, in place of ours.
+FUNCTIONS = """
+from compiled import compiled
+from scale import FACTOR
+"""
+FUNCTION = """
+@compiled
+def {name}(x):
+    return FACTOR * x
+"""
+SCRIPT = """
+import os, sys, time
+import compiled as code  # a copy, for its place says what the package is
+code.SOURCES = "game/tiny.py", "game/scale.py"
+{prelude}
+import tiny
+for name in sys.argv[1:]:
+    function = getattr(tiny, name)
+    print(name, function(21), sum(function.stats.cache_misses.values()))
+"""
+
+
+class House:
+    """Tiny compiled functions, and new processes that call them with a cache of their own."""
+
+    def __init__(self, folder, names):
+        self.folder, self.names = folder, names
+        (folder / "game").mkdir(parents=True)
+        shutil.copy(machine_code.__file__, folder / "game")
+        self.scale(2)
+        (folder / "game" / "tiny.py").write_text(FUNCTIONS + "".join(FUNCTION.format(name=name) for name in names))
+
+    def scale(self, factor):
+        (self.folder / "game" / "scale.py").write_text(f"FACTOR = {factor}\n")
+
+    def start(self, prelude="", **environment):
+        command = [sys.executable, "-c", SCRIPT.format(prelude=prelude), *self.names]
+        given = {name: value for name, value in os.environ.items() if name != machine_code.TOLD}
+        given |= {"PYTHONPATH": str(self.folder / "game"), "NUMBA_CACHE_DIR": str(self.folder / "cache")} | environment
+        return subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def call(self, **environment):
+        """Each function's result, and whether it had to be compiled; and what was said on stderr."""
+        return told(self.start(**environment))
+
+    def files(self, ending="nbc"):
+        return {path.name.split("-")[0].removeprefix("tiny."): path for path in self.folder.glob(f"cache/*/*/*.{ending}")}
+
+
+def told(process):
+    said, complained = process.communicate(timeout=100)
+    assert process.returncode == 0, complained
+    rows = (line.split() for line in said.splitlines())
+    return {name: (int(value), int(misses)) for name, value, misses in rows}, complained
+
+
+MESSAGE = "fixfirst: compiling, once per machine (less than a minute) ...\n"
+
+DAMAGE = {
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "empty": lambda path: path.write_bytes(b""),
+    "random": lambda path: path.write_bytes(os.urandom(20_000)),
+    "flipped": lambda path: path.write_bytes(flip(path.read_bytes(), at=len(path.read_bytes()) // 2)),
+    "flipped_checksum": lambda path: path.write_bytes(flip(path.read_bytes(), at=0)),
+    "unreadable": lambda path: path.chmod(0),  # not for root, for whom it stays readable
+    "directory": lambda path: (path.unlink(), path.mkdir(), (path / "file").write_text("something")),
+    "missing": lambda path: path.unlink(),
+}
+
+
+def flip(content, at):
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def test_a_damaged_file_is_replaced_whatever_the_damage(tmp_path):
+    house = House(tmp_path, ["whole", "foreign", *DAMAGE])
+    first, said = house.call()
+    assert first == dict.fromkeys(house.names, (42, 1)) and said == MESSAGE
+
+    files = house.files()
+    for name, damage in DAMAGE.items():
+        damage(files[name])
+    files["foreign"].write_bytes(files["whole"].read_bytes())  # sound, but written for another place
+    spared = {"whole"} | ({"unreadable"} if os.geteuid() == 0 else set())
+    again, said = house.call()
+    assert again == {name: (42, int(name not in spared)) for name in house.names} and said == MESSAGE
+    assert house.call() == (dict.fromkeys(house.names, (42, 0)), "")
+    assert not house.files("tmp")
+
+
+def test_a_folder_that_cannot_be_made_means_compiling_in_every_process(tmp_path):
+    house = House(tmp_path, ["double"])
+    (tmp_path / "occupied").write_text("a file")
+    for _ in range(2):
+        assert house.call(NUMBA_CACHE_DIR=str(tmp_path / "occupied")) == ({"double": (42, 1)}, MESSAGE)
+
+
+def test_two_processes_at_the_same_time_compile_once_and_one_of_them_says_so(tmp_path):
+    house = House(tmp_path, ["double"])
+    meet = """
+(code.PACKAGE / f"ready-{os.getpid()}").touch()
+while len(list(code.PACKAGE.glob("ready-*"))) < 2: time.sleep(0.001)
+"""
+    outcomes = [told(process) for process in [house.start(meet) for _ in range(2)]]
+    assert sorted(values["double"] for values, _ in outcomes) == [(42, 0), (42, 1)]
+    assert sorted(said for _, said in outcomes) == ["", MESSAGE]
+
+
+def test_a_killed_process_leaves_no_lock_behind(tmp_path):
+    house = House(tmp_path, ["double"])
+    killed = house.start("def stop(*_): print('compiled', flush=True); sys.stdin.read()\ncode._write = stop")
+    assert killed.stdout.readline() == "compiled\n"
+    waiting = house.start()
+    time.sleep(0.1)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert told(waiting)[0] == {"double": (42, 1)}
+
+
+def test_child_processes_do_not_say_again_what_their_parent_said(tmp_path):
+    house = House(tmp_path, ["double"])
+    assert house.call(**{machine_code.TOLD: "1"}) == ({"double": (42, 1)}, "")
+
+
+def test_an_edit_in_a_file_of_constants_compiles_again(tmp_path):
+    house = House(tmp_path, ["double"])
+    house.call()
+    house.scale(3)
+    assert house.call()[0] == {"double": (63, 1)}
+    house.scale(2)
+    assert house.call()[0] == {"double": (42, 0)}  # the first folder is still there
+
+
+def test_folders_that_nobody_used_for_a_month_are_deleted(tmp_path):
+    house = House(tmp_path, ["double"])
+    house.call()
+    (folder,) = (tmp_path / "cache" / "fixfirst").iterdir()
+    others = [folder.with_name(name) for name in ("kernel-0123456789abcdef", "game-0123456789abcdef", "of-somebody-else")]
+    for other in others:
+        other.mkdir()
+    old = time.time() - 31 * 86_400
+    for other in (others[0], others[2], folder):
+        os.utime(other, (old, old))
+    house.call()  # from disk: in use again
+    house.scale(3)
+    house.call()
+    assert [path.exists() for path in (folder, *others)] == [True, False, True, True]
+
+
+# ---------------------------------------------------------------- what machine code depends on
+
+
+@pytest.fixture
+def three_rooms(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine_code, "PACKAGE", tmp_path)
+    monkeypatch.setattr(machine_code, "SOURCES", ("game/a.py", "play/b.py", "learner/c.py"))
+    monkeypatch.setattr(machine_code, "ROOMS", ("game", "play", "learner"))
+    for source in machine_code.SOURCES:
+        (tmp_path / source).parent.mkdir()
+        (tmp_path / source).write_text("X = 1\n")
+
+    def folders():
+        machine_code._fingerprint.cache_clear()
+        return {room: machine_code.cache_folder(room).name for room in machine_code.ROOMS}
+
+    yield tmp_path, folders
+    machine_code._fingerprint.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("edited", "changed"),
+    [("learner/c.py", {"learner"}), ("play/b.py", {"play", "learner"}), ("game/a.py", {"game", "play", "learner"})],
+)
+def test_an_edit_in_a_room_spares_the_machine_code_of_the_rooms_before_it(three_rooms, edited, changed):
+    house, folders = three_rooms
+    before = folders()
+    (house / edited).write_text("X = 2\n")
+    after = folders()
+    assert {room for room in after if after[room] != before[room]} == changed
+
+
+def test_another_version_of_numba_has_other_folders(three_rooms, monkeypatch):
+    _, folders = three_rooms
+    before = folders()
+    monkeypatch.setattr(numba, "__version__", "0.0.1")
+    assert not set(before.values()) & set(folders().values())
+
+
+def fixfirst_imports(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "fixfirst":
+            for alias in node.names:
+                yield node.module.partition(".")[2], alias.name, alias.asname or alias.name
+
+
+def uses_numba(tree):
+    imported = {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return "numba" in imported or "compiled" in {name for _, name, _ in fixfirst_imports(tree)}
+
+
+def in_machine_code(tree):
+    """The names that a module's compiled functions and constants use; of a module of constants, all names."""
+    if not uses_numba(tree):
+        return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    decorated = re.compile(r"\b(njit|compiled)\b")
+    parts = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        or (isinstance(node, ast.FunctionDef) and any(decorated.search(ast.unparse(d)) for d in node.decorator_list))
+    ]
+    return {node.id for part in parts for node in ast.walk(part) if isinstance(node, ast.Name)}
+
+
+def definers(module, name):
+    """The files, relative to the package, that define what `from fixfirst.<module> import <name>` imports."""
+    path = SOURCE.joinpath(*module.split("."))
+    if path.with_suffix(".py").exists():
+        return [path.with_suffix(".py")]
+    if (path / f"{name}.py").exists() and name != "compiled":  # a module itself; `compiled` is the decorator
+        return [path / f"{name}.py"]
+    defined = re.compile(rf"^(?:def|class) {name}\b|^(?:\w+, )*{name}\b(?:, \w+)*(?::[^=]+)? = ", re.M)
+    return [file for file in path.glob("*.py") if defined.search(file.read_text())]
+
+
+def test_every_file_that_ends_up_in_machine_code_is_in_the_list():
+    """Modules that use Numba, and the modules their compiled functions and constants take names from, and so on."""
+    found, waiting = set(), [path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"]
+    waiting = [path for path in waiting if uses_numba(ast.parse(path.read_text()))]
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        tree = ast.parse(path.read_text())
+        names = in_machine_code(tree)
+        for module, name, known_as in fixfirst_imports(tree):
+            if known_as in names:
+                sources = definers(module, name)
+                assert sources, f"{path}: where does {name} of {module} come from?"
+                waiting += [source for source in sources if source not in found]
+    assert {str(path.relative_to(SOURCE)) for path in found} == set(machine_code.SOURCES)
+
+
+def test_the_list_follows_the_order_of_the_rooms():
+    order = ("game", "orders", "play", "learner", "searcher")
+    rooms = [source.split("/")[0] for source in machine_code.SOURCES]
+    assert rooms == sorted(rooms, key=order.index)
