@@ -5,7 +5,8 @@ episode is the same whatever else is in the batch and in whatever order environm
 from the environment's `CHANCE_DTYPE` record instead. Both go through the functions below; the kernel cannot tell.
 
 key        = mix(mix(seed) + environment * GAMMA)       one per environment, made once per seed
-draw bits  = mix(mix(key + episode * GAMMA) + (16 * step + decision) * GAMMA)
+turn       = mix(key + episode * GAMMA) + 16 * step * GAMMA
+draw bits  = mix(turn + decision * GAMMA)
 mix        = the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
 """
 
@@ -16,7 +17,7 @@ from numba import njit, uint64
 
 from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
 from fixfirst.game.state import RedAgent
-from fixfirst.game.tables import unit_mask
+from fixfirst.game.tables import HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, unit_mask
 
 
 class Decision(IntEnum):
@@ -43,6 +44,7 @@ FIRST_USERS = unit_mask("user") & ~(1 << FOOTHOLD)
 CHANCE_DTYPE = np.dtype(
     [
         ("key", np.uint64),  # of free draws
+        ("turn", np.uint64),  # of the free draws of one turn, see `begin_turn`
         ("recorded", np.bool_),  # read the outcomes below instead; -1 = not recorded
         ("green", np.int8),
         ("green_host", np.int8),
@@ -59,6 +61,7 @@ CHANCE_DTYPE = np.dtype(
 _GAMMA = 0x9E3779B97F4A7C15
 _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
+_UINT64 = 2**64 - 1
 _DECISIONS_PER_STEP = 16
 _NUM_AGENTS = len(RedAgent)
 
@@ -78,12 +81,18 @@ def environment_key(seed, environment):
 
 
 @njit
+def begin_turn(env, chance):
+    """Before the first decision of a step or a reset: none was made yet, and what all free draws have in common."""
+    env.chances = 0
+    stream = _mix(chance.key + uint64(env.episode) * uint64(_GAMMA))
+    chance.turn = stream + uint64(env.step) * uint64(_DECISIONS_PER_STEP * _GAMMA & _UINT64)
+
+
+@njit
 def _bits(env, chance, decision):
     """64 random bits, and a note that this decision was made."""
     env.chances |= 1 << decision
-    stream = _mix(chance.key + uint64(env.episode) * uint64(_GAMMA))
-    counter = uint64(env.step) * uint64(_DECISIONS_PER_STEP) + uint64(decision)
-    return _mix(stream + counter * uint64(_GAMMA))
+    return _mix(chance.turn + uint64(decision) * uint64(_GAMMA))
 
 
 @njit
@@ -107,23 +116,22 @@ def counter_uniform(key, counter):
 @njit
 def _nth_member(mask, n):
     """The n-th smallest member (from 0) of a set given as a bit mask."""
-    member = 0
-    while True:
-        if mask >> member & 1:
-            if n == 0:
-                return member
-            n -= 1
-        member += 1
+    in_lower = HALF_SIZE[mask & HALF]
+    if n < in_lower:
+        return HALF_MEMBER[mask & HALF, n]
+    return HALF_BITS + HALF_MEMBER[mask >> HALF_BITS, n - in_lower]
 
 
 @njit
 def size(mask):
     """How many members a set has."""
-    count = 0
-    while mask:
-        mask &= mask - 1
-        count += 1
-    return count
+    return HALF_SIZE[mask & HALF] + HALF_SIZE[mask >> HALF_BITS]
+
+
+@njit
+def first(mask):
+    """The smallest member of a non-empty set."""
+    return _nth_member(mask, 0)
 
 
 @njit

@@ -32,15 +32,18 @@ from fixfirst.game.tables import (
     DECOY_FITS,
     DECOY_NEEDS_FREE,
     DECOY_OPENS,
-    EXPLOIT_ALSO,
+    EIGHT_BYTES,
     EXPLOIT_PORT,
-    EXPLOIT_RANK,
     GUESSED_PASSWORD,
+    HALF,
+    HALF_BITS,
+    HALF_COST,
+    HEAVIEST_EXPLOIT,
     HOST_SUBNET,
     NO_PASSWORD,
     NOTHING,
-    NUM_EXPLOITS,
     ON_REAL_SERVICE,
+    OTHER_EXPLOITS,
     REAL_PORTS,
     REMOVE_REPORTS_RESULT,
     RESTORE_PATCHES_SMTP,
@@ -49,7 +52,6 @@ from fixfirst.game.tables import (
     SCANS_ACCUMULATE,
     SMTP_HOSTS,
     SUBNET_HOSTS,
-    VALUE_TENTHS,
 )
 
 MONITOR, ANALYSE, REMOVE, RESTORE = (VERBS.index(verb) for verb in ("Monitor", "Analyse", "Remove", "Restore"))
@@ -75,7 +77,7 @@ NEXT_STEP, SAME_STEP, DISABLED = range(3)  # when an ended episode is followed b
 @njit
 def step_one(env, blue_action, chance, variant, green_active, max_steps):
     """One turn: blue, green, red, then reward and what blue sees. Returns the reward in tenths."""
-    env.chances = 0
+    dice.begin_turn(env, chance)
     malware_before = env.malware
     decoy_host = apply_blue(env, blue_action, variant)
     green_target = apply_green(env, chance) if green_active else NO_TARGET
@@ -95,7 +97,7 @@ def reset_one(env, chance, red_odds):
     env.step = 0
     env.return10 = 0
     env.ended = False
-    env.chances = 0
+    dice.begin_turn(env, chance)
     env.privileged = 1 << FOOTHOLD
     env.removable = 0
     env.stubborn = 0
@@ -291,14 +293,7 @@ def exploit(env, host, chance, variant):
 @njit
 def choose_exploit(env, ports, chance):
     """Three times in four the heaviest exploit that fits the ports, else one of the others; -1 if none fits."""
-    options, heaviest = 0, -1
-    for weapon in range(NUM_EXPLOITS):
-        also = EXPLOIT_ALSO[weapon]
-        if ports & EXPLOIT_PORT[weapon] and (also == 0 or ports & also):
-            options |= 1 << weapon
-            if heaviest < 0 or EXPLOIT_RANK[weapon] > EXPLOIT_RANK[heaviest]:
-                heaviest = weapon
-    others = options & ~(1 << heaviest) if heaviest >= 0 else 0
+    heaviest, others = HEAVIEST_EXPLOIT[ports], OTHER_EXPLOITS[ports]
     if others == 0:
         return heaviest
     other = dice.other_exploit(env, chance, others)
@@ -360,9 +355,7 @@ def impact(env):
 def reward_tenths(env, variant):
     """The price of this turn: privileged hosts, a stopped OT service, and blue's own Restore."""
     charged = held(env) if ANY_SESSION_COSTS[variant] else env.privileged
-    cost = 0
-    for host in range(NUM_HOSTS):
-        cost += VALUE_TENTHS[host] * (charged >> host & 1)
+    cost = HALF_COST[0, charged & HALF] + HALF_COST[1, charged >> HALF_BITS]
     if env.ot == OTService.STOPPED:
         cost += OT_TENTHS
     if ACTION_VERB[env.blue_action] == RESTORE:
@@ -512,8 +505,12 @@ def next_episode(env, chance, red_odds):
 def show(env, observation, access):
     """Write what blue sees [52] and the true access per host [13]: 0 none, 1 user, 2 root."""
     view = np.int64(env.observation)
-    for i in range(OBSERVATION_BITS):
-        observation[i] = view >> i & 1
+    for start in range(0, OBSERVATION_BITS, 8):
+        eight = EIGHT_BYTES[view >> start & 255]
+        for k in range(min(8, OBSERVATION_BITS - start)):
+            observation[start + k] = eight >> np.uint64(8 * k)
     some, root = held(env), env.privileged
-    for host in range(NUM_HOSTS):
-        access[host] = (some >> host & 1) + (root >> host & 1)
+    for start in range(0, NUM_HOSTS, 8):
+        eight = EIGHT_BYTES[some >> start & 255] + EIGHT_BYTES[root >> start & 255]
+        for k in range(min(8, NUM_HOSTS - start)):
+            access[start + k] = eight >> np.uint64(8 * k)

@@ -7,9 +7,9 @@ import numpy as np
 from numba import njit
 
 from fixfirst.game import chance as dice
-from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, NUM_HOSTS, OPERATIONAL, OT_SERVER, SUBNETS, USER
+from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, OPERATIONAL, OT_SERVER, USER
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
-from fixfirst.game.tables import REVEALED_HOST, SUBNET_HOSTS, unit_mask
+from fixfirst.game.tables import REVEALED_ID, SUBNET_HOSTS, unit_mask
 
 ENTERPRISE_UNITS = unit_mask("enterprise")
 OPERATIONAL_UNITS = int(SUBNET_HOSTS[OPERATIONAL])
@@ -82,18 +82,8 @@ def choose_b_line(env, chance):
     if target == STAGE_USER:
         target = env.bline_user
     elif target == STAGE_ENTERPRISE:
-        target = first_enterprise_host(env.bline_user)
+        target = REVEALED_ID[env.bline_user]  # whose address is found on the user host
     red_intends(env, BLINE_VERB[stage], target)
-
-
-@njit
-def first_enterprise_host(user_host):
-    """The enterprise host whose address is found on a user host."""
-    revealed = REVEALED_HOST[user_host]
-    for host in range(NUM_HOSTS):
-        if revealed == 1 << host:
-            return host
-    return NO_TARGET
 
 
 # ---------------------------------------------------------------- Meander
@@ -106,11 +96,12 @@ def choose_meander(env, chance):
     if env.escalated >> OT_SERVER & 1:
         red_intends(env, RedVerb.IMPACT, OT_SERVER)
         return
-    for subnet in range(len(SUBNETS)):
-        if env.known_subnets >> subnet & 1 and not env.explored_subnets >> subnet & 1:
-            env.explored_subnets |= 1 << subnet  # even if it will fail: never tried again
-            red_intends(env, RedVerb.DISCOVER, subnet)
-            return
+    unexplored = env.known_subnets & ~env.explored_subnets
+    if unexplored:
+        subnet = dice.first(unexplored)
+        env.explored_subnets |= 1 << subnet  # even if it will fail: never tried again
+        red_intends(env, RedVerb.DISCOVER, subnet)
+        return
     host = dice.pick_address(env, chance, env.known_hosts & ~env.scanned)
     if host >= 0:
         env.scanned |= 1 << host

@@ -1,7 +1,8 @@
 """The tables of `network.py` as arrays for the compiled kernel.
 
-V = 3 variants, H = 13 hosts, E = 8 exploits, A = 145 actions. A set of hosts or ports is an integer bit mask:
+V = 3 variants, H = 13 hosts, P = 12 ports, E = 8 exploits, A = 145 actions. A set of hosts or ports is an integer bit mask:
 bit h stands for host h, bit p for the p-th entry of `PORTS`. All arrays are read-only; for the compiler they are constants.
+What is asked of a set in every step is looked up, too: loops over members are slow where their number is hard to guess.
 """
 
 import numpy as np
@@ -19,8 +20,6 @@ from fixfirst.game.network import (
     Host,
     Service,
 )
-
-NUM_EXPLOITS = len(EXPLOITS)
 
 
 def _constant(values: object, dtype: type = np.int64) -> np.ndarray:
@@ -44,6 +43,17 @@ def unit_mask(*units: str) -> int:
     return hosts_mask(*(host.name for host in HOSTS if host.unit in units))
 
 
+# ---- sets: any set of hosts, ports or exploits is a lower half of 7 possible members and an upper half
+HALF_BITS = 7
+HALF = (1 << HALF_BITS) - 1
+HALF_SIZE = _constant([half.bit_count() for half in range(HALF + 1)])  # [128]
+HALF_MEMBER = _constant(  # [128, 7]: the n-th smallest member
+    [sorted(range(HALF_BITS), key=lambda member: (~half >> member & 1, member)) for half in range(HALF + 1)]
+)
+
+# ---- bits as bytes: bit k of 0..255 becomes byte k
+EIGHT_BYTES = _constant([sum((bits >> k & 1) << 8 * k for k in range(8)) for bits in range(256)], np.uint64)  # [256]
+
 # ---- blue: action id -> verb and host
 ACTION_VERB = _constant([VERBS.index(a.verb) for a in ACTIONS])  # [A]
 ACTION_HOST = _constant([-1 if a.host is None else HOST_ID[a.host] for a in ACTIONS])  # [A]
@@ -52,7 +62,17 @@ ACTION_HOST = _constant([-1 if a.host is None else HOST_ID[a.host] for a in ACTI
 SUBNET_HOSTS = _constant([hosts_mask(*(h.name for h in HOSTS if h.subnet == s)) for s in range(len(SUBNETS))])
 HOST_SUBNET = _constant([h.subnet for h in HOSTS])  # [H]
 REVEALED_HOST = _constant([0 if h.reveals is None else hosts_mask(h.reveals) for h in HOSTS])  # [H] mask
+REVEALED_ID = _constant([-1 if h.reveals is None else HOST_ID[h.reveals] for h in HOSTS])  # [H]
 VALUE_TENTHS = _constant([round(10 * h.value) for h in HOSTS])  # [H]
+
+
+def _cost_tenths(hosts: int) -> int:
+    return sum(int(value) for host, value in enumerate(VALUE_TENTHS) if hosts >> host & 1)
+
+
+HALF_COST = _constant(  # [2, 128]: the values of all hosts of a lower, and of an upper half
+    [[_cost_tenths(half << shift) for half in range(HALF + 1)] for shift in (0, HALF_BITS)]
+)
 
 # ---- what listens
 REAL_PORTS = _constant(
@@ -72,8 +92,21 @@ DECOY_OPENS = _constant([[ports_mask(d.opens) for d in v.decoys] for v in VARIAN
 
 # ---- exploits, in the order in which red lists them
 EXPLOIT_PORT = _constant([ports_mask(e.port) for e in EXPLOITS])  # [E] mask of one
-EXPLOIT_ALSO = _constant([ports_mask(*e.also_one_of) for e in EXPLOITS])  # [E] mask; 0: nothing more needed
-EXPLOIT_RANK = _constant(np.argsort(np.argsort([e.weight for e in EXPLOITS])))  # [E] 0 = lightest
+
+
+def _fitting(ports: int) -> list[int]:
+    """The exploits that red considers when it remembers these ports, heaviest first."""
+    fitting = [
+        number
+        for number, exploit in enumerate(EXPLOITS)
+        if ports & ports_mask(exploit.port) and (not exploit.also_one_of or ports & ports_mask(*exploit.also_one_of))
+    ]
+    return sorted(fitting, key=lambda number: -EXPLOITS[number].weight)
+
+
+_FITTING = [_fitting(ports) for ports in range(2 ** len(PORTS))]
+HEAVIEST_EXPLOIT = _constant([fitting[0] if fitting else -1 for fitting in _FITTING], np.int8)  # [2**P] of a set of ports
+OTHER_EXPLOITS = _constant([sum(1 << e for e in fitting[1:]) for fitting in _FITTING], np.int16)  # [2**P] mask: all but it
 
 # What an exploit meets on a real service.
 NOTHING, USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD, NO_PASSWORD = range(5)
