@@ -15,6 +15,7 @@ import numba
 import pytest
 
 import fixfirst
+from fixfirst.game import chance
 
 machine_code = importlib.import_module("fixfirst.game.compiled")  # the room's face has a function of this name
 SOURCE = Path(fixfirst.__file__).parent
@@ -217,14 +218,14 @@ def fixfirst_imports(tree):
 def uses_numba(tree):
     imported = {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    return "numba" in imported or "compiled" in {name for _, name, _ in fixfirst_imports(tree)}
+    return "numba" in imported or {"compiled", "inlined"} & {name for _, name, _ in fixfirst_imports(tree)}
 
 
 def in_machine_code(tree):
     """The names that a module's compiled functions and constants use; of a module of constants, all names."""
     if not uses_numba(tree):
         return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    decorated = re.compile(r"\b(njit|compiled)\b")
+    decorated = re.compile(r"\b(njit|compiled|inlined)\b")
     parts = [
         node
         for node in tree.body
@@ -260,6 +261,11 @@ def test_every_file_that_ends_up_in_machine_code_is_in_the_list():
                 assert sources, f"{path}: where does {name} of {module} come from?"
                 waiting += [source for source in sources if source not in found]
     assert {str(path.relative_to(SOURCE)) for path in found} == set(machine_code.SOURCES)
+
+
+def test_a_function_for_machine_code_only_says_so_when_python_calls_it():
+    with pytest.raises(TypeError, match="size is called by compiled functions only"):
+        chance.size(3)
 
 
 def test_the_list_follows_the_order_of_the_rooms():

@@ -15,6 +15,7 @@ from enum import IntEnum
 import numpy as np
 from numba import njit, uint64
 
+from fixfirst.game.compiled import inlined
 from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
 from fixfirst.game.state import RedAgent
 from fixfirst.game.tables import HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, unit_mask
@@ -66,7 +67,7 @@ _DECISIONS_PER_STEP = 16
 _NUM_AGENTS = len(RedAgent)
 
 
-@njit
+@inlined
 def _mix(x):
     x = uint64(x)
     x = (x ^ (x >> uint64(30))) * uint64(_MIX_1)
@@ -80,7 +81,7 @@ def environment_key(seed, environment):
     return _mix(_mix(seed) + uint64(environment) * uint64(_GAMMA))
 
 
-@njit
+@inlined
 def begin_turn(env, chance):
     """Before the first decision of a step or a reset: none was made yet, and what all free draws have in common."""
     env.chances = 0
@@ -88,20 +89,20 @@ def begin_turn(env, chance):
     chance.turn = stream + uint64(env.step) * uint64(_DECISIONS_PER_STEP * _GAMMA & _UINT64)
 
 
-@njit
+@inlined
 def _bits(env, chance, decision):
     """64 random bits, and a note that this decision was made."""
     env.chances |= 1 << decision
     return _mix(chance.turn + uint64(decision) * uint64(_GAMMA))
 
 
-@njit
+@inlined
 def _below(bits, n):
     """A uniform integer in 0..n-1 from the upper 32 bits (bias below n / 2**32)."""
-    return int((bits >> uint64(32)) * uint64(n) >> uint64(32))
+    return np.int64((bits >> uint64(32)) * uint64(n) >> uint64(32))
 
 
-@njit
+@inlined
 def _unit(bits):
     """A uniform float in [0, 1)."""
     return float(bits >> uint64(11)) * 2.0**-53
@@ -113,99 +114,130 @@ def counter_uniform(key, counter):
     return _unit(_mix(uint64(key) + uint64(counter) * uint64(_GAMMA)))
 
 
-@njit
-def _nth_member(mask, n):
-    """The n-th smallest member (from 0) of a set given as a bit mask."""
-    in_lower = HALF_SIZE[mask & HALF]
-    if n < in_lower:
-        return HALF_MEMBER[mask & HALF, n]
-    return HALF_BITS + HALF_MEMBER[mask >> HALF_BITS, n - in_lower]
+@inlined
+def _happens(bits, probability):
+    """Is a uniform float in [0, 1) below a probability? Both as multiples of 2**-53, which they are."""
+    return bits >> uint64(11) < uint64(probability * 2.0**53)
 
 
-@njit
+# ---------------------------------------------------------------- sets, as bit masks
+
+
+@inlined
 def size(mask):
     """How many members a set has."""
-    return HALF_SIZE[mask & HALF] + HALF_SIZE[mask >> HALF_BITS]
+    return HALF_SIZE[mask & HALF] + HALF_SIZE[mask >> HALF_BITS & HALF]
 
 
-@njit
+@inlined
 def first(mask):
     """The smallest member of a non-empty set."""
     return _nth_member(mask, 0)
 
 
-@njit
-def _member_of(env, chance, decision, mask, recorded):
-    """A uniform member of a non-empty set, or the recorded one if it is a member."""
-    bits = _bits(env, chance, decision)
-    if not chance.recorded:
-        return _nth_member(mask, _below(bits, size(mask)))
+@inlined
+def _nth_member(mask, n):
+    """The n-th smallest member (from 0) of a set."""
+    in_lower = HALF_SIZE[mask & HALF]
+    if n < in_lower:
+        skipped, half, rank = 0, mask, n
+    else:
+        skipped, half, rank = HALF_BITS, mask >> HALF_BITS, n - in_lower
+    return skipped + HALF_MEMBER[half & HALF, rank]
+
+
+# ---------------------------------------------------------------- decisions
+
+
+@inlined
+def _drawn_from(env, chance, decision, mask):
+    """A uniform member of a non-empty set."""
+    return _nth_member(mask, _below(_bits(env, chance, decision), size(mask)))
+
+
+@inlined
+def _recorded_of(env, decision, mask, recorded):
+    """The recorded member of a non-empty set; if it is none, the first one and a note that it was refused."""
+    env.chances |= 1 << decision
     if recorded >= 0 and mask >> recorded & 1:
         return int(recorded)
     env.chances |= 1 << Decision.REFUSED
-    return _nth_member(mask, 0)
+    return int(first(mask))
 
 
-@njit
-def _first_of(env, chance, decision, mask, order):
-    """A uniform member of a non-empty set, or the one that comes first in the recorded order."""
-    first = -1
-    if chance.recorded:
-        for member in order[::-1]:
-            if member >= 0 and mask >> member & 1:
-                first = member
-    return _member_of(env, chance, decision, mask, first)
+@inlined
+def _recorded_first_of(env, decision, mask, order):
+    """The member of a non-empty set that comes first in the recorded order."""
+    found = -1
+    for member in order[::-1]:
+        if member >= 0 and mask >> member & 1:
+            found = member
+    return _recorded_of(env, decision, mask, found)
 
 
-@njit
+@inlined
 def green_scans(env, chance):
     bits = _bits(env, chance, Decision.GREEN)
-    return chance.green == 1 if chance.recorded else _unit(bits) < P_GREEN_SCANS
+    return chance.green == 1 if chance.recorded else _happens(bits, P_GREEN_SCANS)
 
 
-@njit
+@inlined
 def green_host(env, chance):
-    return _member_of(env, chance, Decision.GREEN_HOST, GREEN_HOSTS, chance.green_host)
+    if chance.recorded:
+        return _recorded_of(env, Decision.GREEN_HOST, GREEN_HOSTS, chance.green_host)
+    return _drawn_from(env, chance, Decision.GREEN_HOST, GREEN_HOSTS)
 
 
-@njit
+@inlined
 def first_user(env, chance):
-    return _member_of(env, chance, Decision.USER, FIRST_USERS, chance.user)
+    if chance.recorded:
+        return _recorded_of(env, Decision.USER, FIRST_USERS, chance.user)
+    return _drawn_from(env, chance, Decision.USER, FIRST_USERS)
 
 
-@njit
+@inlined
 def pick_address(env, chance, mask):
     """The host Meander scans or attacks. Its shuffle counts as made even when the set turns out to be empty (-1)."""
     env.chances |= 1 << Decision.ADDRESSES
-    return _first_of(env, chance, Decision.ADDRESSES, mask, chance.addresses) if mask else -1
+    if mask == 0:
+        return -1
+    if chance.recorded:
+        return _recorded_first_of(env, Decision.ADDRESSES, mask, chance.addresses)
+    return _drawn_from(env, chance, Decision.ADDRESSES, mask)
 
 
-@njit
+@inlined
 def pick_name(env, chance, mask):
     """The host Meander escalates on; as `pick_address`."""
     env.chances |= 1 << Decision.NAMES
-    return _first_of(env, chance, Decision.NAMES, mask, chance.names) if mask else -1
+    if mask == 0:
+        return -1
+    if chance.recorded:
+        return _recorded_first_of(env, Decision.NAMES, mask, chance.names)
+    return _drawn_from(env, chance, Decision.NAMES, mask)
 
 
-@njit
+@inlined
 def other_exploit(env, chance, others):
     """A uniform member of a non-empty set of exploits."""
-    return _member_of(env, chance, Decision.OTHER, others, chance.other)
+    if chance.recorded:
+        return _recorded_of(env, Decision.OTHER, others, chance.other)
+    return _drawn_from(env, chance, Decision.OTHER, others)
 
 
-@njit
+@inlined
 def takes_top_exploit(env, chance):
     bits = _bits(env, chance, Decision.TOP)
-    return chance.top == 1 if chance.recorded else _unit(bits) < P_TOP_EXPLOIT
+    return chance.top == 1 if chance.recorded else _happens(bits, P_TOP_EXPLOIT)
 
 
-@njit
+@inlined
 def shell_detected(env, chance):
     bits = _bits(env, chance, Decision.DETECTED)
-    return chance.detected == 1 if chance.recorded else _unit(bits) < P_DETECTED
+    return chance.detected == 1 if chance.recorded else _happens(bits, P_DETECTED)
 
 
-@njit
+@inlined
 def red_agent_of_episode(env, chance, odds):
     """The red agent of the episode that begins. odds [3]: cumulative probabilities in the order of `RedAgent`."""
     u = _unit(_bits(env, chance, Decision.AGENT))

@@ -3,6 +3,7 @@
 `step_one` is the table of contents: one turn as a list of phases. A phase changes only the record `env` (STATE_DTYPE)
 it is given; randomness comes from the record `chance` (CHANCE_DTYPE). Numbers of hosts, ports and exploits are those of
 `network.py`; sets of them are bit masks. How red decides is in `red_agents.py`; `docs/model.md` tells all of it in words.
+Where the choice is hard to foresee, values are selected rather than branches taken: a wrong guess costs a fifth of a turn.
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ from numba import njit
 
 from fixfirst.game import chance as dice
 from fixfirst.game.actions import NUM_ACTIONS, VERBS
-from fixfirst.game.compiled import compiled
+from fixfirst.game.compiled import compiled, inlined
 from fixfirst.game.network import (
     EXPLOIT_NAMES,
     FOOTHOLD,
@@ -29,7 +30,6 @@ from fixfirst.game.tables import (
     ANY_SESSION_COSTS,
     CALLBACK_OUTRANKS_SCAN,
     DECOY_CATCHES,
-    DECOY_FITS,
     DECOY_NEEDS_FREE,
     DECOY_OPENS,
     EIGHT_BYTES,
@@ -132,7 +132,7 @@ def reset_one(env, chance, red_odds):
 # ---------------------------------------------------------------- blue
 
 
-@njit
+@inlined
 def apply_blue(env, action, variant):
     """Blue acts on the true state. Returns the host that got a decoy in this step, or NO_TARGET."""
     verb, host = ACTION_VERB[action], ACTION_HOST[action]
@@ -144,12 +144,14 @@ def apply_blue(env, action, variant):
         env.removable &= ~(1 << host)
     elif verb == RESTORE:
         restore(env, host, variant)
-    elif verb >= FIRST_DECOY and not place_decoy(env, verb - FIRST_DECOY, host, variant):
-        env.blue_success = Success.FALSE
-    return host if FIRST_DECOY <= verb < RESTORE and env.blue_success == Success.TRUE else NO_TARGET
+    elif verb >= FIRST_DECOY:
+        placed = place_decoy(env, verb - FIRST_DECOY, host, variant)
+        env.blue_success = Success.TRUE if placed else Success.FALSE
+        return host if placed else NO_TARGET
+    return NO_TARGET
 
 
-@njit
+@inlined
 def restore(env, host, variant):
     """The host is rebuilt: sessions, files and decoys vanish. Red cannot be driven off its foothold."""
     keep = ~(1 << host)
@@ -165,16 +167,17 @@ def restore(env, host, variant):
         env.patched |= (1 << host) & SMTP_HOSTS
 
 
-@njit
+@inlined
 def place_decoy(env, decoy, host, variant):
     """A fake service, where the operating system suits it and its port is free."""
-    if not DECOY_FITS[variant, decoy, host] or listening(env, host, variant) & DECOY_NEEDS_FREE[variant, decoy]:
-        return False
-    env.decoys[host] |= DECOY_OPENS[variant, decoy]
-    return True
+    opens = DECOY_OPENS[variant, decoy, host]
+    if listening(env, host, variant) & DECOY_NEEDS_FREE[variant, decoy]:
+        opens = 0
+    env.decoys[host] |= opens
+    return opens != 0
 
 
-@njit
+@inlined
 def listening(env, host, variant):
     """The ports open on a host now."""
     return REAL_PORTS[variant, host] | env.decoys[host]
@@ -183,7 +186,7 @@ def listening(env, host, variant):
 # ---------------------------------------------------------------- green
 
 
-@njit
+@inlined
 def apply_green(env, chance):
     """Green sleeps or scans the ports of a random host. Returns that host, or NO_TARGET."""
     return dice.green_host(env, chance) if dice.green_scans(env, chance) else NO_TARGET
@@ -196,7 +199,7 @@ SILENCE = (0, 0, False)
 BRUTE_FORCE_EVENTS = 10
 
 
-@njit
+@inlined
 def apply_red(env, chance, variant):
     """Red's intention meets the state blue has just changed. Returns the events it leaves on its target."""
     verb, target = env.red_verb, env.red_target
@@ -217,19 +220,19 @@ def apply_red(env, chance, variant):
     return noise
 
 
-@njit
+@inlined
 def held(env):
     """All hosts on which red has a session of any kind."""
     return env.privileged | env.removable | env.stubborn
 
 
-@njit
+@inlined
 def reachable(env, subnet):
     """The operational subnet is open only while red holds an enterprise host."""
     return subnet != OPERATIONAL or held(env) & ENTERPRISE_UNITS != 0
 
 
-@njit
+@inlined
 def discover(env, subnet):
     """Red learns the addresses of a whole subnet; blue sees nothing."""
     if not reachable(env, subnet):
@@ -240,7 +243,7 @@ def discover(env, subnet):
     env.known_hosts |= SUBNET_HOSTS[subnet]
 
 
-@njit
+@inlined
 def scan(env, host, variant):
     """A port scan: always reported as a success, even when nothing answers."""
     env.red_success = Success.TRUE
@@ -252,13 +255,13 @@ def scan(env, host, variant):
     return scan_events(ports)
 
 
-@njit
+@inlined
 def scan_events(ports):
     """One event per open port. Several sockets on one port never change what blue sees, so ports are counted once."""
     return dice.size(ports), ports, False
 
 
-@njit
+@inlined
 def exploit(env, host, chance, variant):
     """Red attacks with an exploit that fits the ports it remembers; they may have changed since."""
     env.red_success = Success.FALSE
@@ -290,7 +293,7 @@ def exploit(env, host, chance, variant):
     return (2 if detected else 1), port, detected
 
 
-@njit
+@inlined
 def choose_exploit(env, ports, chance):
     """Three times in four the heaviest exploit that fits the ports, else one of the others; -1 if none fits."""
     heaviest, others = HEAVIEST_EXPLOIT[ports], OTHER_EXPLOITS[ports]
@@ -300,7 +303,7 @@ def choose_exploit(env, ports, chance):
     return heaviest if dice.takes_top_exploit(env, chance) else other
 
 
-@njit
+@inlined
 def gain_session(env, host, as_root, detected):
     """A new session; next to a privileged one a user-level one changes nothing."""
     bit = 1 << host
@@ -313,14 +316,14 @@ def gain_session(env, host, as_root, detected):
             env.stubborn |= bit
 
 
-@njit
+@inlined
 def become_root(env, bit):
     env.privileged |= bit
     env.removable &= ~bit
     env.stubborn &= ~bit
 
 
-@njit
+@inlined
 def escalate(env, host):
     """From any session to root, without fail and unseen; red learns what the host knows."""
     bit = 1 << host
@@ -337,7 +340,7 @@ def escalate(env, host):
         env.ot_known = True
 
 
-@njit
+@inlined
 def impact(env):
     """Red stops the OT service. A service that was ever restored reports success and keeps running."""
     if not (held(env) >> OT_SERVER & 1 and env.ot_known):
@@ -351,11 +354,11 @@ def impact(env):
 # ---------------------------------------------------------------- what it costs and what blue sees
 
 
-@njit
+@inlined
 def reward_tenths(env, variant):
     """The price of this turn: privileged hosts, a stopped OT service, and blue's own Restore."""
     charged = held(env) if ANY_SESSION_COSTS[variant] else env.privileged
-    cost = HALF_COST[0, charged & HALF] + HALF_COST[1, charged >> HALF_BITS]
+    cost = HALF_COST[0, charged & HALF] + HALF_COST[1, charged >> HALF_BITS & HALF]
     if env.ot == OTService.STOPPED:
         cost += OT_TENTHS
     if ACTION_VERB[env.blue_action] == RESTORE:
@@ -363,7 +366,7 @@ def reward_tenths(env, variant):
     return -cost
 
 
-@njit
+@inlined
 def observe(env, malware_before, decoy_host, green_target, red_noise, variant):
     """Blue's view: its own repairs, then this turn's events host by host, then what Analyse found."""
     verb, acted_on = ACTION_VERB[env.blue_action], ACTION_HOST[env.blue_action]
@@ -391,7 +394,7 @@ def observe(env, malware_before, decoy_host, green_target, red_noise, variant):
     env.observation = view
 
 
-@njit
+@inlined
 def activity(events, ports, callback, decoy_placed, variant):
     """How a host's events of one turn look to blue.
 
@@ -400,23 +403,24 @@ def activity(events, ports, callback, decoy_placed, variant):
     """
     entries = events + (1 if decoy_placed else 0)
     distinct_ports = dice.size(ports) + (1 if callback else 0)
-    if callback and CALLBACK_OUTRANKS_SCAN[variant]:
-        return SEEN_EXPLOIT
-    if entries >= 3 and distinct_ports >= 3:
-        return SEEN_SCAN
-    if callback or (entries >= 3 and distinct_ports == 1):
-        return SEEN_EXPLOIT
-    return QUIET if decoy_placed else SEEN_SCAN
+    seen = QUIET if decoy_placed else SEEN_SCAN
+    if callback | (entries >= 3) & (distinct_ports == 1):
+        seen = SEEN_EXPLOIT
+    if (entries >= 3) & (distinct_ports >= 3):
+        seen = SEEN_SCAN
+    if callback & CALLBACK_OUTRANKS_SCAN[variant]:
+        seen = SEEN_EXPLOIT
+    return seen
 
 
-@njit
+@inlined
 def notice(view, host, seen):
     """Enter an activity into the view; an exploit makes blue believe in a user-level intruder."""
     view |= seen << BITS_PER_HOST * host
     return believe(view, host, BELIEVED_USER) if seen == SEEN_EXPLOIT else view
 
 
-@njit
+@inlined
 def believe(view, host, belief):
     shift = BITS_PER_HOST * host + 2
     return view & ~(0b11 << shift) | belief << shift

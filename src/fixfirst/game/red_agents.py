@@ -4,9 +4,9 @@ A decision is written into the record `env` as `red_verb` and `red_target`; `ker
 """
 
 import numpy as np
-from numba import njit
 
 from fixfirst.game import chance as dice
+from fixfirst.game.compiled import inlined
 from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, OPERATIONAL, OT_SERVER, USER
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
 from fixfirst.game.tables import REVEALED_ID, SUBNET_HOSTS, unit_mask
@@ -15,7 +15,7 @@ ENTERPRISE_UNITS = unit_mask("enterprise")
 OPERATIONAL_UNITS = int(SUBNET_HOSTS[OPERATIONAL])
 
 
-@njit
+@inlined
 def choose_red(env, chance):
     """Red decides on its own knowledge and the result of its last action."""
     if env.red_agent == RedAgent.B_LINE:
@@ -26,7 +26,7 @@ def choose_red(env, chance):
         red_intends(env, RedVerb.SLEEP, NO_TARGET)
 
 
-@njit
+@inlined
 def red_intends(env, verb, target):
     env.red_verb = verb
     env.red_target = target
@@ -63,7 +63,7 @@ BLINE_SCAN_USER = 1
 BLINE_EXPLOIT_SERVER = 12
 
 
-@njit
+@inlined
 def choose_b_line(env, chance):
     """Straight to the operational server: on success the next stage, on failure back to an earlier one."""
     succeeded = env.red_success == Success.TRUE
@@ -89,7 +89,7 @@ def choose_b_line(env, chance):
 # ---------------------------------------------------------------- Meander
 
 
-@njit
+@inlined
 def choose_meander(env, chance):
     """Takes the network subnet by subnet: explore, scan, escalate, exploit, in this order of preference."""
     meander_digests_last_result(env)
@@ -121,7 +121,7 @@ def choose_meander(env, chance):
         red_intends(env, RedVerb.SLEEP, NO_TARGET)
 
 
-@njit
+@inlined
 def meander_digests_last_result(env):
     """A failure makes Meander forget what it believed to hold: after an exploit, a whole subnet of it."""
     if env.red_verb == RedVerb.EXPLOIT:

@@ -46,9 +46,10 @@ def unit_mask(*units: str) -> int:
 # ---- sets: any set of hosts, ports or exploits is a lower half of 7 possible members and an upper half
 HALF_BITS = 7
 HALF = (1 << HALF_BITS) - 1
-HALF_SIZE = _constant([half.bit_count() for half in range(HALF + 1)])  # [128]
+HALF_SIZE = _constant([half.bit_count() for half in range(HALF + 1)], np.int8)  # [128]
 HALF_MEMBER = _constant(  # [128, 7]: the n-th smallest member
-    [sorted(range(HALF_BITS), key=lambda member: (~half >> member & 1, member)) for half in range(HALF + 1)]
+    [sorted(range(HALF_BITS), key=lambda member: (~half >> member & 1, member)) for half in range(HALF + 1)],
+    np.int8,
 )
 
 # ---- bits as bytes: bit k of 0..255 becomes byte k
@@ -86,9 +87,10 @@ def _fits(decoy: Decoy, host: Host) -> bool:
     return decoy.os in (None, host.os)
 
 
-DECOY_FITS = _constant([[[_fits(d, h) for h in v.hosts] for d in v.decoys] for v in VARIANTS], np.bool_)  # [V, D, H]
 DECOY_NEEDS_FREE = _constant([[ports_mask(d.needs_free) for d in v.decoys] for v in VARIANTS])  # [V, D] mask
-DECOY_OPENS = _constant([[ports_mask(d.opens) for d in v.decoys] for v in VARIANTS])  # [V, D] mask
+DECOY_OPENS = _constant(  # [V, D, H] mask; 0: the decoy does not fit the host
+    [[[ports_mask(d.opens) if _fits(d, h) else 0 for h in v.hosts] for d in v.decoys] for v in VARIANTS], np.int16
+)
 
 # ---- exploits, in the order in which red lists them
 EXPLOIT_PORT = _constant([ports_mask(e.port) for e in EXPLOITS])  # [E] mask of one
