@@ -1,0 +1,144 @@
+"""How fast is the simulator? Steps per second on one core with 1,000 environments and random actions.
+
+    python benchmarks/simulator.py [--against FOLDER] [--rounds 40] [--json]
+
+Three ways to play: `envs.step` (the public interface), `World.step` (the arrays behind it) and a compiled rollout that
+plays one environment after the other, chooses its own actions and looks only at the packed observation. Processor time,
+best of all rounds. `--against` names the root of another checkout: it is measured in a process of its own, the two taking
+turns, so that the ratio holds on a busy machine. A yardstick that has nothing to do with us says how fast the machine was.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+NUM_ENVS, STEPS = 1_000, 100
+RED_AGENTS = ("b_line", "meander")
+YARDSTICK = "yardstick: np.sort, millions of numbers"
+HERE = Path(__file__).resolve()
+
+
+def rollout():
+    """A compiled function that plays `STEPS` steps in every environment with random actions."""
+    from fixfirst.game import kernel
+    from fixfirst.game.chance import counter_uniform
+
+    num_actions, step_one, next_episode = kernel.NUM_ACTIONS, kernel.step_one, kernel.next_episode
+
+    @njit
+    def play(states, chances, red_odds, words, returns10, when):
+        for i in range(len(states)):
+            env, chance = states[i], chances[i]
+            for t in range(when, when + STEPS):
+                if env.ended:
+                    next_episode(env, chance, red_odds[i])
+                action = int(counter_uniform(chance.key, t) * num_actions)
+                returns10[i] += step_one(env, action, chance, 0, False, 100)
+                words[i] ^= env.observation
+
+    return play
+
+
+def jobs():
+    """What is measured: name -> a function that does `NUM_ENVS * STEPS` of it."""
+    from fixfirst.game import VecCage2, World
+
+    actions = np.random.default_rng(0).integers(0, 145, (STEPS, NUM_ENVS))
+    numbers = np.random.default_rng(1).random(NUM_ENVS * STEPS)
+    play = rollout()
+    found = {}
+    for red in RED_AGENTS:
+        envs, world, own = VecCage2(NUM_ENVS, red_agent=red), World(NUM_ENVS, red_agent=red), World(NUM_ENVS, red_agent=red)
+        envs.reset(seed=0), world.reset(0), own.reset(0)
+        words, returns10 = np.zeros(NUM_ENVS, np.uint64), np.zeros(NUM_ENVS, np.int64)
+        found[f"envs.step, {red}"] = lambda envs=envs: step_through(envs, actions)
+        found[f"World.step, {red}"] = lambda world=world: step_through(world, actions)
+        found[f"compiled rollout, {red}"] = lambda own=own, words=words, returns10=returns10: play(
+            own._states, own._chances, own._red_odds, words, returns10, 0
+        )
+    found[YARDSTICK] = lambda: np.sort(numbers)
+    return found
+
+
+def step_through(world, actions):
+    """Without keeping what comes back: the memory for a hundred results would cost as much as the steps."""
+    for row in actions:
+        world.step(row)
+
+
+def serve():
+    """Measure everything once per line of stdin, and say the seconds as one line of JSON."""
+    work = jobs()
+    for job in work.values():
+        job()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        print(json.dumps({name: min(seconds(job) for _ in range(3)) for name, job in work.items()}), flush=True)
+
+
+def seconds(job):
+    start = time.process_time()
+    job()
+    return time.process_time() - start
+
+
+def measure(checkouts, rounds):
+    """Millions per second of everything in every checkout (name -> root folder), which take turns."""
+    processes = {
+        name: subprocess.Popen(
+            [sys.executable, HERE, "--serve"],
+            env=os.environ | {"PYTHONPATH": str(Path(root) / "src")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name, root in checkouts.items()
+    }
+    for name, process in processes.items():
+        if process.stdout.readline() != "ready\n":
+            sys.exit(f"{checkouts[name]} cannot be measured, see above")
+    best = {name: {} for name in processes}
+    for _ in range(rounds):
+        for name, process in processes.items():
+            print("go", file=process.stdin, flush=True)
+            for job, took in json.loads(process.stdout.readline()).items():
+                best[name][job] = min(took, best[name].get(job, took))
+    for process in processes.values():
+        process.stdin.close()
+        process.wait()
+    return {name: {job: NUM_ENVS * STEPS / took / 1e6 for job, took in jobs.items()} for name, jobs in best.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--against", type=Path, help="root of another checkout to compare with")
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.serve:
+        return serve()
+    checkouts = {"here": HERE.parent.parent} | ({} if args.against is None else {"against": args.against.resolve()})
+    speeds = measure(checkouts, args.rounds)
+    ratios = {job: speeds["here"][job] / speed for job, speed in speeds.get("against", {}).items()}
+    if args.json:
+        print(json.dumps({"millions_per_s": speeds, "ratio": ratios}, indent=2))
+        return None
+    print(
+        f"{'millions of steps per second':42}" + "".join(f"{name:>10}" for name in speeds) + ("     ratio" if ratios else "")
+    )
+    for job in speeds["here"]:
+        row = "".join(f"{speed[job]:10.1f}" for speed in speeds.values())
+        print(f"{job:42}" + row + (f"{ratios[job]:10.2f}" if ratios else ""))
+    return None
+
+
+if __name__ == "__main__":
+    main()
