@@ -1,9 +1,10 @@
 """The rules of CAGE Challenge 2, compiled: what blue, green and red do, what it costs, what blue sees.
 
 `step_one` is the table of contents: one turn as a list of phases. A phase changes only the record `env` (STATE_DTYPE)
-it is given; randomness comes from the record `chance` (CHANCE_DTYPE). Numbers of hosts, ports and exploits are those of
-`network.py`; sets of them are bit masks. How red decides is in `red_agents.py`; `docs/model.md` tells all of it in words.
-Where the choice is hard to foresee, values are selected rather than branches taken: a wrong guess costs a fifth of a turn.
+it is given; randomness comes from the record `chance` (CHANCE_DTYPE), which is made ready for the turn first. Numbers of
+hosts, ports and exploits are those of `network.py`; sets of them are bit masks. How red decides is in `red_agents.py`;
+`docs/model.md` tells all of it in words. Where a choice is hard to foresee, values are selected rather than branches taken:
+a wrong guess costs about a fifth of a turn.
 """
 
 import numpy as np
@@ -72,6 +73,7 @@ NEXT_STEP, SAME_STEP, DISABLED = range(3)  # when an ended episode is followed b
 
 
 # ---------------------------------------------------------------- one turn
+# Functions that loops over environments call; inlined there as well, a turn would be a tenth slower.
 
 
 @njit
