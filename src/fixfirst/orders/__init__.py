@@ -13,6 +13,7 @@ from fixfirst.orders.compliance import (
     penalty_reward,
     summarise,
 )
+from fixfirst.orders.distributions import t_cdf, t_quantile
 from fixfirst.orders.gate import Gate
 from fixfirst.orders.ranking import Ranked, Ranking, merge, rank, training_spread
 from fixfirst.orders.reasons import Kind, Reason, needy_hosts, reasons

@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
-from scipy.special import betaincinv
 
 from fixfirst.game import ACTIONS, FOOTHOLD, HOST_ID, NUM_HOSTS, REPAIR_VERBS
+from fixfirst.orders.distributions import beta_quantile
 from fixfirst.orders.workflow import UnitScheme
 
 Rule = Literal["no_higher", "top", "fixed_types"]
@@ -209,5 +209,5 @@ def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> f
     total, successes = int(trials.sum()), int(hits.sum())
     if total == 0:
         return None
-    exact = betaincinv(successes, total - successes + 1, 1 - CONFIDENCE) if successes else 0.0
+    exact = beta_quantile(successes, total - successes + 1, 1 - CONFIDENCE) if successes else 0.0
     return float(min(np.quantile(_resampled(hits, trials, weights), 1 - CONFIDENCE), exact))

@@ -29,9 +29,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
 from fixfirst.errors import SearchError
+from fixfirst.orders.distributions import normal_cdf, normal_quantile, t_quantile
 from fixfirst.orders.workflow import Workflow
 
 
@@ -90,7 +90,7 @@ def may_be_best(mean: np.ndarray, error: np.ndarray, level: float) -> np.ndarray
     np.fill_diagonal(lead, -np.inf)
     largest = lead.max(axis=1)
     # Bounds decide most cases: that probability is at least one comparison's and at most the sum of all k - 1.
-    single = ndtr(-largest)
+    single = normal_cdf(-largest)
     may = single >= level
     for i in np.flatnonzero(~may & ((len(mean) - 1) * single >= level)):
         others = np.delete(error, i)
@@ -112,7 +112,7 @@ def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
 
     1 - E_z prod_j Phi((lead * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j); z, standard normal, is the noise of the order itself.
     """
-    below = ndtr((lead * np.hypot(error, errors)[:, None] + error * Z) / errors[:, None]).prod(axis=0)
+    below = normal_cdf((lead * np.hypot(error, errors)[:, None] + error * Z) / errors[:, None]).prod(axis=0)
     return float(1 - below @ Z_WEIGHT)
 
 
@@ -131,13 +131,14 @@ def lead_p_bounds(lead: float, error: float, errors: np.ndarray) -> tuple[float,
         return np.asarray(lead * np.sqrt(1 + r**2) + r * Z)
 
     smallest, largest = value(np.clip(flat, first, last)), np.maximum(value(first), value(last))
-    low, high = (1 - np.exp(count @ log_ndtr(terms)) @ Z_WEIGHT for terms in (largest, smallest))
+    powers = (normal_cdf(terms) ** count[:, None] for terms in (largest, smallest))
+    low, high = (1 - power.prod(axis=0) @ Z_WEIGHT for power in powers)
     return float(low), float(high)
 
 
 def t_over_normal(freedom: int, tail: float) -> float:
     """How much wider a t distribution is than a normal one at this tail."""
-    return float(stdtrit(freedom, 1 - tail) / ndtri(1 - tail))
+    return t_quantile(freedom, 1 - tail) / normal_quantile(1 - tail)
 
 
 def training_spread(workflows: Sequence[Workflow], means: Sequence[float], standard_errors: Sequence[float]) -> float:
@@ -195,9 +196,9 @@ def rank(
     if episodes is not None:
         wide *= t_over_normal(min(episodes) - 1, half_alpha / k)
     maybe_best = may_be_best(mean, wide, half_alpha)
-    if (mean[0] - mean[1:] > -ndtri(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
+    if (mean[0] - mean[1:] > -normal_quantile(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
         maybe_best[1:] = False
-    half_width = ndtri((1 + confidence ** (1 / k)) / 2) * wide
+    half_width = normal_quantile((1 + confidence ** (1 / k)) / 2) * wide
     rows = (
         Ranked(
             Workflow(tuple(orders[i].tolist()), scheme),

@@ -11,12 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
 from fixfirst.game import Game, VariantName
-from fixfirst.orders import CONFIDENCE, DEFAULT_JUDGING, Compliance, Counts, Judging, Workflow, judge, summarise
+from fixfirst.orders import (
+    CONFIDENCE,
+    DEFAULT_JUDGING,
+    Compliance,
+    Counts,
+    Judging,
+    Workflow,
+    judge,
+    summarise,
+    t_cdf,
+    t_quantile,
+)
 from fixfirst.play.rollout import Player, Rollout, WorldLike, collect, join
 from fixfirst.play.seeds import derive
 
@@ -165,7 +175,7 @@ def evaluate(
     )
     returns, counts = played.returns, played.counts(judging)
     mean, error = float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(episodes))
-    margin = float(stdtrit(episodes - 1, 0.5 + CONFIDENCE / 2)) * error
+    margin = t_quantile(episodes - 1, 0.5 + CONFIDENCE / 2) * error
     return Evaluation(
         red_agent=game.red_agent,
         steps=game.max_steps,
@@ -201,7 +211,7 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
         inside = abs(mean) < margin
         return Difference(mean, mean, mean, margin, 0.0 if inside else 1.0, inside, abs(mean))
     freedom = error**4 / (variances[0] ** 2 / (first.episodes - 1) + variances[1] ** 2 / (second.episodes - 1))
-    half = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * error
-    p_value = float(stdtr(freedom, (abs(mean) - margin) / error))
-    smallest = abs(mean) + float(stdtrit(freedom, CONFIDENCE)) * error
+    half = t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
+    p_value = t_cdf(freedom, (abs(mean) - margin) / error)
+    smallest = abs(mean) + t_quantile(freedom, CONFIDENCE) * error
     return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - CONFIDENCE, smallest)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import stdtrit
 
-from fixfirst.orders import Ranking, UnitScheme, Workflow
+from fixfirst.orders import Ranking, UnitScheme, Workflow, t_quantile
 from fixfirst.reporter.read import RunData
 from fixfirst.runs import CONFIDENCE, Trial, deciding_settings, mean_interval
 
@@ -52,7 +51,7 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
     half = np.full(len(coefficients), np.nan)
     if freedom > 0:
         variance = np.square(y - design @ coefficients).sum() / freedom
-        half = stdtrit(freedom, (1 + CONFIDENCE) / 2) * np.sqrt(variance * np.square(inverse).sum(axis=1))
+        half = t_quantile(freedom, (1 + CONFIDENCE) / 2) * np.sqrt(variance * np.square(inverse).sum(axis=1))
 
     effects = []
     for column, (a, b) in enumerate(combinations(scheme.names, 2), start=1):

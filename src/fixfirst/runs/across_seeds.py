@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
-from fixfirst.orders import Ranking, UnitScheme, Workflow, rank
+from fixfirst.orders import Ranking, UnitScheme, Workflow, rank, t_quantile
 from fixfirst.runs.ledger import Standings
 from fixfirst.runs.rows import Trial
 
@@ -120,7 +119,7 @@ def mean_interval(values: Sequence[float]) -> MeanInterval:
     mean = float(np.mean(values))
     if len(values) < 2:
         return MeanInterval(mean, None, None)
-    half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    half = float(t_quantile(len(values) - 1, (1 + CONFIDENCE) / 2) * np.std(values, ddof=1) / math.sqrt(len(values)))
     return MeanInterval(mean, mean - half, mean + half)
 
 
