@@ -2,9 +2,11 @@
 
 import ast
 import inspect
+import pickle
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import gymnasium as gym
@@ -17,9 +19,9 @@ SOURCE = ROOT / "src" / "fixfirst"
 
 # A room imports only from the rooms before it.
 ROOMS = ("game", "orders", "cyborg", "play", "runs", "learner", "searcher", "reporter", "api", "cli")
-BESIDE_THE_ROOMS = {"__init__.py", "__main__.py", "errors.py", "py.typed"}
+BESIDE_THE_ROOMS = {"__init__.py", "__main__.py", "errors.py", "faces.py", "py.typed"}
 # Rooms that keep to fewer: the run directory knows orders only, and a report can be rebuilt from files.
-KEEPS_TO = {"runs": {"errors", "orders"}, "reporter": {"errors", "game", "orders", "play", "runs"}}
+KEEPS_TO = {"runs": {"errors", "faces", "orders"}, "reporter": {"errors", "faces", "game", "orders", "play", "runs"}}
 
 
 def modules(room=""):
@@ -54,7 +56,7 @@ def test_the_house_has_ten_rooms_and_nothing_lies_about():
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_from_the_rooms_before_it(room):
-    before = {"errors", *ROOMS[: ROOMS.index(room)]}
+    before = {"errors", "faces", *ROOMS[: ROOMS.index(room)]}
     for path in modules(room):
         for module, name in imports(path):
             found = module.split(".")[0] or name
@@ -77,10 +79,22 @@ def test_a_face_says_what_the_room_is_for_and_offers_what_others_use(room):
     face = SOURCE / room / "__init__.py"
     tree = ast.parse(face.read_text())
     assert 40 < len(ast.get_docstring(tree)) < 600
-    offered = {name for module, name in imports(face)}
+    offered = {name for module, name in imports(face)} - {"offers"}
     outside = (path for path in modules() if path.parent == SOURCE or room_of(path) != room)
     used = {name for path in outside for module, name in imports(path) if module == room}
     assert offered == used, f"offered in vain: {offered - used}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_whatever_a_face_offers_can_be_had_and_is_hidden_by_no_module_of_the_room(room):
+    """A module, once imported, would stand in the face under its own name."""
+    face = import_module(f"fixfirst.{room}")
+    offered = {name for module, name in imports(SOURCE / room / "__init__.py") if module.startswith(room)}
+    assert offered <= set(dir(face))
+    assert not offered & {path.stem for path in (SOURCE / room).iterdir()}
+    assert not any(inspect.ismodule(getattr(face, name)) for name in offered)
+    with pytest.raises(AttributeError, match=f"module 'fixfirst.{room}' has no attribute 'nonsense'"):
+        _ = face.nonsense
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -106,7 +120,8 @@ def test_choosing_orders_knows_neither_the_world_nor_learning():
 
 def test_importing_everything_brings_neither_pytorch_nor_matplotlib():
     """PyTorch comes when something is trained, matplotlib when something is drawn."""
-    code = "import sys, fixfirst, fixfirst.cli; sys.exit(bool({'torch', 'matplotlib', 'ray'} & set(sys.modules)))"
+    everything = "import sys; from fixfirst import *; from fixfirst.cli.app import app; [app[name] for name in app]"
+    code = f"{everything}; sys.exit(bool({{'torch', 'matplotlib', 'ray'}} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -142,6 +157,11 @@ def test_public_names_are_what_their_kind_says_also_on_second_use():
 def test_no_module_of_the_house_hides_a_public_name():
     hidden = {path.stem for path in (*SOURCE.iterdir(), *(SOURCE / "api").iterdir())} & set(ff.__all__)
     assert not hidden
+
+
+def test_everything_public_can_be_pickled_by_name():
+    for name in ff.__all__:
+        assert pickle.loads(pickle.dumps(getattr(ff, name))) is getattr(ff, name)
 
 
 # ---------------------------------------------------------------- documents

@@ -9,29 +9,35 @@ game (CAGE2 itself) -> orders (what to fix first) -> cyborg (the original behind
 world) -> runs (the run directory) -> learner -> searcher -> reporter -> api (the verbs below) -> cli (the commands).
 """
 
-import gymnasium as _gym
+from typing import TYPE_CHECKING
 
-from fixfirst.api import SearchRun, StudyRun, TrainRun, evaluate, load_run, report, resume, search, train, watch
-from fixfirst.cyborg import CyborgVecEnv, make_vec
-from fixfirst.errors import (
-    ActionError,
-    ConfigError,
-    ConformanceError,
-    CyborgError,
-    FixfirstError,
-    Interrupted,
-    PolicyError,
-    ResetNeeded,
-    RunDirError,
-    SearchError,
-    WorkerError,
-    WorkflowError,
-    WorldError,
-)
-from fixfirst.game import Cage2, Game, VecCage2
-from fixfirst.learner import Policy, TrainConfig, load_policy, make_config
-from fixfirst.orders import Judging, UnitScheme, Workflow
-from fixfirst.searcher import SearchConfig, search_config
+from fixfirst.faces import offers
+from fixfirst.game import register_environments
+
+if TYPE_CHECKING:
+    from fixfirst.api import SearchRun, StudyRun, TrainRun, evaluate, load_run, report, resume, search, train, watch
+    from fixfirst.cyborg import CyborgVecEnv, make_vec
+    from fixfirst.errors import (
+        ActionError,
+        ConfigError,
+        ConformanceError,
+        CyborgError,
+        FixfirstError,
+        Interrupted,
+        PolicyError,
+        ResetNeeded,
+        RunDirError,
+        SearchError,
+        WorkerError,
+        WorkflowError,
+        WorldError,
+    )
+    from fixfirst.game import Cage2, Game, VecCage2
+    from fixfirst.learner import Policy, TrainConfig, load_policy, make_config
+    from fixfirst.orders import Judging, UnitScheme, Workflow
+    from fixfirst.searcher import SearchConfig, search_config
+else:
+    __getattr__, __dir__ = offers(__name__)
 
 __version__ = "0.1.0"
 __all__ = [
@@ -74,5 +80,4 @@ __all__ = [
     "watch",
 ]
 
-_ENVS = f"{__name__}.game.gym_env"
-_gym.register(id="fixfirst/Cage2-v0", entry_point=f"{_ENVS}:Cage2", vector_entry_point=f"{_ENVS}:VecCage2")
+register_environments()

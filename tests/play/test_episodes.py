@@ -11,7 +11,7 @@ from fixfirst.game.settings import Game
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.orders.compliance import Judging
-from fixfirst.orders.reasons import reasons
+from fixfirst.orders.reasoning import reasons
 from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.episodes import notable, tell

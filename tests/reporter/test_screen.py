@@ -11,8 +11,8 @@ from rich.console import Console
 from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
 from fixfirst.reporter import page
 from fixfirst.reporter.live import SearchView
-from fixfirst.reporter.results import print_searches, ranking_table, searches_document
 from fixfirst.reporter.screen import sparkline
+from fixfirst.reporter.search_results import print_searches, ranking_table, searches_document
 from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.ledger import standings

@@ -5,8 +5,8 @@ import subprocess
 import sys
 import tempfile
 
-from fixfirst.game.compiled import ROOMS, cache_folder, is_compiled
-from fixfirst.game.compiled import TOLD as ANNOUNCED
+from fixfirst.game.compiling import ROOMS, cache_folder, is_compiled
+from fixfirst.game.compiling import TOLD as ANNOUNCED
 
 TOLD = "TESTS_COLD_START"  # the variable in which test processes find it: stdout and stderr, one after the other
 

@@ -4,10 +4,17 @@ Here the rooms meet: a search ends with a report, an evaluation finds its policy
 these functions.
 """
 
-from fixfirst.api.evaluating import evaluate
-from fixfirst.api.reporting import report
-from fixfirst.api.resuming import resume
-from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun, load_run
-from fixfirst.api.searching import search
-from fixfirst.api.training import train
-from fixfirst.api.watching import page_path, replay, watch
+from typing import TYPE_CHECKING
+
+from fixfirst.faces import offers
+
+if TYPE_CHECKING:
+    from fixfirst.api.evaluating import evaluate
+    from fixfirst.api.reporting import report
+    from fixfirst.api.resuming import resume
+    from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun, load_run
+    from fixfirst.api.searching import search
+    from fixfirst.api.training import train
+    from fixfirst.api.watching import page_path, replay, watch
+else:
+    __getattr__, __dir__ = offers(__name__)

@@ -1,29 +1,17 @@
-"""Worlds by the name of their backend, and real CybORG as a Gymnasium vector environment.
+"""Worlds by the name of their backend.
 
-The backends differ in who plays; interface, spaces, seeding and arrays are those of our own `World` and `VecCage2`.
+They differ in who plays; interface, seeding and arrays are those of our own `World`.
 """
 
 from functools import partial
 from pathlib import Path
 from typing import Unpack, get_args
 
-from gymnasium.vector import AutoresetMode
-
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.cyborg.workers import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.cyborg.world import CyborgWorld
 from fixfirst.errors import WorldError
-from fixfirst.game import (
-    Backend,
-    BaseWorld,
-    Game,
-    GameSettings,
-    VecWorld,
-    World,
-    WorldSettings,
-    autoreset_name,
-    render_mode_name,
-)
+from fixfirst.game import Backend, BaseWorld, Game, World, WorldSettings
 
 
 def make_world(
@@ -61,53 +49,3 @@ def world_for(game: Game, num_envs: int) -> BaseWorld:
     if game.variant is not None:  # else CybORG says what it is
         settings["variant"] = game.variant
     return make_world(num_envs, backend=game.backend, cyborg=game.cyborg, **settings)
-
-
-class BackendSettings(GameSettings, total=False):
-    """What is played and where, as keyword arguments; see `make_world`."""
-
-    cyborg: str | Path | None
-    num_workers: int | None
-    timeout_s: float | None
-
-
-class VecSettings(BackendSettings, total=False):
-    """All settings of a vector environment; next_step and no rendering if left out."""
-
-    autoreset_mode: AutoresetMode | str
-    render_mode: str | None
-
-
-def make_vec(
-    num_envs: int = 1,
-    *,
-    backend: Backend = "simulator",
-    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-    render_mode: str | None = None,
-    **settings: Unpack[BackendSettings],
-) -> VecWorld:
-    """N environments as a Gymnasium vector environment. For the settings see `make_world` and `BaseWorld`."""
-    return VecWorld(*_open(num_envs, backend, autoreset_mode=autoreset_mode, render_mode=render_mode, **settings))
-
-
-class CyborgVecEnv(VecWorld):
-    """N environments of real CybORG in worker processes, in all else like `VecCage2`. Call `close()` when done.
-
-    `variant` need not be given: `world.variant` says what the CybORG found is. Given, it must be that.
-    """
-
-    def __init__(self, num_envs: int = 1, **settings: Unpack[VecSettings]):
-        super().__init__(*_open(num_envs, "cyborg", **settings))
-
-
-def _open(
-    num_envs: int,
-    backend: Backend,
-    *,
-    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-    render_mode: str | None = None,
-    **settings: Unpack[BackendSettings],
-) -> tuple[BaseWorld, str | None]:
-    """The arguments of a `VecWorld`; what it cannot do is refused before a process is started."""
-    mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)
-    return make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode

@@ -1,40 +1,48 @@
 """CAGE Challenge 2 itself: the network, its rules as a compiled simulator, and one turn in words and as a picture."""
 
-from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
-from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT, counter_uniform, environment_key
-from fixfirst.game.compiled import announce_compilation, cache_folder, compiled, is_compiled
-from fixfirst.game.conformance import (
-    HOST_LETTERS,
-    OT_NAMES,
-    PID_REUSED,
-    RED_AGENTS,
-    RED_VERBS,
-    SUBNET_LETTERS,
-    ReplayReport,
-    replay_file,
-)
-from fixfirst.game.defenders import DEFENDERS, RESTORE, Defender, react_remove, react_restore, sleep
-from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
-from fixfirst.game.gym_env import Cage2, VecCage2, VecWorld, autoreset_name, render_mode_name
-from fixfirst.game.kernel import NEXT_STEP, OBSERVATION_BITS, SAME_STEP
-from fixfirst.game.moment import Moment, moment_of
-from fixfirst.game.network import (
-    EXPLOIT_NAMES,
-    EXPLOITS,
-    FOOTHOLD,
-    HOST_ID,
-    HOST_NAMES,
-    HOSTS,
-    NUM_HOSTS,
-    OT_SERVER,
-    SUBNETS,
-    UNIT_TYPES,
-    VARIANTS,
-    Variant,
-    VariantName,
-)
-from fixfirst.game.processes import CORES_VARIABLE, available_cores, follow_parent
-from fixfirst.game.settings import Backend, Game, red_agent_name, red_odds
-from fixfirst.game.state import NO_TARGET, STATE_DTYPE, TURN_DTYPE, OTService, RedAgent, RedVerb, Success
-from fixfirst.game.tables import ports_mask
-from fixfirst.game.world import ARRAYS, BaseWorld, GameSettings, World, WorldSettings, check_seeds, compile_kernel, whole
+from typing import TYPE_CHECKING
+
+from fixfirst.faces import offers
+
+if TYPE_CHECKING:
+    from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
+    from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT, counter_uniform, environment_key
+    from fixfirst.game.compiling import announce_compilation, cache_folder, compiled, is_compiled
+    from fixfirst.game.conformance import (
+        HOST_LETTERS,
+        OT_NAMES,
+        PID_REUSED,
+        RED_AGENTS,
+        RED_VERBS,
+        SUBNET_LETTERS,
+        ReplayReport,
+        replay_file,
+    )
+    from fixfirst.game.defenders import DEFENDERS, RESTORE, Defender, react_remove, react_restore, sleep
+    from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
+    from fixfirst.game.gym_env import Cage2, VecCage2, VecWorld, autoreset_name, render_mode_name
+    from fixfirst.game.kernel import NEXT_STEP, OBSERVATION_BITS, SAME_STEP
+    from fixfirst.game.moment import Moment, moment_of
+    from fixfirst.game.network import (
+        EXPLOIT_NAMES,
+        EXPLOITS,
+        FOOTHOLD,
+        HOST_ID,
+        HOST_NAMES,
+        HOSTS,
+        NUM_HOSTS,
+        OT_SERVER,
+        SUBNETS,
+        UNIT_TYPES,
+        VARIANTS,
+        Variant,
+        VariantName,
+    )
+    from fixfirst.game.processes import CORES_VARIABLE, available_cores, follow_parent
+    from fixfirst.game.registration import register_environments
+    from fixfirst.game.settings import Backend, Game, red_agent_name, red_odds
+    from fixfirst.game.state import NO_TARGET, STATE_DTYPE, TURN_DTYPE, OTService, RedAgent, RedVerb, Success
+    from fixfirst.game.tables import ports_mask
+    from fixfirst.game.world import ARRAYS, BaseWorld, GameSettings, World, WorldSettings, check_seeds, compile_kernel, whole
+else:
+    __getattr__, __dir__ = offers(__name__)

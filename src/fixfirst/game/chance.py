@@ -15,7 +15,7 @@ from enum import IntEnum
 import numpy as np
 from numba import njit, uint64
 
-from fixfirst.game.compiled import inlined
+from fixfirst.game.compiling import inlined
 from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
 from fixfirst.game.state import RedAgent
 from fixfirst.game.tables import HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, unit_mask

@@ -12,7 +12,7 @@ from numba import njit
 
 from fixfirst.game import chance as dice
 from fixfirst.game.actions import NUM_ACTIONS, VERBS
-from fixfirst.game.compiled import compiled, inlined
+from fixfirst.game.compiling import compiled, inlined
 from fixfirst.game.network import (
     EXPLOIT_NAMES,
     FOOTHOLD,

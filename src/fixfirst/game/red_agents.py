@@ -6,7 +6,7 @@ A decision is written into the record `env` as `red_verb` and `red_target`; `ker
 import numpy as np
 
 from fixfirst.game import chance as dice
-from fixfirst.game.compiled import inlined
+from fixfirst.game.compiling import inlined
 from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, OPERATIONAL, OT_SERVER, USER
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
 from fixfirst.game.tables import REVEALED_ID, SUBNET_HOSTS, unit_mask

@@ -14,7 +14,7 @@ from fixfirst.errors import ActionError, ResetNeeded, WorldError
 from fixfirst.game import kernel
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
-from fixfirst.game.compiled import announce_compilation
+from fixfirst.game.compiling import announce_compilation
 from fixfirst.game.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
 from fixfirst.game.red_agents import BLINE_LAST_STAGE
 from fixfirst.game.settings import check_variant, red_odds

@@ -1,9 +1,16 @@
 """The learner: two small networks, PPO, and everything between a setting and a policy file."""
 
-from fixfirst.learner.config import ALL, NONE, FlatNames, TrainConfig
-from fixfirst.learner.networks import Weights
-from fixfirst.learner.policy_file import Policy, load_parent, load_policy, policy_folder
-from fixfirst.learner.presets import PRESETS
-from fixfirst.learner.settings import make_config, merged, nested, places, readable_errors, resolve, value_at, value_in
-from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import TrainingRun, interrupts
+from typing import TYPE_CHECKING
+
+from fixfirst.faces import offers
+
+if TYPE_CHECKING:
+    from fixfirst.learner.config import ALL, NONE, FlatNames, TrainConfig
+    from fixfirst.learner.networks import Weights
+    from fixfirst.learner.policy_file import Policy, load_parent, load_policy, policy_folder
+    from fixfirst.learner.presets import PRESETS
+    from fixfirst.learner.settings import make_config, merged, nested, places, readable_errors, resolve, value_at, value_in
+    from fixfirst.learner.training import Training
+    from fixfirst.learner.training_run import TrainingRun, interrupts
+else:
+    __getattr__, __dir__ = offers(__name__)

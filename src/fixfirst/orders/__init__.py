@@ -1,20 +1,27 @@
 """Orders: which unit types to fix first, whether a repair keeps to it, what a policy must show, and how orders rank."""
 
-from fixfirst.orders.compliance import (
-    CONFIDENCE,
-    DEFAULT_JUDGING,
-    Compliance,
-    Counts,
-    Judgement,
-    Judging,
-    delta_reward,
-    held_mask,
-    judge,
-    penalty_reward,
-    summarise,
-)
-from fixfirst.orders.distributions import t_cdf, t_quantile
-from fixfirst.orders.gate import Gate
-from fixfirst.orders.ranking import Ranked, Ranking, merge, rank, training_spread
-from fixfirst.orders.reasons import Kind, Reason, needy_hosts, reasons
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
+from typing import TYPE_CHECKING
+
+from fixfirst.faces import offers
+
+if TYPE_CHECKING:
+    from fixfirst.orders.compliance import (
+        CONFIDENCE,
+        DEFAULT_JUDGING,
+        Compliance,
+        Counts,
+        Judgement,
+        Judging,
+        delta_reward,
+        held_mask,
+        judge,
+        penalty_reward,
+        summarise,
+    )
+    from fixfirst.orders.distributions import t_cdf, t_quantile
+    from fixfirst.orders.gate import Gate
+    from fixfirst.orders.ranking import Ranked, Ranking, merge, rank, training_spread
+    from fixfirst.orders.reasoning import Kind, Reason, needy_hosts, reasons
+    from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
+else:
+    __getattr__, __dir__ = offers(__name__)

@@ -9,8 +9,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.reporter.results import ranking_table
 from fixfirst.reporter.screen import LIVE_EVERY_S, Screen, budget_bar, sparkline
+from fixfirst.reporter.search_results import ranking_table
 from fixfirst.runs import WARMUP_KEY, Trial, duration
 
 if TYPE_CHECKING:

@@ -1,43 +1,50 @@
 """The run directory: what stands in it, how it is written and locked, and what is read back from it."""
 
-from fixfirst.runs.across_seeds import (
-    CONFIDENCE,
-    Comparison,
-    MeanInterval,
-    OrderAcrossSeeds,
-    SeedResult,
-    compare,
-    mean_interval,
-)
-from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, scheme_of, setting
-from fixfirst.runs.files import sha256, versions, write_atomically, write_json
-from fixfirst.runs.layout import (
-    BEST,
-    CHECKPOINT_PREFIX,
-    CHOICES,
-    CONFIG,
-    EPISODE_LOG,
-    LEDGER,
-    MANIFEST,
-    POLICY_JSON,
-    POLICY_TENSORS,
-    REPLAY,
-    REPORT,
-    RESULT,
-    RUNS,
-    RUNTIME,
-    STUDY,
-    TENSORBOARD,
-    TRAINING_LOG,
-    WARMUP,
-    WARMUP_KEY,
-    Kind,
-    trial_folder,
-    unused_folder,
-)
-from fixfirst.runs.ledger import Standings, read_trials, standings
-from fixfirst.runs.listing import UNREADABLE, RunSummary, find_runs, summarise_runs
-from fixfirst.runs.lock import RUNNING, Session, duration, locked, status
-from fixfirst.runs.logs import CsvLog, TensorBoard, keep_rows, read_rows
-from fixfirst.runs.manifest import check_unused, create_run, kind_of, read_manifest, read_toml, write_manifest
-from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Outcome, Row, SessionRow, Status, Trial, UpdateRow
+from typing import TYPE_CHECKING
+
+from fixfirst.faces import offers
+
+if TYPE_CHECKING:
+    from fixfirst.runs.across_seeds import (
+        CONFIDENCE,
+        Comparison,
+        MeanInterval,
+        OrderAcrossSeeds,
+        SeedResult,
+        compare,
+        mean_interval,
+    )
+    from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, scheme_of, setting
+    from fixfirst.runs.files import sha256, versions, write_atomically, write_json
+    from fixfirst.runs.layout import (
+        BEST,
+        CHECKPOINT_PREFIX,
+        CHOICES,
+        CONFIG,
+        EPISODE_LOG,
+        LEDGER,
+        MANIFEST,
+        POLICY_JSON,
+        POLICY_TENSORS,
+        REPLAY,
+        REPORT,
+        RESULT,
+        RUNS,
+        RUNTIME,
+        STUDY,
+        TENSORBOARD,
+        TRAINING_LOG,
+        WARMUP,
+        WARMUP_KEY,
+        Kind,
+        trial_folder,
+        unused_folder,
+    )
+    from fixfirst.runs.ledger import Standings, read_trials, standings
+    from fixfirst.runs.listing import UNREADABLE, RunSummary, find_runs, summarise_runs
+    from fixfirst.runs.lock import RUNNING, Session, duration, locked, status
+    from fixfirst.runs.logs import CsvLog, TensorBoard, keep_rows, read_rows
+    from fixfirst.runs.manifest import check_unused, create_run, kind_of, read_manifest, read_toml, write_manifest
+    from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Outcome, Row, SessionRow, Status, Trial, UpdateRow
+else:
+    __getattr__, __dir__ = offers(__name__)

@@ -1,7 +1,6 @@
 """Machine code on disk: trusted only when undamaged, made by one process at a time, announced once, keyed by its sources."""
 
 import ast
-import importlib
 import os
 import re
 import shutil
@@ -16,13 +15,13 @@ import pytest
 
 import fixfirst
 from fixfirst.game import chance
+from fixfirst.game import compiling as machine_code
 
-machine_code = importlib.import_module("fixfirst.game.compiled")  # the room's face has a function of this name
 SOURCE = Path(fixfirst.__file__).parent
 
 # A house with one room and tiny functions, in place of ours.
 FUNCTIONS = """
-from compiled import compiled
+from compiling import compiled
 from scale import FACTOR
 """
 FUNCTION = """
@@ -32,7 +31,7 @@ def {name}(x):
 """
 SCRIPT = """
 import os, sys, time
-import compiled as code  # a copy, for its place says what the package is
+import compiling as code  # a copy, for its place says what the package is
 code.SOURCES = "game/tiny.py", "game/scale.py"
 {prelude}
 import tiny
@@ -240,7 +239,7 @@ def definers(module, name):
     path = SOURCE.joinpath(*module.split("."))
     if path.with_suffix(".py").exists():
         return [path.with_suffix(".py")]
-    if (path / f"{name}.py").exists() and name != "compiled":  # a module itself; `compiled` is the decorator
+    if (path / f"{name}.py").exists():  # a module itself
         return [path / f"{name}.py"]
     defined = re.compile(rf"^(?:def|class) {name}\b|^(?:\w+, )*{name}\b(?:, \w+)*(?::[^=]+)? = ", re.M)
     return [file for file in path.glob("*.py") if defined.search(file.read_text())]

@@ -34,7 +34,7 @@ PACKAGE = Path(__file__).parent.parent
 # All that ends up in machine code, room by room in the order of the house. Machine code of a room depends on the files
 # of that room and of the rooms before it, so that an edit in a late room leaves that of the early ones valid.
 SOURCES = (
-    "game/compiled.py",
+    "game/compiling.py",
     "game/network.py",
     "game/actions.py",
     "game/tables.py",

@@ -1,0 +1,59 @@
+"""Any backend as a Gymnasium vector environment, in spaces and all else like `VecCage2`."""
+
+from pathlib import Path
+from typing import Unpack
+
+from gymnasium.vector import AutoresetMode
+
+from fixfirst.cyborg.backends import make_world
+from fixfirst.game import Backend, BaseWorld, GameSettings, VecWorld, autoreset_name, render_mode_name
+
+
+class BackendSettings(GameSettings, total=False):
+    """What is played and where, as keyword arguments; see `make_world`."""
+
+    cyborg: str | Path | None
+    num_workers: int | None
+    timeout_s: float | None
+
+
+class VecSettings(BackendSettings, total=False):
+    """All settings of a vector environment; next_step and no rendering if left out."""
+
+    autoreset_mode: AutoresetMode | str
+    render_mode: str | None
+
+
+def make_vec(
+    num_envs: int = 1,
+    *,
+    backend: Backend = "simulator",
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
+    **settings: Unpack[BackendSettings],
+) -> VecWorld:
+    """N environments as a Gymnasium vector environment. For the settings see `make_world` and `BaseWorld`."""
+    return VecWorld(*_open(num_envs, backend, autoreset_mode=autoreset_mode, render_mode=render_mode, **settings))
+
+
+class CyborgVecEnv(VecWorld):
+    """N environments of real CybORG in worker processes, in all else like `VecCage2`. Call `close()` when done.
+
+    `variant` need not be given: `world.variant` says what the CybORG found is. Given, it must be that.
+    """
+
+    def __init__(self, num_envs: int = 1, **settings: Unpack[VecSettings]):
+        super().__init__(*_open(num_envs, "cyborg", **settings))
+
+
+def _open(
+    num_envs: int,
+    backend: Backend,
+    *,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
+    **settings: Unpack[BackendSettings],
+) -> tuple[BaseWorld, str | None]:
+    """The arguments of a `VecWorld`; what it cannot do is refused before a process is started."""
+    mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)
+    return make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode
