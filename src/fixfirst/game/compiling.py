@@ -27,6 +27,7 @@ from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 PACKAGE = Path(__file__).parent.parent
@@ -149,8 +150,10 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
         return self._folder is not None and any(_read(path) for path in self._folder.glob(f"{self._name}-*.nbc"))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The code for a signature, or None: then this process is the one to compile it, until `let_others`."""
-        target_context.refresh()
+        """The code for a signature, or None: then this process is the one to compile it, until `let_others`.
+
+        Numba's caches first import all that Numba can compile and scipy.linalg, which takes half a second.
+        """
         found = self._load(sig, target_context)
         if found is None:
             self._wait_for_turn(sig)
@@ -182,6 +185,7 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
             return None
         with contextlib.suppress(OSError):
             os.utime(self._folder)  # in use: not stale
+        rtsys.initialize(target_context)  # memory that the code may ask for
         try:
             return CompileResult._rebuild(target_context, *pickle.loads(code))
         except Exception:  # undamaged and yet of no use, whatever the reason: compiling again is always right
