@@ -1,5 +1,6 @@
-"""What the commands share."""
+"""The app: its commands, each of which is imported when it is asked for, and what they share."""
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from fixfirst import __version__
+
+COMMANDS = ("search", "train", "evaluate", "report", "watch", "runs", "resume", "conform", "record", "bench", "doctor")
 
 app = App(
     name="fixfirst",
@@ -28,3 +31,14 @@ def log(text: str) -> None:
 
 def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2))
+
+
+def _docstring(module: str, function: str) -> str | None:
+    """What a function says about itself, read and not imported: `fixfirst --help` waits for no command's libraries."""
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
+    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return ast.get_docstring(found)
+
+
+for _name in COMMANDS:
+    app.command(f"fixfirst.cli.{_name}:{_name}_command", name=_name, help=_docstring(_name, f"{_name}_command"))

@@ -21,7 +21,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from fixfirst.cli.app import Cyborg, Json, app, log, print_json
+from fixfirst.cli.app import Cyborg, Json, log, print_json
 from fixfirst.cyborg import CyborgGame, find_cyborg, load_cyborg, make_world
 from fixfirst.game import NUM_ACTIONS, STATE_DTYPE, BaseWorld, RedAgent, VecCage2, available_cores, follow_parent
 
@@ -38,7 +38,6 @@ CYBORG_ROWS = (CYBORG, CYBORG_IN_ONE, CYBORG_IN_WORKERS)
 _START = "import fixfirst as ff; e = ff.make_vec(1); e.reset(seed=0); e.step([0])"
 
 
-@app.command(name="bench")
 def bench_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
     """Measure the simulator and the worker processes on this machine, and CybORG in the same run where --cyborg says so."""
     result = measure(None if cyborg is None else find_cyborg(cyborg), say=log)

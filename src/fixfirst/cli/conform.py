@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json, app, print_json
+from fixfirst.cli.app import Json, print_json
 from fixfirst.game import ReplayReport, announce_compilation, replay_file
 
 
-@app.command(name="conform")
 def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json: Json = False) -> int:
     """Replay recorded CybORG episodes through the simulator and compare every step.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst import __version__
-from fixfirst.cli.app import Cyborg, Json, app, print_json
+from fixfirst.cli.app import Cyborg, Json, print_json
 from fixfirst.cyborg import ENVIRONMENT_VARIABLE, find_cyborg, identify
 from fixfirst.errors import CyborgError
 from fixfirst.game import available_cores, cache_folder, is_compiled
@@ -16,7 +16,6 @@ PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scip
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")
 
 
-@app.command(name="doctor")
 def doctor_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
     """Say what is installed, how many threads are used, where compiled code is kept, and which CybORG is found."""
     findings = examine(cyborg)

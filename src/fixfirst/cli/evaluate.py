@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fixfirst.api import evaluate
-from fixfirst.cli.app import Json, Quiet, app, print_json
+from fixfirst.cli.app import Json, Quiet, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.errors import ConfigError
 from fixfirst.game import Backend, Game
@@ -22,7 +22,6 @@ else:
     GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "max_steps", "backend")), flags_of(Judging)
 
 
-@app.command(name="evaluate")
 def evaluate_command(
     policy: str,
     /,

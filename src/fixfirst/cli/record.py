@@ -6,11 +6,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Cyborg, Json, app, log, print_json
+from fixfirst.cli.app import Cyborg, Json, log, print_json
 from fixfirst.cyborg import Recording, find_cyborg, record
 
 
-@app.command(name="record")
 def record_command(
     *,
     out: Path,

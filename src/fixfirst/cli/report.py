@@ -6,11 +6,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fixfirst.api import report
-from fixfirst.cli.app import Json, app, log, print_json
+from fixfirst.cli.app import Json, log, print_json
 from fixfirst.reporter import Format, open_page
 
 
-@app.command(name="report")
 def report_command(
     runs: Annotated[list[Path], Parameter(negative="")],
     /,

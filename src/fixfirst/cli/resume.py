@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-from fixfirst.api import TrainRun, resume
-from fixfirst.cli.app import Json, Quiet, app
+from fixfirst.cli.app import Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_training
 from fixfirst.searcher import Execution
 
 
-@app.command(name="resume")
 def resume_command(
     run: Path,
     /,
@@ -28,6 +26,8 @@ def resume_command(
     report
         As in `fixfirst search`.
     """
+    from fixfirst.api import TrainRun, resume  # --help need not wait for it
+
     result = resume(run, report=report, quiet=quiet, **vars(where))
     if isinstance(result, TrainRun):
         tell_training(result, as_json)

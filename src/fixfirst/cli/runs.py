@@ -11,7 +11,6 @@ from fixfirst.reporter import advice, results, runs_table
 from fixfirst.runs import RUNS, summarise_runs
 
 
-@app.command(name="runs")
 def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
     """List runs: what they looked for, whether they are running, finished or interrupted, the best order, and the time.
 

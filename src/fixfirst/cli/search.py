@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.api import SearchRun, StudyRun, search
-from fixfirst.cli.app import Json, Quiet, app, print_json
+from fixfirst.cli.app import Json, Quiet, print_json
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.reporter import print_searches, searches_document
-from fixfirst.runs import REPORT
 from fixfirst.searcher import Execution, SearchConfig
 
 if TYPE_CHECKING:
+    from fixfirst.api import SearchRun, StudyRun
+
     SearchFlags = Any
 else:
     SearchFlags = flags_of(
@@ -27,7 +26,6 @@ else:
 ExecutionFlags = Annotated[Execution, Parameter(name="*", group="Where trials run")]
 
 
-@app.command(name="search")
 def search_command(
     *,
     settings: Annotated[SearchFlags, Parameter(name="*")] = SearchFlags(),
@@ -59,6 +57,8 @@ def search_command(
     report
         End with a page about the run, as `fixfirst report` writes it.
     """
+    from fixfirst.api import search  # --help need not wait for it
+
     run = search(
         out=out,
         seeds=seeds,
@@ -73,8 +73,12 @@ def search_command(
     return 0
 
 
-def tell_searches(run: SearchRun | StudyRun, report: bool, as_json: bool) -> None:
+def tell_searches(run: "SearchRun | StudyRun", report: bool, as_json: bool) -> None:
     """The result, and what to do next."""
+    from fixfirst.api import SearchRun
+    from fixfirst.reporter import print_searches, searches_document
+    from fixfirst.runs import REPORT
+
     searches = [run.search] if isinstance(run, SearchRun) else [member.search for member in run.searches]
     page = run.folder / f"{REPORT}.html"
     shown = page if report and page.exists() else None

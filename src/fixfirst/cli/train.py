@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.api import TrainRun, train
-from fixfirst.cli.app import Json, Quiet, app, print_json
+from fixfirst.cli.app import Json, Quiet, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner import TrainConfig
-from fixfirst.reporter import evaluation_table
 
 if TYPE_CHECKING:
+    from fixfirst.api import TrainRun
+
     TrainFlags = Any
 else:
     TrainFlags = flags_of(TrainConfig)
 
 
-@app.command(name="train")
 def train_command(
     *,
     settings: Annotated[TrainFlags, Parameter(name="*")] = TrainFlags(),
@@ -48,6 +47,8 @@ def train_command(
     tensorboard
         Write TensorBoard events.
     """
+    from fixfirst.api import train  # --help need not wait for it
+
     run = train(
         out=out,
         from_policy=from_policy,
@@ -61,8 +62,10 @@ def train_command(
     return 0
 
 
-def tell_training(run: TrainRun, as_json: bool) -> None:
+def tell_training(run: "TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
+    from fixfirst.reporter import evaluation_table
+
     assert run.evaluation is not None  # it is finished
     if as_json:
         print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.api import page_path, replay
-from fixfirst.cli.app import Json, app
+from fixfirst.cli.app import Json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.game import Game, VariantName
 from fixfirst.orders import Judging
-from fixfirst.reporter import episode_line, headline, open_page, replay_text, write_replay
 
 if TYPE_CHECKING:
     GameFlags = Any
@@ -20,7 +18,6 @@ else:
     GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "variant", "max_steps")), flags_of(Judging)
 
 
-@app.command(name="watch")
 def watch_command(
     policy: str,
     /,
@@ -69,6 +66,9 @@ def watch_command(
     text
         Print the episodes instead of writing a page.
     """
+    from fixfirst.api import page_path, replay  # --help need not wait for it
+    from fixfirst.reporter import episode_line, headline, open_page, replay_text, write_replay
+
     document = replay(
         policy,
         workflow=workflow,
