@@ -1,6 +1,13 @@
 """The Gaussian process over orders: kernels, posterior, replicates, pending orders."""
 
+import contextlib
+import io
 import itertools
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
 
 import botorch
 import gpytorch
@@ -11,7 +18,8 @@ import torch
 from fixfirst.errors import SearchError
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher import gp as gp_module
-from fixfirst.searcher.gp import KINDS, MEAN_VARIANCE, MODELS, Kernels, Model, OrderGP, features
+from fixfirst.searcher.gp import KINDS, MODELS, Model, OrderGP, ranks_of
+from fixfirst.searcher.posterior import BLOCK, MEAN_VARIANCE, covariances, distances
 
 WORKFLOWS = list(all_workflows())
 ORDERS = np.array([w.order for w in WORKFLOWS])
@@ -21,29 +29,29 @@ VALUES = -20 + 5 * RNG.standard_normal(12)
 ERRORS = RNG.uniform(0.5, 2, 12)
 
 
-def kernel_between(kind, length, a, b):
-    x = features(np.array([a, b]))
-    return float(Kernels((Model(kind, length, 1.0, 1.0),))(x, x).detach()[0, 0, 1])
+def distances_between(a, b):
+    return distances(ranks_of(np.array([a])), ranks_of(np.array([b])))[:, 0, 0].tolist()
 
 
-def test_the_mallows_kernel_is_exp_of_minus_kendall_distance_over_length():
+def test_discordant_pairs_are_kendalls_distance():
     for a, b in itertools.pairwise(TOLD):
-        expected = np.exp(-WORKFLOWS[a].kendall_distance(WORKFLOWS[b]) / 0.4)
-        assert kernel_between("mallows", 0.4, ORDERS[a], ORDERS[b]) == pytest.approx(expected, rel=1e-12)
+        assert distances_between(ORDERS[a], ORDERS[b])[0] == pytest.approx(10 * WORKFLOWS[a].kendall_distance(WORKFLOWS[b]))
 
 
 def test_distances_of_two_orders_worked_by_hand():
-    """0 1 2 3 4 against 1 0 2 4 3: 2 of 10 pairs turned, four ranks off by one (of 40 at most), 4 of 5 places differ."""
-    a, b = (0, 1, 2, 3, 4), (1, 0, 2, 4, 3)
-    for kind, distance in (("mallows", 2 / 10), ("positions", 4 / 40), ("hamming", 4 / 5)):
-        assert kernel_between(kind, 1.0, a, b) == pytest.approx(np.exp(-distance), rel=1e-12)
+    """0 1 2 3 4 against 1 0 2 4 3: 2 pairs turned, four ranks off by one, 4 places differ."""
+    assert distances_between((0, 1, 2, 3, 4), (1, 0, 2, 4, 3)) == [2, 4, 4]
 
 
-@pytest.mark.parametrize("size", [2, 3, 5, 13])
-def test_reversing_an_order_is_the_largest_kendall_and_rank_distance(size):
+@pytest.mark.parametrize(("size", "pairs", "squares"), [(2, 1, 2), (3, 3, 8), (5, 10, 40), (13, 78, 728)])
+def test_reversing_an_order_is_the_largest_kendall_and_rank_distance(size, pairs, squares):
     order = np.arange(size)
-    x = features(np.array([order, order[::-1]])).numpy()
-    assert ((x[:2, 0] - x[:2, 1]) ** 2).sum(1) == pytest.approx([1, 1])
+    assert distances_between(order, order[::-1])[:2] == [pairs, squares]
+    table = covariances(np.arange(3), np.full(3, 0.5), np.full(3, 2.0), size)
+    for kind, largest in enumerate((pairs, squares, size)):
+        assert table[kind, 0] == 2 + MEAN_VARIANCE
+        assert table[kind, largest] == pytest.approx(2 * np.exp(-1 / 0.5) + MEAN_VARIANCE)
+        assert not table[kind, largest + 1 :].any()
 
 
 def numpy_posterior(model, told, y, noise, candidates):
@@ -85,7 +93,6 @@ def test_the_posterior_is_the_evidence_weighted_mixture_of_textbook_posteriors(m
 def test_one_model_equals_botorchs_gp_with_the_same_kernel(monkeypatch):
     model = Model("mallows", 0.4, 1.5, 1.0)
     monkeypatch.setattr(gp_module, "MODELS", (model,))
-    monkeypatch.setattr(gp_module, "ALL_KERNELS", Kernels((model,)))
     belief = OrderGP(ORDERS[TOLD], VALUES, ERRORS).predict(ORDERS)
 
     signs = torch.tensor(np.array([w.pair_signs() for w in WORKFLOWS]), dtype=torch.float64)
@@ -160,10 +167,59 @@ def test_one_return_equal_returns_and_exact_returns_are_no_trouble(values, error
     assert belief.mean == pytest.approx(np.full(120, values[0]))
 
 
-def test_thirteen_units_have_78_pair_signs():
+def test_orders_of_thirteen_units_are_believed_too():
     scheme = UnitScheme.per_host()
-    x = features(np.array([Workflow.from_number(10**9, scheme).order]))
-    assert x.shape == (3, 1, 169) and int((x[0] != 0).sum()) == 78
+    orders = np.array([Workflow.from_number(number, scheme).order for number in (0, 10**9, 2 * 10**9)])
+    belief = OrderGP(orders, np.array([1.0, 2.0, 3.0]), np.full(3, 0.1)).predict(orders)
+    assert belief.mean == pytest.approx([1, 2, 3], abs=0.1)
+
+
+def test_a_belief_does_not_depend_on_what_else_is_asked():
+    gp = OrderGP(ORDERS[TOLD], VALUES, ERRORS, pending=ORDERS[:1])
+    together = gp.predict(ORDERS)
+    for part in (slice(0, 1), slice(BLOCK - 1, BLOCK + 1), slice(7, 120)):
+        alone = gp.predict(ORDERS[part])
+        assert np.array_equal(alone.mean, together.mean[part]) and np.array_equal(alone.std, together.std[part])
+
+
+# ---------------------------------------------------------------- the same bits on every CPU
+
+BITS = """
+import itertools, sys
+import numpy as np
+from fixfirst.game import exp, log
+from fixfirst.searcher.gp import OrderGP
+rng = np.random.default_rng(0)
+orders = rng.permutation(list(itertools.permutations(range(5))))
+gp = OrderGP(orders[:40], rng.normal(-20, 5, 40), rng.uniform(0.5, 2, 40), pending=orders[40:43])
+elementary = np.array([(exp(x), log(-x)) for x in -rng.uniform(0, 700, 1000)])
+sys.stdout.write(b"".join(a.tobytes() for a in (gp.weights, *gp.predict(orders), elementary)).hex())
+"""
+
+
+def cpu_targets():
+    """Instruction sets that this CPU can run, with and without fused multiply-add."""
+    found = [("x86-64", "")]
+    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
+    if {"avx2", "fma"} <= set(flags):
+        found.append(("haswell", "+avx,+avx2,+fma"))
+    return found
+
+
+@pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="compares instruction sets of x86-64")
+def test_fits_and_beliefs_have_the_same_bytes_on_every_cpu(tmp_path):
+    """Compiled for this CPU, for the oldest one and for one that fuses multiplications and additions."""
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(BITS, {})
+    for name, features in cpu_targets():
+        there = os.environ | {
+            "NUMBA_CPU_NAME": name,
+            "NUMBA_CPU_FEATURES": features,
+            "NUMBA_CACHE_DIR": str(tmp_path / name),
+        }
+        done = subprocess.run([sys.executable, "-c", BITS], env=there, capture_output=True, text=True, check=True)
+        assert done.stdout == told.getvalue(), name
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from fixfirst.game.defenders import DEFENDERS, RESTORE, Defender, react_remove, react_restore, sleep
     from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
+    from fixfirst.game.elementary import exp, log
     from fixfirst.game.gym_env import Cage2, VecCage2, VecWorld, autoreset_name, render_mode_name
     from fixfirst.game.kernel import NEXT_STEP, OBSERVATION_BITS, SAME_STEP
     from fixfirst.game.moment import Moment, moment_of

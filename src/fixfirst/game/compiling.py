@@ -36,6 +36,7 @@ PACKAGE = Path(__file__).parent.parent
 # of that room and of the rooms before it, so that an edit in a late room leaves that of the early ones valid.
 SOURCES = (
     "game/compiling.py",
+    "game/elementary.py",
     "game/network.py",
     "game/actions.py",
     "game/tables.py",
@@ -44,6 +45,7 @@ SOURCES = (
     "game/red_agents.py",
     "game/kernel.py",
     "play/policy_table.py",
+    "searcher/posterior.py",
 )
 ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))
 SIMULATOR = "game"

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fixfirst.errors import SearchError
+from fixfirst.game import log
 from fixfirst.orders import FIVE_TYPES, UnitScheme, Workflow, merge
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class StrategyConfig:
 
 def scheduled_beta(num_orders: int, t: int, delta: float) -> float:
     """Srinivas et al., ICML 2010, theorem 1: with probability 1 - delta every mean lies within beta_t std."""
-    return math.sqrt(2 * math.log(num_orders * math.pi**2 * t**2 / (6 * delta)))
+    return math.sqrt(2 * log(num_orders * math.pi**2 * t**2 / (6 * delta)))
 
 
 class Strategy:
@@ -189,7 +190,7 @@ class Strategy:
         return np.array(orders), mean, np.array([outcome.standard_error for outcome in outcomes], np.float64)
 
     def _gp(self) -> "OrderGP":
-        from fixfirst.searcher.gp import OrderGP  # here, because GPyTorch takes seconds to import
+        from fixfirst.searcher.gp import OrderGP  # here, because not every strategy needs its compiled code
 
         if self._told_gp is None or self._told_gp[0] != len(self.told):
             self._told_gp = len(self.told), OrderGP(*self._observations())
