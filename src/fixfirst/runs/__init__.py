@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         mean_interval,
     )
     from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, scheme_of, setting
+    from fixfirst.runs.events import TensorBoard
     from fixfirst.runs.files import sha256, versions, write_atomically, write_json
     from fixfirst.runs.layout import (
         BEST,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from fixfirst.runs.ledger import Standings, read_trials, standings
     from fixfirst.runs.listing import UNREADABLE, RunSummary, find_runs, summarise_runs
     from fixfirst.runs.lock import RUNNING, Session, duration, locked, status
-    from fixfirst.runs.logs import CsvLog, TensorBoard, keep_rows, read_rows
+    from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
     from fixfirst.runs.manifest import check_unused, create_run, kind_of, read_manifest, read_toml, write_manifest
     from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Outcome, Row, SessionRow, Status, Trial, UpdateRow
 else:

@@ -4,11 +4,11 @@ import csv
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Generic, TypeVar
 
 from fixfirst.errors import RunDirError
 from fixfirst.runs.files import write_atomically
-from fixfirst.runs.rows import Row, UpdateRow
+from fixfirst.runs.rows import Row
 
 R = TypeVar("R", bound=Row)
 
@@ -92,23 +92,3 @@ def _check_header(path: Path, kind: type[Row]) -> None:
         header = next(csv.reader(file), [])
     if tuple(header) != kind.columns():
         raise RunDirError(f"{path}: has other columns than this version writes; is it a run of another version?")
-
-
-class TensorBoard:
-    """TensorBoard's events of a run, from the episode it goes on from; `None` as folder: nobody wants them."""
-
-    def __init__(self, folder: Path | None, first_step: int):
-        self._writer: Any = None
-        if folder is not None:
-            from torch.utils.tensorboard import SummaryWriter  # a slow import that not everybody needs
-
-            self._writer = SummaryWriter(str(folder), purge_step=first_step)
-
-    def add(self, row: UpdateRow) -> None:
-        """One update, at the run's episode count."""
-        for name, value in row.plotted() if self._writer is not None else ():
-            self._writer.add_scalar(name, value, row.sampled)
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
