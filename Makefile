@@ -1,7 +1,10 @@
 # Every target sets up what it needs: a local .venv with the project in it, under the tested versions of constraints.txt.
+# Running needs the core only; checks and tests need everything. Both go into the same .venv, in either order.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-INSTALLED := .venv/installed
+CORE := .venv/core
+EVERYTHING := .venv/installed
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help search test tests check bench clean
 help:
@@ -10,28 +13,34 @@ help:
 	@echo "make check   format, lint and types only"
 	@echo "make bench   speeds on this machine, one core"
 
-$(INSTALLED): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,sb3,ray]"
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+$(CORE): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) -e .
 	touch $@
 
-check: $(INSTALLED)
+$(EVERYTHING): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) -e ".[dev,sb3,ray]"
+	touch $(CORE) $@
+
+check: $(EVERYTHING)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 # Side by side: while one core checks, the other compiles the simulator for the tests.
-test: $(INSTALLED)
+test: $(EVERYTHING)
 	$(MAKE) --no-print-directory -j2 check tests
 
 # In as many processes as there are cores, four at most: the longest file takes as long in any case.
-tests: $(INSTALLED)
+tests: $(EVERYTHING)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
-search: $(INSTALLED)
+search: $(CORE)
 	$(BIN)/fixfirst search --total-episodes 100000 --red-agent B_lineAgent --n-envs 100 $(ARGS)
 
-bench: $(INSTALLED)
+bench: $(CORE)
 	$(BIN)/fixfirst bench
 
 clean:

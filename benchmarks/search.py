@@ -16,7 +16,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from fixfirst.orders import FIVE_TYPES, all_workflows, rank
 from fixfirst.searcher.strategy import Outcome, Status, Strategy, StrategyConfig
@@ -193,7 +192,6 @@ def main():
     parser.add_argument("--methods", nargs="+", default=["gp_ucb", "random", "tpe"], choices=["gp_ucb", "random", "tpe"])
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     args = parser.parse_args()
-    torch.set_num_threads(1)
     warnings.filterwarnings("ignore", category=UserWarning, module="optuna")
 
     result = {"functions": args.functions, "starts": args.starts, "regret": {}, "standard_error": {}, "seconds": {}}

@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -125,6 +126,31 @@ def test_importing_everything_brings_neither_pytorch_nor_matplotlib():
     everything = "import sys; from fixfirst import *; from fixfirst.cli.app import app; [app[name] for name in app]"
     code = f"{everything}; sys.exit(bool({{'torch', 'matplotlib', 'ray'}} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+WITHOUT_PYTORCH = """
+import sys
+for name in ("torch", "gpytorch", "botorch", "tensorflow"):
+    sys.modules[name] = None  # as if not installed: importing it raises
+from pathlib import Path
+import numpy as np
+import fixfirst, fixfirst.api, fixfirst.cli
+from fixfirst.runs import TensorBoard
+from fixfirst.searcher.gp import OrderGP
+orders = np.array([[0, 1, 2], [2, 1, 0]])
+assert OrderGP(orders, np.array([1.0, 2.0]), np.array([0.1, 0.1])).predict(orders).mean.argmax() == 1
+TensorBoard(Path(sys.argv[1]), first_step=1).close()
+"""
+
+
+def test_the_core_needs_neither_pytorch_nor_what_rests_on_it(tmp_path):
+    assert subprocess.run([sys.executable, "-c", WITHOUT_PYTORCH, tmp_path]).returncode == 0
+
+
+def test_pytorch_is_no_dependency_of_the_core():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
+    assert not named & {"torch", "gpytorch", "botorch", "stable-baselines3", "ray"}
 
 
 # ---------------------------------------------------------------- public names
