@@ -18,7 +18,7 @@ import torch
 from fixfirst.errors import SearchError
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher import gp as gp_module
-from fixfirst.searcher.gp import KINDS, MODELS, Model, OrderGP, ranks_of
+from fixfirst.searcher.gp import KINDS, MODELS, Model, OrderGP, largest_distances, ranks_of
 from fixfirst.searcher.posterior import BLOCK, MEAN_VARIANCE, covariances, distances
 
 WORKFLOWS = list(all_workflows())
@@ -47,7 +47,8 @@ def test_distances_of_two_orders_worked_by_hand():
 def test_reversing_an_order_is_the_largest_kendall_and_rank_distance(size, pairs, squares):
     order = np.arange(size)
     assert distances_between(order, order[::-1])[:2] == [pairs, squares]
-    table = covariances(np.arange(3), np.full(3, 0.5), np.full(3, 2.0), size)
+    assert largest_distances(size).tolist() == [pairs, squares, size]
+    table = covariances(np.arange(3), np.full(3, 0.5), np.full(3, 2.0), largest_distances(size))
     for kind, largest in enumerate((pairs, squares, size)):
         assert table[kind, 0] == 2 + MEAN_VARIANCE
         assert table[kind, largest] == pytest.approx(2 * np.exp(-1 / 0.5) + MEAN_VARIANCE)

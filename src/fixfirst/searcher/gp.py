@@ -29,7 +29,7 @@ import numpy as np
 
 from fixfirst.errors import SearchError
 from fixfirst.orders import merge
-from fixfirst.searcher.posterior import condition, factorise, mixture
+from fixfirst.searcher.posterior import covariances, factorise, mixture, weigh
 
 KINDS = ("mallows", "positions", "hamming")
 
@@ -70,6 +70,11 @@ def ranks_of(orders: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.argsort(orders, axis=1).T, dtype=np.int16)
 
 
+def largest_distances(size: int) -> np.ndarray:
+    """[3] for orders of `size` unit types, by kind: the first two of an order and its reverse."""
+    return np.array([size * (size - 1) // 2, (size**3 - size) // 3, size])
+
+
 class OrderGP:
     """The belief after some orders were told, with some pending."""
 
@@ -94,7 +99,9 @@ class OrderGP:
         self._ranks = ranks_of(orders)
         kind = np.array([KINDS.index(model.kind) for model in MODELS])
         length, variance, prior = (np.array(column) for column in list(zip(*MODELS, strict=True))[1:])
-        table, factors, w, self.weights = condition(kind, length, variance, prior, self._ranks, y, self._noise)
+        table = covariances(kind, length, variance, largest_distances(orders.shape[1]))
+        factors = factorise(np.empty((len(MODELS), 0, 0)), kind, table, self._ranks, self._noise)
+        w, self.weights = weigh(prior, factors, y)
         keep = self.weights >= NEGLIGIBLE * self.weights.max()
         self._kept = self.weights[keep] / math.fsum(self.weights[keep])
         self._kind, self._table, self._factors, self._w = kind[keep], table[keep], factors[keep], w[keep]

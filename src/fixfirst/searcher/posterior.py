@@ -18,12 +18,6 @@ BLOCK = 64  # candidates scored at once: their columns stay in the fastest cache
 
 
 @numba.njit
-def largest_distances(size):
-    """[3] distances of an order of `size` unit types and its reverse (and of two without a common position)."""
-    return size * (size - 1) // 2, (size**3 - size) // 3, size
-
-
-@numba.njit
 def distances(a, b):
     """[3, n, m] whole numbers: discordant pairs, summed squares of rank differences, positions that differ.
 
@@ -45,10 +39,9 @@ def distances(a, b):
     return found
 
 
-@numba.njit
-def covariances(kind, length, variance, size):
-    """[G, D] k + MEAN_VARIANCE of two orders at every distance, as counted by `distances`."""
-    largest = largest_distances(size)
+@compiled
+def covariances(kind, length, variance, largest):
+    """[G, D] k + MEAN_VARIANCE of two orders at every distance as counted by `distances`; largest [3] distances."""
     table = np.zeros((len(kind), max(largest) + 1))
     for g in range(len(kind)):
         most = largest[kind[g]]
@@ -58,11 +51,12 @@ def covariances(kind, length, variance, size):
 
 
 @numba.njit
-def subtract(row, factor, solved, i, first):
-    """row -= sum over j < i of factor[j, i] * solved[j, first:], in the order of j.
+def subtract(row, factor, solved, i):
+    """row -= sum over j < i of factor[j, i] * the same columns of solved[j], in the order of j; a row may lack the first.
 
     Four at a time: a row is then read and written a fourth as often.
     """
+    first = solved.shape[1] - len(row)
     j = 0
     while j + 4 <= i:
         f0, f1, f2, f3 = factor[j, i], factor[j + 1, i], factor[j + 2, i], factor[j + 3, i]
@@ -96,7 +90,7 @@ def factorise(known, kind, table, ranks, noise):
                 row[c] = table[g, distance[kind[g], i, first + c]]
             if i >= n:
                 row[0] += noise[i]
-            subtract(row, factor, factor, i, first)
+            subtract(row, factor, factor, i)
             if i >= n:
                 diagonal = math.sqrt(row[0])
             else:
@@ -111,23 +105,21 @@ def factorise(known, kind, table, ranks, noise):
 
 
 @compiled
-def condition(kind, length, variance, prior, ranks, y, noise):
-    """Covariances by distance, rows of L^T, w [G, n] and the weights [G] of the models, after n returns."""
-    models, n = len(kind), len(y)
-    table = covariances(kind, length, variance, len(ranks))
-    factors = factorise(np.empty((models, 0, 0)), kind, table, ranks, noise)
+def weigh(prior, factors, y):
+    """w [G, n] and the weights [G] of the models, which add up to 1: prior times marginal likelihood."""
+    models, n, _ = factors.shape
     w = np.empty((models, n))
     weights = np.empty(models)
     for g in range(models):
-        factor, left = factors[g], w[g]
+        left = w[g]
         for i in range(n):
             left[i] = y[i]
         evidence = log(prior[g])
         for i in range(n):
-            left[i] /= factor[i, i]
+            left[i] /= factors[g, i, i]
             for j in range(i + 1, n):
-                left[j] -= factor[i, j] * left[i]
-            evidence -= 0.5 * left[i] * left[i] + log(factor[i, i])
+                left[j] -= factors[g, i, j] * left[i]
+            evidence -= 0.5 * left[i] * left[i] + log(factors[g, i, i])
         weights[g] = evidence
     heaviest = max(weights)
     total = 0.0
@@ -136,7 +128,7 @@ def condition(kind, length, variance, prior, ranks, y, noise):
         total += weights[g]
     for g in range(models):
         weights[g] /= total
-    return table, factors, w, weights
+    return w, weights
 
 
 @compiled
@@ -161,7 +153,7 @@ def mixture(weights, kind, table, factors, w, ranks, candidates):
                 row = v[i]
                 for c in range(BLOCK):
                     row[c] = table[g, distance[kind[g], i, c]]
-                subtract(row, factors[g], v, i, 0)
+                subtract(row, factors[g], v, i)
                 scale = 1.0 / factors[g, i, i]
                 for c in range(BLOCK):
                     row[c] *= scale
