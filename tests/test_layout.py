@@ -128,9 +128,9 @@ def test_importing_everything_brings_neither_pytorch_nor_matplotlib():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-WITHOUT_PYTORCH = """
+THE_CORE_ALONE = """
 import sys
-for name in ("torch", "gpytorch", "botorch", "tensorflow"):
+for name in ("torch", "gpytorch", "botorch", "tensorflow", "scipy"):
     sys.modules[name] = None  # as if not installed: importing it raises
 from pathlib import Path
 import numpy as np
@@ -143,14 +143,14 @@ TensorBoard(Path(sys.argv[1]), first_step=1).close()
 """
 
 
-def test_the_core_needs_neither_pytorch_nor_what_rests_on_it(tmp_path):
-    assert subprocess.run([sys.executable, "-c", WITHOUT_PYTORCH, tmp_path]).returncode == 0
+def test_the_core_needs_neither_pytorch_nor_what_rests_on_it_nor_scipy(tmp_path):
+    assert subprocess.run([sys.executable, "-c", THE_CORE_ALONE, tmp_path]).returncode == 0
 
 
-def test_pytorch_is_no_dependency_of_the_core():
+def test_neither_is_a_dependency_of_the_core():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     named = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
-    assert not named & {"torch", "gpytorch", "botorch", "stable-baselines3", "ray"}
+    assert not named & {"torch", "gpytorch", "botorch", "stable-baselines3", "ray", "scipy"}
 
 
 # ---------------------------------------------------------------- public names

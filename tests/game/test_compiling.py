@@ -152,6 +152,16 @@ def test_an_edit_in_a_file_of_constants_compiles_again(tmp_path):
     assert house.call()[0] == {"double": (42, 0)}  # the first folder is still there
 
 
+def test_what_numba_needs_for_compiling_is_not_loaded_with_machine_code(tmp_path):
+    house = House(tmp_path, ["double"])
+    house.call()
+    broken = """
+import numba.core.base, numba.core.typing.context
+numba.core.base.BaseContext.refresh = numba.core.typing.context.BaseContext.refresh = None
+"""
+    assert told(house.start(broken)) == ({"double": (42, 0)}, "")
+
+
 def test_folders_that_nobody_used_for_a_month_are_deleted(tmp_path):
     house = House(tmp_path, ["double"])
     house.call()

@@ -27,6 +27,15 @@ ff.train(workflow="enterprise > op_server > op_host > user > defender", total_ep
 """
 
 
+BELIEVE = """
+import numpy as np
+from fixfirst.searcher.gp import OrderGP
+orders = np.array([[0, 1, 2], [2, 1, 0]])
+OrderGP(orders, np.array([1.0, 2.0]), np.array([0.1, 0.1])).predict(orders)
+"""
+FILLS = {"searcher": BELIEVE}  # and training all others
+
+
 def play(**environment):
     """What a new process that plays says: a digest of all states on stdout; on stderr that it compiles, if it does."""
     return _run(SCRIPT, **environment)
@@ -42,9 +51,10 @@ def compile_once():
     """Fill the cache if it is empty; whatever runs afterwards, here and in other processes, finds it full."""
     if not is_compiled():
         os.environ[TOLD] = "".join(play())
-    if not all(any(cache_folder(room).glob("*.nbc")) for room in ROOMS):
-        with tempfile.TemporaryDirectory() as folder:
-            _run(TRAIN, folder)
+    for room in ROOMS:
+        if not any(cache_folder(room).glob("*.nbc")):
+            with tempfile.TemporaryDirectory() as folder:
+                _run(FILLS.get(room, TRAIN), folder)
 
 
 def cold(folder):

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fixfirst.errors import SearchError
-from fixfirst.game import log
 from fixfirst.orders import FIVE_TYPES, UnitScheme, Workflow, merge
 
 if TYPE_CHECKING:
@@ -120,6 +119,8 @@ class StrategyConfig:
 
 def scheduled_beta(num_orders: int, t: int, delta: float) -> float:
     """Srinivas et al., ICML 2010, theorem 1: with probability 1 - delta every mean lies within beta_t std."""
+    from fixfirst.game import log  # here, because Numba comes with it
+
     return math.sqrt(2 * log(num_orders * math.pi**2 * t**2 / (6 * delta)))
 
 
