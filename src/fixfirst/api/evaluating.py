@@ -83,7 +83,7 @@ def make_player(policy: Named, workflow: str | None, greedy: bool) -> tuple[Play
         return make_baseline(policy, orders), orders
     loaded = load_named(policy)
     orders = loaded.orders(workflow)
-    player = PolicyTable(loaded.probabilities, orders, greedy=greedy)
+    player = PolicyTable(loaded.network, orders, greedy=greedy)
     if loaded.scheme is None and workflow is not None:  # it cannot follow an order, but can be judged by one
         return player, (Workflow.parse(workflow),)
     return player, orders

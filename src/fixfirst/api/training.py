@@ -8,7 +8,8 @@ from fixfirst.api.run_objects import TrainRun
 from fixfirst.api.settings import train_config
 from fixfirst.errors import Interrupted, RunDirError
 from fixfirst.game import announce_compilation
-from fixfirst.learner import TrainConfig, TrainingRun, Weights, interrupts, load_parent, resolve
+from fixfirst.learner import TrainConfig, TrainingRun, interrupts, load_parent, resolve
+from fixfirst.play import Weights
 from fixfirst.reporter import Progress
 from fixfirst.runs import (
     CONFIG,

@@ -6,7 +6,7 @@ A world overwrites its arrays in every step; copy what you want to keep.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Self, TypedDict, Unpack
+from typing import NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -183,6 +183,18 @@ class BaseWorld(ABC):
         self.close()
 
 
+class Inside(NamedTuple):
+    """What compiled code needs to step a world's environments itself; see `kernel.py`."""
+
+    states: np.ndarray  # [N] of STATE_DTYPE
+    chances: np.ndarray  # [N] of CHANCE_DTYPE
+    red_odds: np.ndarray  # [N, 3]
+    variant: int
+    green: bool
+    max_steps: int  # 0 = no end
+    autoreset: int
+
+
 class World(BaseWorld):
     """N environments stepped by one compiled call, in this process."""
 
@@ -225,6 +237,24 @@ class World(BaseWorld):
         )
         return num_ended
 
+    def inside(self) -> Inside:
+        """For compiled code that steps the environments itself, and has them shown when it is done (`show`)."""
+        self._require_reset("inside")
+        return Inside(
+            self._states,
+            self._chances,
+            self._red_odds,
+            self._variant,
+            self.green,
+            self.max_steps or 0,
+            self._autoreset,
+        )
+
+    def show(self) -> None:
+        """Let the arrays tell how the environments stand, after others have changed their states."""
+        self.ended[:] = self._states["ended"]
+        self._show(np.zeros(self.num_envs, np.bool_))
+
     def get_state(self) -> np.ndarray:
         """A copy of all states, [N] of STATE_DTYPE: values without randomness or references."""
         self._require_reset("get_state")
@@ -245,8 +275,7 @@ class World(BaseWorld):
             )
         check_states(array.reshape(-1))
         self._states[:] = array
-        self.ended[:] = self._states["ended"]
-        self._show(np.zeros(self.num_envs, np.bool_))
+        self.show()
 
     def _turns(self) -> np.ndarray:
         turns = np.empty(self.num_envs, TURN_DTYPE)

@@ -5,9 +5,9 @@ from typing import Any
 
 from fixfirst.errors import PolicyError
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
-from fixfirst.learner.networks import num_inputs, shapes
 from fixfirst.learner.training import Training
 from fixfirst.orders import Counts
+from fixfirst.play import num_inputs, shapes
 from fixfirst.runs import CHECKPOINT_PREFIX
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
@@ -61,12 +61,11 @@ def _shapes(training: Training) -> dict[str, tuple[int, ...]]:
     expected: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes(num_inputs(training.config.policy_scheme)).items():
         expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
-        expected[f"adam.step.{name}"] = ()
-    return expected
+    return expected | {"adam.step": ()}
 
 
 def _check_numbers(path: Path, numbers: Any) -> dict[str, Any]:
-    kinds = {"updates": int, "episodes": int, "multiplier": int | float, "repeats": bool, "latest": list | None}
+    kinds = {"updates": int, "episodes": int, "multiplier": int | float, "latest": list | None}
     fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
     if not fits or len(numbers["latest"] or Counts._fields) != len(Counts._fields):
         raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")

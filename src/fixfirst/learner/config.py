@@ -16,7 +16,7 @@ ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 
 FlatNames = Mapping[tuple[str, ...], str]  # by place: ppo.num_envs is called n_envs
-Engine = Literal["auto", "rows", "plain"]
+Engine = Literal["auto", "compiled", "torch"]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -42,7 +42,9 @@ class PPOConfig(BaseModel):
     lr_schedule: Literal["constant", "linear"] = Field("constant", description="linear: down to 0 over the budget.")
     adam_betas: tuple[Beta, Beta] = Field((0.9, 0.99), description="Of Adam.")
     reward_scale: float = Field(0.1, gt=0, description="The learner sees rewards times this.")
-    engine: Engine = Field("auto", description="rows or plain: whether equal observations are computed once.")
+    engine: Engine = Field(
+        "auto", description="Who learns: compiled, or torch (its twin with PyTorch); auto: torch for minibatches only."
+    )
 
     @model_validator(mode="after")
     def _whole_passes(self) -> "PPOConfig":
@@ -51,6 +53,19 @@ class PPOConfig(BaseModel):
                 f"episodes_per_update ({self.episodes_per_update}) must be a multiple of num_envs ({self.num_envs})"
             )
         return self
+
+    @model_validator(mode="after")
+    def _engine_can(self) -> "PPOConfig":
+        if self.engine == "compiled" and self.minibatches > 1:
+            raise ValueError(
+                f"engine 'compiled' learns from all at once, got minibatches={self.minibatches}; use engine 'torch'"
+            )
+        return self
+
+    @property
+    def uses_torch(self) -> bool:
+        """Does PyTorch learn?"""
+        return self.engine == "torch" or (self.engine == "auto" and self.minibatches > 1)
 
     @property
     def passes(self) -> int:

@@ -1,35 +1,22 @@
-"""The networks: two small ones over 52 observation bits and the bits of the workflow, as named arrays.
-
-I = inputs (52, or 77 with five unit types), A = 145 actions, M = rows. Actor I-64-64-A and critic I-64-64-1, tanh between.
-A weight matrix is [outputs, inputs]. `ppo.py` learns them; playing needs only NumPy.
-"""
-
-from collections.abc import Mapping
+"""Weights that are not learned: the first ones, and those made of another policy's. How they are laid out, `play` says."""
 
 import numpy as np
 
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
-from fixfirst.orders import UnitScheme
-from fixfirst.play import Probabilities
-
-HIDDEN = 64
-LAYERS = (0, 2, 4)  # their names; between them stand the tanh
-Weights = Mapping[str, np.ndarray]  # "actor.0.weight" and so on, float32
+from fixfirst.play import Network, Weights, chance_keys, shapes, uniform
 
 
-def num_inputs(scheme: UnitScheme | None) -> int:
-    """How many bits a policy reads: the observation, and the order if it follows one."""
-    return OBSERVATION_BITS + (0 if scheme is None else scheme.encoding_bits)
-
-
-def shapes(inputs: int) -> dict[str, tuple[int, ...]]:
-    """The shape of every array of a policy with so many inputs."""
-    found: dict[str, tuple[int, ...]] = {}
-    for net, outputs in (("actor", NUM_ACTIONS), ("critic", 1)):
-        sizes = (inputs, HIDDEN, HIDDEN, outputs)
-        for layer, width, height in zip(LAYERS, sizes, sizes[1:], strict=False):
-            found |= {f"{net}.{layer}.weight": (height, width), f"{net}.{layer}.bias": (height,)}
-    return found
+def initial_weights(inputs: int, seed: int) -> dict[str, np.ndarray]:
+    """Uniform in +-1 / sqrt(inputs of the layer), from counter-based chance: the same numbers on every machine."""
+    network = Network.zeros(inputs)
+    keys, draws = np.empty(len(network.vector), np.uint64), np.empty(len(network.vector))
+    chance_keys(seed, 0, keys)
+    uniform(keys, 0, np.full(len(keys), 2.0), draws)
+    network.vector[:] = draws - 1.0
+    weights = network.as_weights()
+    for name in shapes(inputs):
+        fan_in = weights[name.replace("bias", "weight")].shape[1]
+        weights[name] = weights[name] * np.float32(1 / np.sqrt(fan_in))
+    return weights
 
 
 def widen(weights: Weights, inputs: int) -> dict[str, np.ndarray]:
@@ -47,18 +34,3 @@ def soften(weights: Weights, factor: float) -> dict[str, np.ndarray]:
     for name in ("actor.4.weight", "actor.4.bias"):
         soft[name] = soft[name] * np.float32(factor)
     return soft
-
-
-def probabilities(weights: Weights) -> Probabilities:
-    """The actor as a NumPy function: inputs [M, I] -> probabilities [M, A]. It follows the weights when they change."""
-    layers = [(weights[f"actor.{i}.weight"].T, weights[f"actor.{i}.bias"]) for i in LAYERS]
-
-    def act(inputs: np.ndarray) -> np.ndarray:
-        hidden = inputs
-        for weight, bias in layers[:-1]:
-            hidden = np.tanh(hidden @ weight + bias)
-        logits = hidden @ layers[-1][0] + layers[-1][1]
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-    return act

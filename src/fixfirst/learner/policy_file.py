@@ -9,10 +9,9 @@ import numpy as np
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError
 from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
-from fixfirst.learner.networks import num_inputs, probabilities, shapes
 from fixfirst.learner.training import Training
 from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import PolicyTable, Probabilities, chance_keys
+from fixfirst.play import Network, PolicyTable, Probabilities, chance_keys, num_inputs, probabilities, shapes
 from fixfirst.runs import BEST, POLICY_JSON, POLICY_TENSORS, versions
 
 
@@ -29,7 +28,12 @@ class Policy:
     @property
     def probabilities(self) -> Probabilities:
         """inputs [M, 52 + workflow bits] -> probabilities [M, 145]."""
-        return probabilities(self.weights)
+        return probabilities(self.network)
+
+    @property
+    def network(self) -> Network:
+        """Its weights as the compiled code reads them."""
+        return Network.of(self.weights)
 
     def act(
         self, obs: np.ndarray, *, workflow: Workflow | str | None = None, greedy: bool = False, seed: int = 0, step: int = 0
@@ -44,7 +48,7 @@ class Policy:
         words = (batch.astype(np.uint64) << np.arange(OBSERVATION_BITS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
         keys, n = np.empty(len(words), np.uint64), len(words)
         chance_keys(seed, 0, keys)
-        player = PolicyTable(self.probabilities, self.orders(workflow), greedy=greedy)
+        player = PolicyTable(self.network, self.orders(workflow), greedy=greedy)
         actions = player.act(words, np.empty((n, 0)), np.zeros(n, np.int64), keys, step)
         return actions if np.ndim(obs) == 2 else actions[0]
 
@@ -76,7 +80,7 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
         "config": config.model_dump(mode="json"),
         "notes": {"accepted": accepted},
     }
-    write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, training.learner.weights)
+    write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, training.learner.network.as_weights())
 
 
 def load_policy(path: str | Path) -> Policy:

@@ -14,9 +14,10 @@ from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
 from fixfirst.game import BaseWorld
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.networks import Weights, num_inputs, probabilities, soften, widen
+from fixfirst.learner.networks import soften, widen
+from fixfirst.learner.ppo import make_learner
 from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_reward
-from fixfirst.play import Evaluation, PlainPolicy, PolicyTable, Rollout, collect, derive, evaluate
+from fixfirst.play import Evaluation, PolicyTable, Rollout, Weights, collect, derive, evaluate, num_inputs
 from fixfirst.runs import EpisodeRow, UpdateRow
 
 
@@ -56,18 +57,16 @@ class Training:
     """The state of one training. The optimiser always starts fresh. number: of its trial, in the logs."""
 
     def __init__(self, config: TrainConfig, number: int = 0):
-        from fixfirst.learner.ppo import PPO  # PyTorch takes seconds to import: only those who train wait for it
-
         self.config, self.number = config, number
         self.workflows = config.workflows
-        self.learner = PPO(config.ppo, num_inputs(config.policy_scheme), derive(config.seed, "weights"))
+        self.learner = make_learner(config.ppo, num_inputs(config.policy_scheme), derive(config.seed, "weights"))
         self.updates = 0
         self.episodes = 0
         self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
         self._world: BaseWorld | None = None
         self._seeds = {name: derive(config.seed, name) for name in ("world", "policy")}
-        self._repeats = True  # did rows repeat in the last rollout?
+        self._player = PolicyTable(self.learner.network, self.workflows)
 
     @property
     def world(self) -> BaseWorld:
@@ -103,11 +102,11 @@ class Training:
             progress=self.episodes / config.total_episodes,
             seed=derive(config.seed, "batch", self.updates),
         )
-        if not all(np.isfinite(array).all() for array in self.learner.weights.values()):
+        if not np.isfinite(self.learner.network.vector).all():
             raise ConfigError(
                 f"training diverged in update {self.updates + 1}; try a learning rate below {config.ppo.learning_rate}"
             )
-        self._repeats = 2 * stats.rows <= stats.transitions
+        self._player.forget()
         self.updates += 1
         self.episodes += config.ppo.episodes_per_update
         self.latest = counts
@@ -147,10 +146,9 @@ class Training:
 
     def _play(self) -> Rollout:
         ppo = self.config.ppo
-        plain = ppo.engine == "plain" or (ppo.engine == "auto" and not self._repeats)
         return collect(
             self.world,
-            (PlainPolicy if plain else PolicyTable)(probabilities(self.learner.weights), self.workflows),
+            self._player,
             world_seed=self._seeds["world"],
             policy_seed=self._seeds["policy"],
             first_episode=self.updates * ppo.passes,
@@ -182,12 +180,16 @@ class Training:
         """
         config = self.config
         wide = widen(weights, num_inputs(config.policy_scheme))
-        self.learner.start_from(wide)
+        self._start_from(wide)
         if len(self.workflows) != 1 or config.softening == 1:
             return
         shown = self.evaluate("inherit", config.gate.gate_episodes).compliance
         if shown is None or not config.gate.accepts(shown):
-            self.learner.start_from(soften(wide, config.softening))
+            self._start_from(soften(wide, config.softening))
+
+    def _start_from(self, weights: Weights) -> None:
+        self.learner.start_from(weights)
+        self._player.forget()
 
     def passes_gate(self) -> bool:
         """Does the policy keep to its order? This is what `accepted` means, everywhere.
@@ -209,7 +211,7 @@ class Training:
         """The frozen policy in its own game, on the episodes of the stream `purpose`."""
         config = self.config
         return evaluate(
-            PolicyTable(probabilities(self.learner.weights), self.workflows),
+            self._player,
             config.game,
             episodes=episodes,
             seed=config.seed if seed is None else seed,
@@ -227,7 +229,6 @@ class Training:
             "updates": self.updates,
             "episodes": self.episodes,
             "multiplier": self.multiplier,
-            "repeats": self._repeats,
             "latest": None if self.latest is None else [column.tolist() for column in self.latest],
         }
 
@@ -235,7 +236,8 @@ class Training:
         """Go on from a saved state."""
         self.learner.restore(tensors)
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
-        self.multiplier, self._repeats = numbers["multiplier"], numbers["repeats"]
+        self.multiplier = numbers["multiplier"]
+        self._player.forget()
         latest = numbers["latest"]
         self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
 

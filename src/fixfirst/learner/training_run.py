@@ -17,9 +17,9 @@ from typing import Any, Self
 
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.networks import Weights
 from fixfirst.learner.policy_file import save_policy
 from fixfirst.learner.training import Training, Update
+from fixfirst.play import Weights
 from fixfirst.runs import EPISODE_LOG, TRAINING_LOG, CsvLog, EpisodeRow, TensorBoard, UpdateRow, keep_rows
 
 

@@ -1,166 +1,309 @@
-"""A frozen policy as a table: asked once per distinct key, its answer remembered as a row.
+"""A frozen policy as a table: asked once per distinct row, its answer remembered.
 
-Observations repeat enormously. A *key* is an observation and the number of a workflow in one uint64; a policy sees nothing
-else, so a thousand environments with one key need one answer. Actions are then drawn by counter-based chance keyed by
-(seed, environment, episode, step), like those of the world.
+Observations repeat enormously. A *row* is all that a policy reads, packed into words (`network.py`): a thousand environments
+with the same row need one answer. Actions are then drawn by counter-based chance keyed by (seed, environment, episode,
+step), like those of the world.
 
-N environments, M keys, W workflows, U unit types.
+N environments, M rows, K words per row, I inputs, A actions, W workflows.
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numba import uint64
+from numba import njit, uint64
 
 from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, compiled, counter_uniform, environment_key
 from fixfirst.orders import Workflow
+from fixfirst.play.network import (
+    STRIDE,
+    Layers,
+    Network,
+    bits_of,
+    exponentials,
+    forward,
+    list_bits,
+    lower_to_largest,
+    words_of,
+)
 
-MAX_WORKFLOWS = 1 << (63 - OBSERVATION_BITS)  # of one rollout: they share a key with the observation
-
-# A policy as a function: inputs [M, 52 + workflow bits] float32 -> probabilities [M, 145].
+# A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
 Probabilities = Callable[[np.ndarray], np.ndarray]
 
 
-class PolicyTable:
-    """A frozen policy that is asked once per distinct (observation, workflow) and then remembered.
+class Table(NamedTuple):
+    """Distinct rows in the order in which they were met, C at most, and a hash table that finds them."""
 
-    greedy: the most probable action instead of a drawn one.
+    count: np.ndarray  # [1] int64
+    rows: np.ndarray  # [C, K] uint64
+    cumulative: np.ndarray  # [C, A] float32: odds of an action or one before it
+    likely: np.ndarray  # [C] int64: the most probable action
+    slots: np.ndarray  # [a power of two, at least 2 C] int32: open addressing, row's words -> row; -1 = free
+
+    @classmethod
+    def empty(cls, capacity: int, words: int, actions: int) -> "Table":
+        slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
+        rows, cumulative = np.empty((capacity, words), np.uint64), np.empty((capacity, actions), np.float32)
+        return cls(np.zeros(1, np.int64), rows, cumulative, np.empty(capacity, np.int64), slots)
+
+
+class PolicyTable:
+    """A frozen policy that is asked once per distinct row and then remembered.
+
+    policy: a network, or a function. greedy: the most probable action instead of a drawn one.
     """
 
-    def __init__(self, probabilities: Probabilities, workflows: Sequence[Workflow] = (), *, greedy: bool = False):
-        self._probabilities = probabilities
-        self._bits = workflow_bits(workflows)
-        self._greedy = greedy
-        self._count = 0
-        self._row_keys = np.empty(256, np.uint64)  # [capacity]
-        self._cumulative = np.empty((256, NUM_ACTIONS), np.float32)  # [capacity, 145]
-        self._slots = np.full(1024, -1, np.int32)  # open addressing: key -> row
+    def __init__(self, policy: Network | Probabilities, workflows: Sequence[Workflow] = (), *, greedy: bool = False):
+        self.network = policy if isinstance(policy, Network) else None
+        self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
+        self.orders = order_rows(workflows)  # [W, K]
+        self.inputs = OBSERVATION_BITS + (workflows[0].scheme.encoding_bits if workflows else 0)
+        self.greedy = greedy
+        self.table = Table.empty(256, self.orders.shape[1], NUM_ACTIONS)
 
     def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
         """See `Player`."""
         n = len(words)
-        self._make_room(n)
-        rows, actions = np.empty(n, np.int32), np.empty(n, np.int64)
-        known = self._count
-        self._count = find_rows(words, assigned, self._slots, self._row_keys, known, rows)
-        if self._count > known:
-            self._answer(known)
-        draw_actions(self._cumulative, rows, keys, when, actions)
+        self.make_room(n)
+        found, actions = np.empty(n, np.int64), np.empty(n, np.int64)
+        known = int(self.table.count[0])
+        find_rows(self.table, words, *self.read(assigned), found)
+        self._answer(known)
+        draw_actions(self.table, found, keys, when, actions)
         return actions
+
+    def read(self, assigned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Heads [N] and tails [N, K - 1]: what environments with these workflows read beside their observations."""
+        return split_rows(self.orders[assigned])
 
     def _answer(self, known: int) -> None:
         """Ask the policy about the rows from `known` on."""
-        probabilities = self._probabilities(inputs_of(self._row_keys[known : self._count], self._bits))
-        if self._greedy:
-            probabilities = probabilities == probabilities.max(axis=1, keepdims=True)
-        self._cumulative[known : self._count] = np.cumsum(probabilities, axis=1)
+        count = int(self.table.count[0])
+        if count == known:
+            return
+        odds = self._probabilities(bits_of(self.table.rows[known:count], self.inputs))
+        if self.greedy:
+            odds = np.eye(NUM_ACTIONS, dtype=np.float32)[odds.argmax(axis=1)]
+        self.table.cumulative[known:count] = np.cumsum(odds, axis=1)
+        self.table.likely[known:count] = odds.argmax(axis=1)
 
-    def _make_room(self, more: int) -> None:
-        needed = self._count + more
-        if needed > len(self._row_keys):
-            capacity = max(2 * len(self._row_keys), needed)
-            self._row_keys = np.resize(self._row_keys, capacity)
-            self._cumulative = np.resize(self._cumulative, (capacity, NUM_ACTIONS))
-        if 2 * needed > len(self._slots):
-            self._slots = np.full(1 << (4 * needed - 1).bit_length(), -1, np.int32)
-            insert_rows(self._slots, self._row_keys, self._count)
+    def make_room(self, more: int) -> None:
+        """Let the table hold so many rows more."""
+        count = int(self.table.count[0])
+        if count + more <= len(self.table.rows):
+            return
+        larger = Table.empty(max(2 * len(self.table.rows), count + more), *self.table.rows.shape[1:], NUM_ACTIONS)
+        larger.cumulative[:count], larger.likely[:count] = self.table.cumulative[:count], self.table.likely[:count]
+        enter_rows(larger, self.table.rows[:count])
+        self.table = larger
 
-
-class PlainPolicy:
-    """The same frozen policy without memory: asked for every environment in every step. The slow twin of `PolicyTable`."""
-
-    def __init__(self, probabilities: Probabilities, workflows: Sequence[Workflow] = ()):
-        self._probabilities = probabilities
-        self._bits = workflow_bits(workflows)
-
-    def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
-        """See `Player`."""
-        inputs = inputs_of(row_keys(words, assigned), self._bits)
-        cumulative = np.cumsum(self._probabilities(inputs), axis=1, dtype=np.float32)
-        actions = np.empty(len(words), np.int64)
-        draw_actions(cumulative, np.arange(len(words), dtype=np.int32), keys, when, actions)
-        return actions
+    def forget(self) -> None:
+        """For a policy that has changed."""
+        self.table.count[0] = 0
+        self.table.slots[:] = -1
 
 
-# ---------------------------------------------------------------- keys, and what a policy reads for them
+def order_rows(workflows: Sequence[Workflow]) -> np.ndarray:
+    """[W, K] uint64: rows of these workflows without an observation; [1, 1] zeros without workflows."""
+    if not workflows:
+        return np.zeros((1, 1), np.uint64)
+    none = np.zeros((len(workflows), OBSERVATION_BITS), np.int8)
+    return words_of(np.concatenate([none, [workflow.encode() for workflow in workflows]], axis=1))
 
 
-def workflow_bits(workflows: Sequence[Workflow]) -> np.ndarray:
-    """[W, U * U] float32 encodings; [1, 0] without workflows."""
-    return np.array([w.encode() for w in workflows], np.float32) if workflows else np.empty((1, 0), np.float32)
+def split_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first words [M] of rows [M, K], and the others [M, K - 1]."""
+    return np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:])
 
 
-def row_keys(words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
-    """Observation and workflow index in one uint64 each."""
-    return words | assigned.astype(np.uint64) << np.uint64(OBSERVATION_BITS)
+def probabilities(network: Network) -> Probabilities:
+    """The actor as a function. It follows the weights when they change."""
+
+    def act(inputs: np.ndarray) -> np.ndarray:
+        odds = np.empty((len(inputs), NUM_ACTIONS), np.float32)
+        odds_of_rows(network.actor, words_of(inputs), odds)
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    return act
 
 
-_SHIFTS = np.arange(OBSERVATION_BITS, dtype=np.uint64)
+# ---------------------------------------------------------------- rows, compiled
 
 
-def inputs_of(keys: np.ndarray, bits: np.ndarray) -> np.ndarray:
-    """[M, 52 + workflow bits] float32: what the policy reads for keys [M]."""
-    observation = (keys[:, None] >> _SHIFTS & np.uint64(1)).astype(np.float32)
-    return np.concatenate([observation, bits[(keys >> np.uint64(OBSERVATION_BITS)).astype(np.int64)]], axis=1)
+# Numba counts references to arrays by atomic operations, for views and for tuples of arrays that are handed on: what is done in
+# every step takes whole arrays and numbers. Environment i reads the row (heads[i] | its observation, tails[i]).
 
 
-# ---------------------------------------------------------------- rows and draws, compiled
+@njit(forceinline=True)
+def find_row(slots, rows, count, first, tails, i):
+    """The number of the row (first, tails[i]) in a `Table`, entered if it is new. There must be room."""
+    mask = uint64(len(slots) - 1)
+    mixed = mix_in(uint64(0), first)
+    for k in range(tails.shape[1]):
+        mixed = mix_in(mixed, tails[i, k])
+    slot = mixed & mask
+    while slots[slot] >= 0:
+        number = np.int64(slots[slot])
+        same = rows[number, 0] == first
+        for k in range(tails.shape[1]):
+            if rows[number, k + 1] != tails[i, k]:
+                same = False
+                break
+        if same:
+            return number
+        slot = (slot + uint64(1)) & mask
+    number = count[0]
+    slots[slot] = number
+    rows[number, 0] = first
+    for k in range(tails.shape[1]):
+        rows[number, k + 1] = tails[i, k]
+    count[0] = number + 1
+    return number
+
+
+@njit(forceinline=True)
+def mix_in(mixed, word):
+    """One more word of a hash: multiplied by an odd number, the upper half folded onto the lower."""
+    mixed = (mixed ^ word) * uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> uint64(32))
 
 
 @compiled
-def find_rows(words, assigned, slots, known_keys, count, rows):  # type: ignore[no-untyped-def]
-    """Fill rows [N] with the row of every key, appending unknown keys. Returns the new number of rows."""
-    mask = uint64(len(slots) - 1)
+def find_rows(table, words, heads, tails, found):
+    """Fill found [N] with the row of every observation [N] under its order; new ones are entered."""
     for i in range(len(words)):
-        key = words[i] | uint64(assigned[i]) << uint64(OBSERVATION_BITS)
-        slot = environment_key(key, 0) & mask
-        while slots[slot] >= 0 and known_keys[slots[slot]] != key:
-            slot = (slot + uint64(1)) & mask
-        if slots[slot] < 0:
-            slots[slot] = count
-            known_keys[count] = key
-            count += 1
-        rows[i] = slots[slot]
-    return count
+        found[i] = find_row(table.slots, table.rows, table.count, heads[i] | words[i], tails, i)
 
 
 @compiled
-def insert_rows(slots, known_keys, count):  # type: ignore[no-untyped-def]
-    """Enter the first `count` rows into empty slots."""
-    mask = uint64(len(slots) - 1)
-    for row in range(count):
-        slot = environment_key(known_keys[row], 0) & mask
-        while slots[slot] >= 0:
-            slot = (slot + uint64(1)) & mask
-        slots[slot] = row
-
-
-@compiled
-def draw_actions(cumulative, rows, keys, when, actions):  # type: ignore[no-untyped-def]
-    """Fill actions [N]: the first action whose cumulative probability exceeds the environment's draw."""
-    last = cumulative.shape[1] - 1
+def enter_rows(table, rows):
+    """Enter rows [M, K], all different, in a table without any yet."""
+    heads, tails = rows[:, 0].copy(), rows[:, 1:].copy()
     for i in range(len(rows)):
-        row = cumulative[rows[i]]
-        threshold = counter_uniform(keys[i], when) * row[last]
-        low, high = 0, last
-        while low < high:
-            middle = (low + high) // 2
-            if row[middle] > threshold:
-                high = middle
-            else:
-                low = middle + 1
-        actions[i] = low
+        find_row(table.slots, table.rows, table.count, heads[i], tails, i)
+
+
+# ---------------------------------------------------------------- answers, compiled
+
+
+class Desk(NamedTuple):
+    """Where one row is answered."""
+
+    starts: np.ndarray  # [2] int64
+    active: np.ndarray  # [I] int64
+    hidden1: np.ndarray  # [1, H]
+    hidden2: np.ndarray  # [1, H]
+    logits: np.ndarray  # [1, A, filled up to a multiple of STRIDE]
+    matrix3: np.ndarray  # [H, the same]
+    bias3: np.ndarray  # [the same]
+    scratch: np.ndarray  # [H]
+    powers: np.ndarray  # [max(H, the same)] int32
+
+
+@njit
+def make_desk(actor):
+    """With a copy of the last layer: make it anew when the weights have changed."""
+    hidden, actions = actor.matrix3.shape
+    width = -(-actions // STRIDE) * STRIDE
+    matrix3, bias3 = filled_up(actor.matrix3, actor.bias3, width)
+    return Desk(
+        np.zeros(2, np.int64),
+        np.empty(len(actor.matrix1), np.int64),
+        np.empty((1, hidden), np.float32),
+        np.empty((1, hidden), np.float32),
+        np.empty((1, width), np.float32),
+        matrix3,
+        bias3,
+        np.empty(hidden, np.float32),
+        np.empty(max(hidden, width), np.int32),
+    )
+
+
+@njit
+def filled_up(matrix3, bias3, width):
+    """A last layer with actions nobody takes, so that there are `width`: loops over them then have no remainder."""
+    hidden, actions = matrix3.shape
+    wide, wide_bias = np.zeros((hidden, width), np.float32), np.full(width, -np.float32(np.inf))
+    wide[:, :actions] = matrix3
+    wide_bias[:actions] = bias3
+    return wide, wide_bias
+
+
+@njit
+def odds_of_row(actor, row, desk):
+    """The odds of all actions for a row [K], in desk.logits[0]."""
+    layers = Layers(actor.matrix1, actor.bias1, actor.matrix2, actor.bias2, desk.matrix3, desk.bias3)
+    desk.starts[1] = list_bits(row, desk.active)
+    forward(layers, desk.starts, desk.active, desk.hidden1, desk.hidden2, desk.logits, desk.scratch, desk.powers)
+    lower_to_largest(desk.logits)
+    exponentials(desk.logits[0], desk.powers[: desk.logits.shape[1]])
 
 
 @compiled
-def chance_keys(seed, episode, keys):  # type: ignore[no-untyped-def]
+def odds_of_rows(actor, rows, odds):
+    """Fill odds [M, A] of rows [M, K]."""
+    desk = make_desk(actor)
+    for i in range(len(rows)):
+        odds_of_row(actor, rows[i], desk)
+        odds[i] = desk.logits[0, : odds.shape[1]]
+
+
+@njit
+def remember_odds(odds, table, number, greedy):
+    """Enter the odds [A] of a row; greedy: only the first of the largest counts."""
+    actions, likely = table.cumulative.shape[1], 0
+    for a in range(1, actions):
+        if odds[a] > odds[likely]:
+            likely = a
+    running = np.float32(0)
+    for a in range(actions):
+        if not greedy:
+            running += odds[a]
+        elif a == likely:
+            running = np.float32(1)
+        table.cumulative[number, a] = running
+    table.likely[number] = likely
+
+
+# ---------------------------------------------------------------- draws, compiled
+
+
+@njit(forceinline=True)
+def draw_action(cumulative, likely, number, key, when):
+    """The first action whose cumulative odds exceed the draw. The likely one is tried before others are searched."""
+    last = cumulative.shape[1] - 1
+    threshold = counter_uniform(key, when) * cumulative[number, last]
+    low, high = 0, last
+    guess = likely[number]
+    if cumulative[number, guess] > threshold:
+        if guess == 0 or cumulative[number, guess - 1] <= threshold:
+            return guess
+        high = guess
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[number, middle] > threshold:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def draw_actions(table, found, keys, when, actions):
+    """Fill actions [N] of environments whose rows are found [N]."""
+    for i in range(len(found)):
+        actions[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], when)
+
+
+@compiled
+def chance_keys(seed, episode, keys):
     """Fill keys [N] uint64, one per environment, for the draws of one episode."""
     for i in range(len(keys)):
         keys[i] = environment_key(environment_key(seed, i), episode)
 
 
 @compiled
-def uniform(keys, when, scale, out):  # type: ignore[no-untyped-def]
+def uniform(keys, when, scale, out):
     """Fill out [N] with draws in [0, scale)."""
     for i in range(len(keys)):
         out[i] = counter_uniform(keys[i], when) * scale[i]

@@ -12,9 +12,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import VariantName
+from fixfirst.game import VariantName, World
 from fixfirst.orders import Workflow, held_mask
-from fixfirst.play.policy_table import MAX_WORKFLOWS, chance_keys, uniform
+from fixfirst.play.loop import Track, play_steps
+from fixfirst.play.policy_table import PolicyTable, chance_keys, uniform
 
 _DRAW_WORKFLOW = 1 << 40  # a counter no step reaches
 
@@ -103,33 +104,32 @@ def collect(
     """
     if world.max_steps is None:
         raise ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
-    if len(workflows) > MAX_WORKFLOWS:
-        raise ConfigError(f"at most {MAX_WORKFLOWS} workflows can be played in one rollout, got {len(workflows)}")
     steps, n = world.max_steps, world.num_envs
-    rollout = Rollout(
-        words=np.empty((steps + 1, n * passes), np.uint64),
-        held=np.empty((steps + 1, n * passes), np.int16),
-        actions=np.empty((steps, n * passes), np.int16),
-        rewards10=np.empty((steps, n * passes), np.int32),
-        assigned=np.zeros(n * passes, np.int64),
-        workflows=tuple(workflows),
-    )
-    access = np.empty((steps + 1, n, world.access.shape[1]), np.uint8)
-    keys, ones = np.empty(n, np.uint64), np.ones(n)
+    parts, keys, ones = [], np.empty(n, np.uint64), np.ones(n)
     for number in range(passes):
-        episode, columns = first_episode + number, slice(number * n, (number + 1) * n)
+        episode, assigned = first_episode + number, np.zeros(n, np.int64)
         chance_keys(policy_seed, episode, keys)
-        assigned = rollout.assigned[columns]
         if len(workflows) > 1:
             draws = np.empty(n)
             uniform(keys, _DRAW_WORKFLOW, ones, draws)
             assigned[:] = (draws * len(workflows)).astype(np.int64)
         world.reset(world_seed, episode=episode)
-        rollout.words[0, columns], access[0] = world.words, world.access
-        for t in range(steps):
-            actions = player.act(world.words, world.access, assigned, keys, t)
-            world.step(actions)
-            rollout.actions[t, columns], rollout.rewards10[t, columns] = actions, world.rewards10
-            rollout.words[t + 1, columns], access[t + 1] = world.words, world.access
-        rollout.held[:, columns] = held_mask(access)
-    return rollout
+        track = Track.empty(steps, n)
+        if isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None:
+            play_steps(world, player, assigned, policy_seed, track)
+        else:
+            _step_by_step(world, player, assigned, keys, track)
+        parts.append(Rollout(track.words, track.held, track.actions, track.rewards10, assigned, tuple(workflows)))
+    return join(parts)
+
+
+def _step_by_step(world: WorldLike, player: Player, assigned: np.ndarray, keys: np.ndarray, track: Track) -> None:
+    """The slow twin of `play_steps`, for any world and any player."""
+    access = np.empty((len(track.words), *world.access.shape), np.uint8)
+    track.words[0], access[0] = world.words, world.access
+    for t in range(len(track.actions)):
+        actions = player.act(world.words, world.access, assigned, keys, t)
+        world.step(actions)
+        track.actions[t], track.rewards10[t] = actions, world.rewards10
+        track.words[t + 1], access[t + 1] = world.words, world.access
+    track.held[:] = held_mask(access)

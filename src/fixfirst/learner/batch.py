@@ -1,0 +1,200 @@
+"""From a rollout to what an update learns from: distinct rows, returns and advantages, sums per row and per pair. Compiled.
+
+T steps, B episodes, M = T * B transitions, U distinct rows, P (row, action) pairs that occurred, K words per row.
+CAGE2 episodes end by their step limit only: the end is a truncation, and no return runs across it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from fixfirst.game import compiled
+from fixfirst.learner.config import PPOConfig
+from fixfirst.play import Rollout, Table, find_row, list_bits, order_rows, split_rows
+
+
+class Seen(NamedTuple):
+    """The distinct rows of a rollout."""
+
+    rows: np.ndarray  # [V, K] uint64: V >= U, the last V - U were seen after the last action only
+    used: int  # U
+    found: np.ndarray  # [T + 1, B] int64: the row of each step, and of what came after the last one
+
+
+def distinct_rows(rollout: Rollout) -> Seen:
+    """Every row once, in the order in which they were met."""
+    orders = order_rows(rollout.workflows)
+    table = Table.empty(rollout.words.size, orders.shape[1], 0)
+    found = np.empty(rollout.words.shape, np.int64)
+    used = index_steps(table, np.ascontiguousarray(rollout.words), *split_rows(orders[rollout.assigned]), found)
+    return Seen(table.rows[: table.count[0]], used, found)
+
+
+@compiled
+def index_steps(table, words, heads, tails, found):
+    """Fill found [T + 1, B] for words [T + 1, B]. Returns how many rows were met before the last action."""
+    steps, episodes = words.shape
+    used = 0
+    for t in range(steps):
+        used = table.count[0] if t == steps - 1 else used
+        for i in range(episodes):
+            found[t, i] = find_row(table.slots, table.rows, table.count, heads[i] | words[t, i], tails, i)
+    return used
+
+
+@compiled
+def bits_of_rows(rows, starts, active):
+    """Fill starts [V + 1] and active [all inputs of all rows]: the set bits of row v are active[starts[v]:starts[v + 1]]."""
+    starts[0] = 0
+    for v in range(len(rows)):
+        starts[v + 1] = starts[v] + list_bits(rows[v], active[starts[v] :])
+
+
+# ---------------------------------------------------------------- returns and advantages
+
+
+def discounted_returns(rewards: np.ndarray, gamma: float) -> np.ndarray:
+    """[T, B] sum of the episode's rewards from each step on, the later ones discounted."""
+    returns = np.array(rewards, np.float64)
+    discount(returns, gamma)
+    return returns
+
+
+def gae(rewards: np.ndarray, values: np.ndarray, gamma: float, lam: float) -> np.ndarray:
+    """[T, B] advantages (Schulman et al. 2016). values [T + 1, B]; the last row is worth what follows the step limit."""
+    return discounted_returns(rewards + gamma * values[1:] - values[:-1], gamma * lam)
+
+
+def targets(config: PPOConfig, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Advantages and value targets, both [T, B] float64, from rewards [T, B] and values [T + 1, B]."""
+    rewards, values = rewards * config.reward_scale, values.astype(np.float64)
+    if config.returns == "monte_carlo":
+        returns = discounted_returns(rewards, config.gamma)
+        normalise(returns, 1e-7)
+        return returns - values[:-1], returns
+    if not config.bootstrap:
+        values[-1] = 0.0
+    advantages = gae(rewards, values, config.gamma, config.gae_lambda)
+    returns = advantages + values[:-1]
+    normalise(advantages, 1e-8)
+    return advantages, returns
+
+
+@compiled
+def discount(x, factor):
+    """x [T, B] becomes x[t] + factor * x[t + 1] + factor^2 * x[t + 2] + ..."""
+    for t in range(len(x) - 2, -1, -1):
+        for i in range(x.shape[1]):
+            x[t, i] += factor * x[t + 1, i]
+
+
+@compiled
+def normalise(x, least):
+    """x [T, B] gets mean 0 and standard deviation 1, or less than that if it was nearly constant (`least`)."""
+    mean = total_of(x, 0.0) / x.size
+    deviation = np.sqrt(total_of_squares(x, mean) / x.size) + least
+    for t in range(len(x)):
+        for i in range(x.shape[1]):
+            x[t, i] = (x[t, i] - mean) / deviation
+
+
+@njit
+def total_of(x, shift):
+    columns = np.zeros(x.shape[1])
+    for t in range(len(x)):
+        for i in range(x.shape[1]):
+            columns[i] += x[t, i] - shift
+    total = 0.0
+    for i in range(x.shape[1]):
+        total += columns[i]
+    return total
+
+
+@njit
+def total_of_squares(x, shift):
+    columns = np.zeros(x.shape[1])
+    for t in range(len(x)):
+        for i in range(x.shape[1]):
+            columns[i] += (x[t, i] - shift) * (x[t, i] - shift)
+    total = 0.0
+    for i in range(x.shape[1]):
+        total += columns[i]
+    return total
+
+
+# ---------------------------------------------------------------- sums per row and per pair
+
+
+class Rows(NamedTuple):
+    """What one update learns from: U distinct rows and the pairs that occurred in them."""
+
+    starts: np.ndarray  # [U + 1] int64: the set bits of row u are active[starts[u]:starts[u + 1]]
+    active: np.ndarray  # int64
+    allowed: np.ndarray  # [U, A] bool; [0, A]: all actions are allowed in all rows
+    count: np.ndarray  # [U] float32: transitions
+    returns: np.ndarray  # [U] float32: sum of their returns
+    squares: np.ndarray  # [U] float32: sum of the squares
+    first_pair: np.ndarray  # [U + 1] int64: the pairs of row u are those from first_pair[u] to before first_pair[u + 1]
+    action: np.ndarray  # [P] int64
+    pair_count: np.ndarray  # [P] float32: transitions
+    gain: np.ndarray  # [P] float32: sum of their positive advantages
+    loss: np.ndarray  # [P] float32: sum of their negative advantages
+
+
+@compiled
+def aggregate(starts, active, allowed, found, actions, advantages, returns, used, num_actions):
+    """Rows of found [T + 1, B] (its last row is left out), actions, advantages and returns, all [T, B]."""
+    steps, episodes = actions.shape
+    total = steps * episodes
+    count, sums, squares = np.zeros(used), np.zeros(used), np.zeros(used)
+    for t in range(steps):
+        for i in range(episodes):
+            row = found[t, i]
+            count[row] += 1
+            sums[row] += returns[t, i]
+            squares[row] += returns[t, i] * returns[t, i]
+
+    # Transitions sorted by row, in the order of time within a row.
+    begin = np.zeros(used + 1, np.int64)
+    for row in range(used):
+        begin[row + 1] = begin[row] + np.int64(count[row])
+    place, ordered = begin[:-1].copy(), np.empty(total, np.int64)
+    for t in range(steps):
+        for i in range(episodes):
+            row = found[t, i]
+            ordered[place[row]] = t * episodes + i
+            place[row] += 1
+
+    first_pair, action = np.zeros(used + 1, np.int64), np.empty(total, np.int64)
+    pair_count, gain, loss = np.zeros(total), np.zeros(total), np.zeros(total)
+    pair_of = np.full(num_actions, -1, np.int64)  # within the row at hand
+    pairs = 0
+    for row in range(used):
+        for k in range(begin[row], begin[row + 1]):
+            t, i = ordered[k] // episodes, ordered[k] % episodes
+            chosen = np.int64(actions[t, i])
+            if pair_of[chosen] < 0:
+                pair_of[chosen] = pairs
+                action[pairs] = chosen
+                pairs += 1
+            pair = pair_of[chosen]
+            pair_count[pair] += 1
+            gain[pair] += max(advantages[t, i], 0.0)
+            loss[pair] += min(advantages[t, i], 0.0)
+        first_pair[row + 1] = pairs
+        for pair in range(first_pair[row], pairs):
+            pair_of[action[pair]] = -1
+    return Rows(
+        starts[: used + 1],
+        active,
+        allowed,
+        count.astype(np.float32),
+        sums.astype(np.float32),
+        squares.astype(np.float32),
+        first_pair,
+        action[:pairs],
+        pair_count[:pairs].astype(np.float32),
+        gain[:pairs].astype(np.float32),
+        loss[:pairs].astype(np.float32),
+    )

@@ -1,0 +1,242 @@
+"""PPO with PyTorch: the readable twin of the compiled learner, for minibatches and for networks of other shapes.
+
+T steps, B episodes of one update, M = T * B transitions, U = distinct rows, A = 145 actions.
+
+The networks see each distinct row once per epoch; every transition gathers its log-probability and value from its row, and
+its gradient flows back there: the mathematics of one row per transition, with less work. The bits of the result
+depend on the CPU (PyTorch chooses among several versions of its code); those of the compiled learner do not.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fixfirst.game import NUM_ACTIONS
+from fixfirst.learner.batch import distinct_rows, targets
+from fixfirst.learner.config import PPOConfig
+from fixfirst.learner.networks import initial_weights
+from fixfirst.learner.ppo import UpdateStats, learning_rate, named_moments, part_of
+from fixfirst.play import HIDDEN, Network, Rollout, Weights, bits_of, num_inputs
+
+# ---------------------------------------------------------------- networks
+
+
+class ActorCritic(nn.Module):
+    """Separate networks: what to do, and how much reward is still to come."""
+
+    def __init__(self, num_inputs: int):
+        super().__init__()
+        self.actor = _network(num_inputs, NUM_ACTIONS)
+        self.critic = _network(num_inputs, 1)
+
+
+def _network(num_inputs: int, num_outputs: int) -> nn.Sequential:
+    layers = nn.Linear(num_inputs, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, num_outputs)
+    return nn.Sequential(*layers)
+
+
+# ---------------------------------------------------------------- Adam
+
+
+class Optimiser(Protocol):
+    """What a gradient step needs; all of PyTorch's have it."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+
+    def step(self) -> Any: ...
+
+
+class Adam:
+    """The bits of `torch.optim.Adam(fused=True)`, which would import PyTorch's compiler: 1.5 s in every process."""
+
+    def __init__(self, net: nn.Module, learning_rate: float, betas: tuple[float, float]):
+        self.names, self._parameters = (list(part) for part in zip(*net.named_parameters(), strict=True))
+        self.learning_rate, self._betas = learning_rate, betas
+        # As PyTorch calls them: name -> one tensor per parameter.
+        self.moments = {name: [torch.zeros_like(p) for p in self._parameters] for name in ("exp_avg", "exp_avg_sq")}
+        self.moments["step"] = [torch.zeros(()) for _ in self._parameters]
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        steps, gradients = self.moments["step"], [parameter.grad for parameter in self._parameters]
+        torch._foreach_add_(steps, 1)
+        torch._fused_adam_(
+            self._parameters,
+            gradients,
+            self.moments["exp_avg"],
+            self.moments["exp_avg_sq"],
+            [],
+            steps,
+            lr=self.learning_rate,
+            beta1=self._betas[0],
+            beta2=self._betas[1],
+            weight_decay=0.0,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
+
+
+# ---------------------------------------------------------------- one update
+
+
+@dataclass(frozen=True)
+class Batch:
+    """M transitions over their distinct rows."""
+
+    inputs: Tensor  # [U, I]
+    row: Tensor  # [M] int64
+    action: Tensor  # [M] int64
+    counts: Tensor  # [U] how many transitions share a row
+    after: Tensor  # [B, I] what was seen after the last step
+
+
+def make_batch(rollout: Rollout, num_inputs: int) -> Batch:
+    """The distinct rows of a rollout."""
+    seen = distinct_rows(rollout)
+    inputs = torch.from_numpy(bits_of(seen.rows, num_inputs))
+    row = torch.from_numpy(seen.found[:-1].ravel())
+    return Batch(
+        inputs=inputs[: seen.used],
+        row=row,
+        action=torch.from_numpy(rollout.actions.ravel().astype(np.int64)),
+        counts=torch.bincount(row, minlength=seen.used).to(torch.float32),
+        after=inputs[torch.from_numpy(seen.found[-1])],
+    )
+
+
+def update(
+    net: nn.Module,
+    optimiser: Optimiser,
+    config: PPOConfig,
+    rollout: Rollout,
+    rewards: np.ndarray,
+    *,
+    seed: int,
+    entropy: float | None = None,
+) -> UpdateStats:
+    """Improve the networks on a rollout.
+
+    rewards [T, B]: what the learner sees, alignment included. seed: of minibatches. entropy: instead of the config's.
+    """
+    if entropy is not None:
+        config = config.model_copy(update={"entropy": entropy})
+    batch = make_batch(rollout, num_inputs(rollout.workflows[0].scheme if rollout.workflows else None))
+    with torch.no_grad():
+        old_log_probs = _chosen(torch.log_softmax(net.actor(batch.inputs), dim=1), batch.row, batch.action)
+        values = net.critic(batch.inputs).squeeze(1)[batch.row].reshape(rewards.shape)
+        values = torch.cat([values, net.critic(batch.after).T])
+    advantages, returns = (
+        torch.from_numpy(array.astype(np.float32).ravel()) for array in targets(config, rewards, values.numpy())
+    )
+
+    total = len(batch.row)
+    generator = torch.Generator().manual_seed(seed % 2**63)
+    for _ in range(config.epochs):
+        order = torch.randperm(total, generator=generator) if config.minibatches > 1 else None
+        for part in range(config.minibatches):
+            chosen = (
+                None
+                if order is None
+                else order[part * total // config.minibatches : (part + 1) * total // config.minibatches]
+            )
+            stats = _gradient_step(net, optimiser, config, batch, chosen, old_log_probs, advantages, returns)
+    policy_loss, value_loss, entropy, approx_kl, clip_fraction = (float(s) for s in stats)
+    return UpdateStats(policy_loss, value_loss, entropy, approx_kl, clip_fraction, len(batch.inputs), total)
+
+
+def _gradient_step(
+    net: nn.Module,
+    optimiser: Optimiser,
+    config: PPOConfig,
+    batch: Batch,
+    chosen: Tensor | None,
+    old_log_probs: Tensor,
+    advantages: Tensor,
+    returns: Tensor,
+) -> tuple[Tensor, ...]:
+    """One step on all transitions, or on the chosen ones [m]."""
+    row, action, counts = batch.row, batch.action, batch.counts
+    if chosen is not None:
+        row, action = row[chosen], action[chosen]
+        counts = torch.bincount(row, minlength=len(batch.inputs)).to(torch.float32)
+        old_log_probs, advantages, returns = old_log_probs[chosen], advantages[chosen], returns[chosen]
+    log_probs = torch.log_softmax(net.actor(batch.inputs), dim=1)  # [U, A]
+    values = net.critic(batch.inputs).squeeze(1)  # [U]
+    log_ratio = _chosen(log_probs, row, action) - old_log_probs
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
+    policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
+    value_loss = (values.index_select(0, row) - returns).square().mean()
+    entropy = -((log_probs.exp() * log_probs).sum(dim=1) * counts).sum() / len(row)
+    loss = policy_loss + config.value * value_loss - config.entropy * entropy
+
+    optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(net.parameters(), config.max_grad_norm)
+    optimiser.step()
+    with torch.no_grad():
+        approx_kl = (ratio - 1 - log_ratio).mean()  # Schulman's low-variance estimate
+        clip_fraction = ((ratio - 1).abs() > config.clip).to(torch.float32).mean()
+    return policy_loss.detach(), value_loss.detach(), entropy.detach(), approx_kl, clip_fraction
+
+
+def _chosen(log_probs: Tensor, row: Tensor, action: Tensor) -> Tensor:
+    """[m] log-probability of each transition's action, from log_probs [U, A]."""
+    return log_probs.reshape(-1).index_select(0, row * log_probs.shape[1] + action)
+
+
+# ---------------------------------------------------------------- update after update
+
+
+class TorchPPO:
+    """The learner of PyTorch; see `Learner`. It keeps a copy of its weights as `network`, to play with."""
+
+    def __init__(self, config: PPOConfig, num_inputs: int, seed: int):
+        torch.set_num_threads(1)  # spinning thread pools lose at these sizes
+        self.config = config
+        self.net = ActorCritic(num_inputs)
+        self.optimiser = Adam(self.net, config.learning_rate, config.adam_betas)
+        self.network = Network.zeros(num_inputs)
+        self.start_from(initial_weights(num_inputs, seed))
+
+    @property
+    def weights(self) -> dict[str, np.ndarray]:
+        """All weights by name, sharing PyTorch's memory."""
+        return {name: tensor.detach().numpy() for name, tensor in self.net.state_dict().items()}
+
+    def start_from(self, weights: Weights) -> None:
+        """See `Learner`."""
+        self.net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+        self.network.vector[:] = Network.of(weights).vector
+
+    def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
+        """See `Learner`."""
+        self.optimiser.learning_rate = learning_rate(self.config, progress)
+        stats = update(self.net, self.optimiser, self.config, rollout, rewards, seed=seed, entropy=entropy)
+        self.network.vector[:] = Network.of(self.weights).vector
+        return stats
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """See `Learner`."""
+        first, second = (
+            {name: tensor.numpy() for name, tensor in zip(self.optimiser.names, self.optimiser.moments[moment], strict=True)}
+            for moment in ("exp_avg", "exp_avg_sq")
+        )
+        weights = {f"net.{name}": array for name, array in self.weights.items()}
+        return weights | named_moments(first, second, float(self.optimiser.moments["step"][0]))
+
+    def restore(self, tensors: Weights) -> None:
+        """See `Learner`."""
+        self.start_from(part_of(tensors, "net."))
+        for moment in ("exp_avg", "exp_avg_sq"):
+            saved = part_of(tensors, f"adam.{moment}.")
+            self.optimiser.moments[moment] = [torch.from_numpy(saved[name].copy()) for name in self.optimiser.names]
+        self.optimiser.moments["step"] = [torch.tensor(float(tensors["adam.step"])) for _ in self.optimiser.names]
