@@ -9,18 +9,12 @@ from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
 from fixfirst.game.kernel import OBSERVATION_BITS
 from fixfirst.game.network import HOST_ID, NUM_HOSTS
 from fixfirst.game.world import World
-from fixfirst.orders.compliance import held_mask
+from fixfirst.orders.judging import held_mask
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.play.baselines import PriorityRestore, make_baseline
-from fixfirst.play.policy_table import (
-    MAX_WORKFLOWS,
-    PlainPolicy,
-    PolicyTable,
-    chance_keys,
-    inputs_of,
-    row_keys,
-    workflow_bits,
-)
+from fixfirst.play.loop import GROUP
+from fixfirst.play.network import Network, bits_of, num_inputs, words_of
+from fixfirst.play.policy_table import PolicyTable, chance_keys, draw_actions, find_rows, order_rows
 from fixfirst.play.rollout import collect
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Workflow.parse("reverse"))
@@ -32,7 +26,7 @@ def world(num_envs, red_agent="b_line", steps=30, **options):
 
 def opinionated(workflows=()):
     """A policy that prefers some actions to others, depending on every bit it reads; such fractions add up exactly."""
-    bits = workflow_bits(workflows).shape[1]
+    bits = workflows[0].scheme.encoding_bits if workflows else 0
     weights = np.random.default_rng(0).integers(-(2**19), 2**19, (OBSERVATION_BITS + bits, NUM_ACTIONS)) / 2**20
 
     def act(inputs):
@@ -58,15 +52,93 @@ def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a[:5], b[:5], strict=True))
 
 
+def rows_of(rollout):
+    """[T * B, K] what the policy read before each action."""
+    rows = np.repeat(order_rows(rollout.workflows)[rollout.assigned][None], len(rollout.actions), axis=0)
+    rows[:, :, 0] |= rollout.words[:-1]
+    return rows.reshape(-1, rows.shape[2])
+
+
+def inputs_of(rollout):
+    """[T * B, I] the same as bits."""
+    return bits_of(rows_of(rollout), num_inputs(rollout.workflows[0].scheme if rollout.workflows else None))
+
+
+class Forgetful:
+    """The same policy without a memory: asked for every environment in every step."""
+
+    def __init__(self, act, workflows):
+        self.act_on, self.orders = act, order_rows(workflows)
+        self.inputs = num_inputs(workflows[0].scheme if workflows else None)
+
+    def act(self, words, access, assigned, keys, when):
+        rows = self.orders[assigned]
+        rows[:, 0] |= words
+        table = PolicyTable(self.act_on).table._replace(
+            cumulative=np.cumsum(self.act_on(bits_of(rows, self.inputs)), axis=1, dtype=np.float32),
+            likely=np.zeros(len(words), np.int64),
+        )
+        actions = np.empty(len(words), np.int64)
+        draw_actions(table, np.arange(len(words)), keys, when, actions)
+        return actions
+
+
 @pytest.mark.parametrize("red_agent", ["b_line", "meander"])
 @pytest.mark.parametrize("workflows", [(), ORDERS[:1], ORDERS], ids=["no order", "one", "three"])
 def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
     act = opinionated(workflows)
     table, plain = (
-        play(kind(act, workflows), workflows=workflows, red_agent=red_agent, passes=2) for kind in (PolicyTable, PlainPolicy)
+        play(kind(act, workflows), workflows=workflows, red_agent=red_agent, passes=2) for kind in (PolicyTable, Forgetful)
     )
     assert same(table, plain)
     assert len(np.unique(table.actions)) > 20
+
+
+def network(workflows=(), seed=0):
+    """A network that is sure of some things."""
+    made = Network.zeros(num_inputs(workflows[0].scheme if workflows else None))
+    made.vector[:] = np.random.default_rng(seed).uniform(-0.4, 0.4, len(made.vector))
+    return made
+
+
+class InSteps:
+    """A player that hides what it is: it is played step by step."""
+
+    def __init__(self, table):
+        self.act = table.act
+
+
+@pytest.mark.parametrize("greedy", [False, True], ids=["drawn", "greedy"])
+@pytest.mark.parametrize("red_agent", ["b_line", "meander", "b_line:0.5,meander:0.5"])
+@pytest.mark.parametrize("workflows", [(), ORDERS[:1], ORDERS], ids=["no order", "one", "three"])
+def test_the_compiled_loop_plays_what_is_played_step_by_step(red_agent, workflows, greedy):
+    """Observations, truths, actions and rewards, of 37 environments: two groups and a rest, and a table that must grow."""
+    net = network(workflows)
+    loop, steps = PolicyTable(net, workflows, greedy=greedy), InSteps(PolicyTable(net, workflows, greedy=greedy))
+    compiled, twin = (
+        play(
+            player,
+            workflows=workflows,
+            red_agent=red_agent,
+            passes=2,
+            num_envs=2 * GROUP + 5,
+            variant="leaderboard",
+            green=True,
+        )
+        for player in (loop, steps)
+    )
+    assert same(compiled, twin)
+    assert len(np.unique(compiled.actions)) > 5
+    assert loop.table.count[0] > 256 or greedy  # it began with room for 256 rows
+
+
+def test_a_policy_that_changed_is_asked_again():
+    net = network()
+    table = PolicyTable(net)
+    before = play(table)
+    net.vector[:] = network(seed=1).vector
+    table.forget()
+    assert same(play(table), play(PolicyTable(net))) and not same(play(table), before)
 
 
 def test_the_remembered_policy_is_asked_once_per_observation_and_workflow():
@@ -79,7 +151,7 @@ def test_the_remembered_policy_is_asked_once_per_observation_and_workflow():
     rollout = play(PolicyTable(act, ORDERS), workflows=ORDERS, num_envs=50)
     rows = np.concatenate(asked)
     assert len(np.unique(rows, axis=0)) == len(rows)
-    assert len(rows) == len(np.unique(row_keys(rollout.words[:-1], rollout.assigned)))
+    assert len(rows) == len(np.unique(rows_of(rollout), axis=0))
 
 
 def test_a_rollout_is_reproducible_and_follows_its_seeds():
@@ -165,8 +237,7 @@ def test_one_workflow_is_everybodys():
 def test_greedy_takes_the_most_probable_action():
     act = opinionated(ORDERS)
     rollout = play(PolicyTable(act, ORDERS, greedy=True), workflows=ORDERS)
-    keys = row_keys(rollout.words[:-1], rollout.assigned).ravel()
-    assert np.array_equal(rollout.actions.ravel(), act(inputs_of(keys, workflow_bits(ORDERS))).argmax(axis=1))
+    assert np.array_equal(rollout.actions.ravel(), act(inputs_of(rollout)).argmax(axis=1))
 
 
 def test_actions_are_drawn_with_the_policys_probabilities():
@@ -203,26 +274,38 @@ def test_the_table_grows_and_forgets_nothing():
     assert np.array_equal(ask(words), words & np.uint64(127))
 
 
-def test_keys_hold_the_observation_and_the_workflow():
-    """Input bit i is observation bit i; the workflow's bits follow."""
-    words, assigned = np.array([0b101, 1 << 51], np.uint64), np.array([2, 0])
-    inputs = inputs_of(row_keys(words, assigned), workflow_bits(ORDERS))
-    assert inputs.shape == (2, 77) and inputs.dtype == np.float32
+def test_a_row_holds_the_observation_and_the_workflow():
+    """Input bit i is observation bit i; the workflow's bits follow, in the first word and the next."""
+    rows = order_rows(ORDERS)[[2, 0]]
+    rows[:, 0] |= np.array([0b101, 1 << 51], np.uint64)
+    inputs = bits_of(rows, 77)
+    assert rows.shape == (2, 2) and inputs.shape == (2, 77) and inputs.dtype == np.float32
     assert np.flatnonzero(inputs[0, :52]).tolist() == [0, 2] and np.flatnonzero(inputs[1, :52]).tolist() == [51]
     assert np.array_equal(inputs[0, 52:], ORDERS[2].encode()) and np.array_equal(inputs[1, 52:], ORDERS[0].encode())
+    assert np.array_equal(words_of(inputs), rows)
 
 
-def test_every_host_its_own_type_reads_52_and_169_bits():
+def test_every_host_its_own_type_reads_52_and_169_bits_in_four_words():
     order = Workflow.from_number(0, UnitScheme.per_host())
-    assert inputs_of(np.zeros(1, np.uint64), workflow_bits([order])).shape == (1, 221)
+    assert order_rows([order]).shape == (1, 4) and num_inputs(order.scheme) == 221
 
 
-def test_a_rollout_needs_an_end_and_not_too_many_workflows():
+@pytest.mark.parametrize("words", [1, 2, 4])
+def test_rows_of_several_words_are_told_apart(words):
+    """5,000 random rows of few different words, so that many share some of them: each is found under its own number."""
+    rng = np.random.default_rng(words)
+    rows = rng.integers(0, 40, (5_000, words)).astype(np.uint64) << np.uint64(50)
+    table = PolicyTable(opinionated(), (Workflow.from_number(0, UnitScheme.per_host()),)).table
+    table = type(table).empty(5_000, words, 0)
+    found = np.empty(5_000, np.int64)
+    find_rows(table, rows[:, 0].copy(), np.zeros(5_000, np.uint64), rows[:, 1:].copy(), found)
+    assert np.array_equal(table.rows[found], rows)
+    assert table.count[0] == len(np.unique(rows, axis=0)) == len(np.unique(found))
+
+
+def test_a_rollout_needs_an_end():
     with pytest.raises(ConfigError, match="give the world max_steps"):
         collect(World(1, max_steps=None), Witness(), world_seed=0, policy_seed=0, first_episode=0)
-    many = (ORDERS[0],) * (MAX_WORKFLOWS + 1)
-    with pytest.raises(ConfigError, match="at most 2048 workflows can be played in one rollout, got 2049"):
-        collect(world(1), Witness(), world_seed=0, policy_seed=0, first_episode=0, workflows=many)
 
 
 # ---------------------------------------------------------------- defenders that need no training

@@ -7,7 +7,7 @@ from fixfirst.faces import offers
 if TYPE_CHECKING:
     from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
     from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT, counter_uniform, environment_key
-    from fixfirst.game.compiling import announce_compilation, cache_folder, compiled, is_compiled
+    from fixfirst.game.compiling import announce_compilation, cache_folder, compiled, inlined, is_compiled
     from fixfirst.game.conformance import (
         HOST_LETTERS,
         OT_NAMES,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
     from fixfirst.game.elementary import exp, log
     from fixfirst.game.gym_env import Cage2, VecCage2, VecWorld, autoreset_name, render_mode_name
-    from fixfirst.game.kernel import NEXT_STEP, OBSERVATION_BITS, SAME_STEP
+    from fixfirst.game.kernel import NEXT_STEP, OBSERVATION_BITS, SAME_STEP, held, next_episode, step_one
     from fixfirst.game.moment import Moment, moment_of
     from fixfirst.game.network import (
         EXPLOIT_NAMES,

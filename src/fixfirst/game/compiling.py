@@ -44,7 +44,12 @@ SOURCES = (
     "game/chance.py",
     "game/red_agents.py",
     "game/kernel.py",
+    "orders/judging.py",
+    "play/network.py",
     "play/policy_table.py",
+    "play/loop.py",
+    "learner/batch.py",
+    "learner/gradient.py",
     "searcher/posterior.py",
 )
 ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))
@@ -53,7 +58,8 @@ SIMULATOR = "game"
 STALE_DAYS = 30  # a folder of another version is deleted when nobody has used it for so long
 TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
 
-_OPTIONS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
+# IEEE's division, which answers inf where Python's would raise: a loop that may raise is not compiled for wide registers.
+_OPTIONS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, "error_model": "numpy"}
 _ENTRY_POINTS: list["EntryPoint"] = []
 
 

@@ -4,6 +4,7 @@ T steps, B episodes, M = T * B transitions, U distinct rows, P (row, action) pai
 CAGE2 episodes end by their step limit only: the end is a truncation, and no return runs across it.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +94,7 @@ def discount(x, factor):
 def normalise(x, least):
     """x [T, B] gets mean 0 and standard deviation 1, or less than that if it was nearly constant (`least`)."""
     mean = total_of(x, 0.0) / x.size
-    deviation = np.sqrt(total_of_squares(x, mean) / x.size) + least
+    deviation = math.sqrt(total_of_squares(x, mean) / x.size) + least
     for t in range(len(x)):
         for i in range(x.shape[1]):
             x[t, i] = (x[t, i] - mean) / deviation

@@ -11,10 +11,10 @@ row's returns y only their count n, sum and sum of squares: sum (v - y)^2 = n v^
 mathematics of one row per transition (`torch_ppo.py`), at a price that does not depend on their number.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fixfirst.game import compiled
 from fixfirst.play import (
@@ -25,6 +25,7 @@ from fixfirst.play import (
     Layers,
     add_product,
     add_scaled,
+    arithmetic,
     dots,
     exponential,
     exponentials,
@@ -37,6 +38,10 @@ from fixfirst.play import (
 
 BLOCK = 32  # rows at a time: what they need stays in the first cache
 _EPSILON = np.float32(1e-8)
+_TINY = np.float32(
+    1e-15
+)  # far below epsilon, so that it counts as 0: moments that fade away would end as subnormal numbers,
+# which CPUs compute a hundred times slower
 
 
 class Settings(NamedTuple):
@@ -90,7 +95,7 @@ class Room(NamedTuple):
     powers: np.ndarray  # [R * H, A at least] int32
 
 
-@njit
+@arithmetic
 def make_room(hidden, actions):
     """The actions are filled up to a multiple of STRIDE."""
     width = -(-actions // STRIDE) * STRIDE
@@ -132,7 +137,7 @@ def values_of_rows(critic, starts, active, values):
 # ---------------------------------------------------------------- losses
 
 
-@njit
+@arithmetic
 def policy_gradient(actor, gradient, rows, old, is_first, settings, room, stats):
     """Add the gradient of the policy loss and of the entropy bonus. is_first: `old` [P] is still to be filled."""
     actions, width = len(actor.bias3), room.logits.shape[1]
@@ -158,7 +163,7 @@ def policy_gradient(actor, gradient, rows, old, is_first, settings, room, stats)
     gradient.bias3[:] = slope_bias3[:actions]
 
 
-@njit
+@arithmetic
 def bar(logits, allowed):
     """Actions that are not allowed, [R, A], are not taken."""
     for r in range(len(logits)):
@@ -167,7 +172,7 @@ def bar(logits, allowed):
                 logits[r, a] = -np.float32(np.inf)
 
 
-@njit
+@arithmetic
 def slopes(logits, odds, rows, first_row, old, is_first, settings, sums, means, stats):
     """Turn the logits [R, A] of the rows from `first_row` on, their largest being 0, into the loss's gradient with respect to them.
 
@@ -221,7 +226,7 @@ def slopes(logits, odds, rows, first_row, old, is_first, settings, sums, means, 
     stats[4] += clipped
 
 
-@njit
+@arithmetic
 def value_gradient(critic, gradient, rows, settings, room, stats):
     """Add the gradient of the value loss."""
     back2, back3 = transposed(critic.matrix2), transposed(critic.matrix3)
@@ -240,7 +245,7 @@ def value_gradient(critic, gradient, rows, settings, room, stats):
 # ---------------------------------------------------------------- backward
 
 
-@njit
+@arithmetic
 def backward(gradient, starts, active, outputs, back2, back3, room):
     """Add to a network's gradient what R rows contribute. outputs [R, N]: the loss's gradient with respect to theirs.
 
@@ -268,7 +273,7 @@ def backward(gradient, starts, active, outputs, back2, back3, room):
     scatter(slope1, starts, active, gradient.matrix1)
 
 
-@njit
+@arithmetic
 def scatter(slope, starts, active, gradient):
     """Add slope [R, H] to the lines of gradient [I, H] that belong to the rows' set bits."""
     for r in range(len(slope)):
@@ -278,7 +283,7 @@ def scatter(slope, starts, active, gradient):
                 gradient[bit, h] += slope[r, h]
 
 
-@njit
+@arithmetic
 def through_tanh(hidden, slope):
     """slope [R, H] *= 1 - tanh^2."""
     for r in range(len(hidden)):
@@ -286,7 +291,7 @@ def through_tanh(hidden, slope):
             slope[r, h] *= ONE - hidden[r, h] * hidden[r, h]
 
 
-@njit
+@arithmetic
 def add_outer(a, b, c):
     """c [J, N] += a [M, J] transposed times b [M, N]. Every number of c adds its terms in the order of M."""
     terms, height = a.shape
@@ -309,7 +314,7 @@ def add_outer(a, b, c):
             add_scaled(a[i, j], b[i], c[j])
 
 
-@njit
+@arithmetic
 def transposed(matrix):
     """A copy, in C order."""
     out = np.empty((matrix.shape[1], matrix.shape[0]), np.float32)
@@ -322,7 +327,7 @@ def transposed(matrix):
 # ---------------------------------------------------------------- Adam (Kingma & Ba 2015)
 
 
-@njit
+@arithmetic
 def clip_norm(gradient, largest):
     """Scale the gradient down to this norm, if it is longer."""
     width = 1024  # in partial sums side by side
@@ -334,27 +339,30 @@ def clip_norm(gradient, largest):
         lanes[0, i - whole] += gradient[i] * gradient[i]
     squared = np.empty(1, np.float32)
     totals(lanes, squared)
-    norm = np.sqrt(squared[0])
+    norm = math.sqrt(squared[0])
     if norm > largest:
         factor = largest / norm
         for i in range(len(gradient)):
             gradient[i] *= factor
 
 
-@njit
+@arithmetic
 def adam(vector, gradient, moment1, moment2, step, settings):
     """One step; `step` counts from 1."""
     beta1, beta2 = np.float32(settings.beta1), np.float32(settings.beta2)
     rest1, rest2 = np.float32(1 - settings.beta1), np.float32(1 - settings.beta2)
     rate = np.float32(settings.learning_rate / (1 - power(settings.beta1, step)))
-    unbias = np.float32(1 / np.sqrt(1 - power(settings.beta2, step)))
+    unbias = np.float32(1 / math.sqrt(1 - power(settings.beta2, step)))
     for i in range(len(vector)):
-        moment1[i] = beta1 * moment1[i] + rest1 * gradient[i]
-        moment2[i] = beta2 * moment2[i] + rest2 * gradient[i] * gradient[i]
-        vector[i] -= rate * moment1[i] / (np.sqrt(moment2[i]) * unbias + _EPSILON)
+        slope = gradient[i] if abs(gradient[i]) > _TINY else ZERO
+        first = beta1 * moment1[i] + rest1 * slope
+        second = beta2 * moment2[i] + rest2 * slope * slope
+        moment1[i] = first if abs(first) > _TINY else ZERO
+        moment2[i] = second if second > _TINY * _TINY else ZERO
+        vector[i] -= rate * moment1[i] / (math.sqrt(moment2[i]) * unbias + _EPSILON)
 
 
-@njit
+@arithmetic
 def power(base, exponent):
     """base ** exponent for a whole exponent, by squaring: the C library's differs between CPUs."""
     result = 1.0

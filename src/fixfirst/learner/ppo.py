@@ -17,6 +17,8 @@ from fixfirst.learner.gradient import Settings, learn, values_of_rows
 from fixfirst.learner.networks import initial_weights
 from fixfirst.play import Network, Rollout, Weights
 
+ALL_ALLOWED = np.empty((0, NUM_ACTIONS), np.bool_)
+
 
 @dataclass(frozen=True)
 class UpdateStats:
@@ -106,14 +108,27 @@ class PPO:
         starts = np.empty(len(seen.rows) + 1, np.int64)
         active = np.empty(len(seen.rows) * len(self.network.actor.matrix1), np.int64)
         bits_of_rows(seen.rows, starts, active)
-        values = np.empty(len(seen.rows), np.float32)
+        advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found])
+        rows = aggregate(
+            starts, active, ALL_ALLOWED, seen.found, rollout.actions, advantages, returns, seen.used, NUM_ACTIONS
+        )
+        settings, stats = self.settings(rollout.actions.size, entropy, progress), np.empty(5)
+        learn(self.network, self._gradient, self._first.vector, self._second.vector, self._steps, rows, settings, stats)
+        self._steps += config.epochs
+        return UpdateStats(*(stats / rollout.actions.size).tolist(), seen.used, rollout.actions.size)
+
+    def values(self, starts: np.ndarray, active: np.ndarray) -> np.ndarray:
+        """[V] what the critic thinks of rows whose set bits are active[starts[v]:starts[v + 1]]."""
+        values = np.empty(len(starts) - 1, np.float32)
         values_of_rows(self.network.critic, starts, active, values)
-        advantages, returns = targets(config, rewards, values[seen.found])
-        anything = np.empty((0, NUM_ACTIONS), np.bool_)
-        rows = aggregate(starts, active, anything, seen.found, rollout.actions, advantages, returns, seen.used, NUM_ACTIONS)
-        settings = Settings(
+        return values
+
+    def settings(self, transitions: int, entropy: float, progress: float) -> Settings:
+        """What steers an update on so many transitions."""
+        config = self.config
+        return Settings(
             epochs=config.epochs,
-            transitions=np.float32(rollout.actions.size),
+            transitions=np.float32(transitions),
             clip=np.float32(config.clip),
             entropy=np.float32(entropy),
             value=np.float32(config.value),
@@ -122,10 +137,6 @@ class PPO:
             beta1=config.adam_betas[0],
             beta2=config.adam_betas[1],
         )
-        stats = np.empty(5)
-        learn(self.network, self._gradient, self._first.vector, self._second.vector, self._steps, rows, settings, stats)
-        self._steps += config.epochs
-        return UpdateStats(*(stats / rollout.actions.size).tolist(), seen.used, rollout.actions.size)
 
     def tensors(self) -> dict[str, np.ndarray]:
         """See `Learner`."""

@@ -5,21 +5,10 @@ from typing import TYPE_CHECKING
 from fixfirst.faces import offers
 
 if TYPE_CHECKING:
-    from fixfirst.orders.compliance import (
-        CONFIDENCE,
-        DEFAULT_JUDGING,
-        Compliance,
-        Counts,
-        Judgement,
-        Judging,
-        delta_reward,
-        held_mask,
-        judge,
-        penalty_reward,
-        summarise,
-    )
+    from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
     from fixfirst.orders.distributions import t_cdf, t_quantile
     from fixfirst.orders.gate import Gate
+    from fixfirst.orders.judging import Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
     from fixfirst.orders.ranking import Ranked, Ranking, merge, rank, training_spread
     from fixfirst.orders.reasoning import Kind, Reason, needy_hosts, reasons
     from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows

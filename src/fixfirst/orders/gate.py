@@ -1,10 +1,13 @@
 """The gate: what a policy must show before its order counts. The one place where `accepted` is decided."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fixfirst.orders.compliance import Compliance, Counts
+from fixfirst.orders.compliance import Compliance
+
+if TYPE_CHECKING:
+    from fixfirst.orders.judging import Counts
 
 GateRule = Literal["bound", "latest"]
 
@@ -36,7 +39,7 @@ class Gate(BaseModel):
         enough = shown.compliance.count >= self.min_judged
         return enough and shown.lower_bound is not None and shown.lower_bound >= self.compliance_threshold
 
-    def accepts_latest(self, latest: Counts) -> bool:
+    def accepts_latest(self, latest: "Counts") -> bool:
         """`latest`: one episode per environment. Episodes without a judged repair have no compliance and do not count."""
         judged = latest.judged > 0
         if latest.repairs.sum() < self.min_repairs or not judged.any():

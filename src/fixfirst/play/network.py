@@ -19,6 +19,9 @@ from numba import njit
 from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
 from fixfirst.orders import UnitScheme
 
+# IEEE's division, which answers inf where Python's would raise: a loop that may raise is not compiled for wide registers.
+arithmetic = njit(error_model="numpy")
+
 HIDDEN = 64
 LAYERS = (0, 2, 4)  # their names in files; between them stand the tanh
 Weights = Mapping[str, np.ndarray]  # "actor.0.weight" [outputs, inputs], "actor.0.bias" [outputs] and so on, float32
@@ -107,7 +110,7 @@ def bits_of(words: np.ndarray, inputs: int) -> np.ndarray:
     return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).astype(np.float32)
 
 
-@njit
+@arithmetic
 def list_bits(word_row, active):
     """Write the numbers of the set bits of a row [K] into active [I]. Returns how many there are."""
     count = 0
@@ -140,7 +143,7 @@ _POWERS = np.ldexp(np.float32(1), -np.arange(128)).astype(np.float32)  # 2^-n
 _EXPONENT_BIAS, _EXPONENT_SHIFT = np.int32(127), np.int32(23)
 
 
-@njit
+@arithmetic
 def exponentials(x, powers):
     """x [n] float32, none above 0, becomes e^x within 2e-7 of it; below -87 it becomes 0. powers [n] int32: scratch."""
     for i in range(len(x)):
@@ -155,7 +158,7 @@ def exponentials(x, powers):
         x[i] *= two_to_n[i]
 
 
-@njit
+@arithmetic
 def exponential(x):
     """e^x of one number, within 2e-7; at most e^87."""
     value = -abs(x)
@@ -168,7 +171,7 @@ def exponential(x):
     return result if x <= 0 else ONE / result
 
 
-@njit
+@arithmetic
 def tanhs(x, scratch, powers):
     """x [n] becomes tanh x = sign(x) (1 - q) / (1 + q), q = e^(-2 |x|), within 2e-7. scratch [n], powers [n] int32."""
     for i in range(len(x)):
@@ -179,7 +182,7 @@ def tanhs(x, scratch, powers):
         x[i] = size if x[i] >= 0 else -size
 
 
-@njit
+@arithmetic
 def log(x):
     """The natural logarithm of a number of at least 1, in double precision: 2 artanh((m - 1) / (m + 1)), m near 1."""
     m, n = np.float64(x), 0.0
@@ -197,7 +200,7 @@ def log(x):
 # ---------------------------------------------------------------- products
 
 
-@njit
+@arithmetic
 def add_product(a, b, c):
     """c [M, N] += a [M, J] b [J, N]. Every number of c adds its terms in the order of J; two rows share what they load."""
     rows, terms = a.shape
@@ -224,7 +227,7 @@ def add_product(a, b, c):
             add_scaled(a[rows - 1, j], b[j], c0)
 
 
-@njit
+@arithmetic
 def add_scaled(factor, x, y):
     """y [N] += factor * x [N]."""
     for n in range(len(y)):
@@ -235,7 +238,7 @@ def add_scaled(factor, x, y):
 # In eight partial sums side by side: each waits only for itself. A row's length is a multiple of eight.
 
 
-@njit
+@arithmetic
 def totals(x, sums):
     """sums [M] of rows x [M, N]."""
     for r in range(len(x)):
@@ -252,7 +255,7 @@ def totals(x, sums):
         sums[r] = ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@njit
+@arithmetic
 def dots(x, y, step, sums):
     """sums [M] of x * y, rows [M, N] both (step 1), or y [1, N] for all rows (step 0)."""
     for r in range(len(x)):
@@ -270,7 +273,7 @@ def dots(x, y, step, sums):
         sums[r] = ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
-@njit
+@arithmetic
 def lower_to_largest(x):
     """Subtract the largest number of each row from the row, x [M, N]; nothing falls below BARRED."""
     for r in range(len(x)):
@@ -288,7 +291,7 @@ def lower_to_largest(x):
 # ---------------------------------------------------------------- forward
 
 
-@njit
+@arithmetic
 def forward(net, starts, active, hidden1, hidden2, outputs, scratch, powers):
     """Fill hidden1, hidden2 [R, H] and outputs [R, N] of one network for R rows.
 
@@ -308,7 +311,7 @@ def forward(net, starts, active, hidden1, hidden2, outputs, scratch, powers):
         add_product(hidden2[:rows], net.matrix3, outputs)
 
 
-@njit
+@arithmetic
 def first_layer(matrix, bias, starts, active, lines):
     """lines [R, H]: the bias and the matrix's lines of all set bits, one after the other."""
     for r in range(len(lines)):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, compiled, counter_uniform, environment_key
+from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, compiled, counter_uniform, environment_key, inlined
 from fixfirst.orders import Workflow
 from fixfirst.play.network import (
     STRIDE,
@@ -134,7 +134,7 @@ def probabilities(network: Network) -> Probabilities:
 # every step takes whole arrays and numbers. Environment i reads the row (heads[i] | its observation, tails[i]).
 
 
-@njit(forceinline=True)
+@inlined
 def find_row(slots, rows, count, first, tails, i):
     """The number of the row (first, tails[i]) in a `Table`, entered if it is new. There must be room."""
     mask = uint64(len(slots) - 1)
@@ -161,7 +161,7 @@ def find_row(slots, rows, count, first, tails, i):
     return number
 
 
-@njit(forceinline=True)
+@inlined
 def mix_in(mixed, word):
     """One more word of a hash: multiplied by an odd number, the upper half folded onto the lower."""
     mixed = (mixed ^ word) * uint64(0x9E3779B97F4A7C15)
@@ -268,7 +268,7 @@ def remember_odds(odds, table, number, greedy):
 # ---------------------------------------------------------------- draws, compiled
 
 
-@njit(forceinline=True)
+@inlined
 def draw_action(cumulative, likely, number, key, when):
     """The first action whose cumulative odds exceed the draw. The likely one is tried before others are searched."""
     last = cumulative.shape[1] - 1

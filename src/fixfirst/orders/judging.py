@@ -1,0 +1,152 @@
+"""Judging repairs against a workflow, and the reward for keeping to it. What the rules are, `compliance.py` says.
+
+T steps, N episodes side by side, H = 13 hosts, U unit types.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fixfirst.game import ACTIONS, FOOTHOLD, HOST_ID, NUM_HOSTS, REPAIR_VERBS, compiled
+from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
+from fixfirst.orders.workflow import UnitScheme
+
+REPAIRED_HOST = np.array([HOST_ID[a.host] if a.host and a.verb in REPAIR_VERBS else -1 for a in ACTIONS])  # [145]
+REPAIRED_HOST.setflags(write=False)
+_HOST_BIT = (1 << np.arange(NUM_HOSTS)).astype(np.int16)
+
+
+def held_mask(access: np.ndarray) -> np.ndarray:
+    """Access [..., H] (0 none, 1 user, 2 root) as a set of held hosts [...], one bit per host."""
+    return (access > 0) @ _HOST_BIT
+
+
+def needs_repair(held: np.ndarray, judging: Judging = DEFAULT_JUDGING) -> np.ndarray:
+    """Of sets of held hosts, those that need repair."""
+    return held if judging.count_foothold else held & ~(1 << FOOTHOLD)
+
+
+class Judgement(NamedTuple):
+    """What was judged in T steps of N episodes, all [T, N] bool."""
+
+    repair: np.ndarray  # blue repaired something
+    judged: np.ndarray
+    compliant: np.ndarray  # judged, and in order
+    contested: np.ndarray  # judged, and two or more unit types needed repair
+    effective: np.ndarray  # repaired, and the host is clean after the step
+    needed: np.ndarray  # some host needed repair
+
+
+def judge(
+    actions: np.ndarray, held: np.ndarray, ranks: np.ndarray, scheme: UnitScheme, judging: Judging = DEFAULT_JUDGING
+) -> Judgement:
+    """Judge every step of N whole episodes.
+
+    actions [T, N]; held [T + 1, N] sets of held hosts before each action and after the last; ranks [N, U] the position
+    of each unit type in the episode's workflow, 0 = fix first.
+    """
+    host_unit = np.array(scheme.host_unit)
+    unit_hosts = np.array([_HOST_BIT[host_unit == unit].sum() for unit in range(scheme.size)], np.int64)
+    flags = np.empty((len(Judgement._fields), *actions.shape), np.bool_)
+    judge_steps(
+        np.ascontiguousarray(actions, np.int16),
+        np.ascontiguousarray(held, np.int16),
+        np.ascontiguousarray(ranks, np.int64),
+        host_unit,
+        unit_hosts,
+        RULES.index(judging.rule),
+        0 if judging.count_foothold else 1 << FOOTHOLD,
+        flags,
+    )
+    return Judgement(*flags)
+
+
+@compiled
+def judge_steps(actions, held, ranks, host_unit, unit_hosts, rule, never_needy, flags):
+    """Fill flags [6, T, N] bool, in the order of `Judgement`.
+
+    host_unit [H]: unit type of each host; unit_hosts [U]: the hosts of each type as sets; never_needy: set of hosts.
+    """
+    steps, episodes = actions.shape
+    for i in range(episodes):
+        targeted = 0  # unit types that were the target of a repair before, as a set
+        for t in range(steps):
+            needs = held[t, i] & ~never_needy
+            host = REPAIRED_HOST[actions[t, i]]
+            in_need, top, target = 0, len(unit_hosts), 0
+            for unit in range(len(unit_hosts)):
+                if needs & unit_hosts[unit]:
+                    in_need += 1
+                    top = min(top, ranks[i, unit])
+            repair, judged, compliant = host >= 0, False, False
+            if repair:
+                target = ranks[i, host_unit[host]]
+                judged = needs != 0 or rule == FIXED_TYPES
+                if rule == NO_HIGHER:
+                    compliant = judged and target <= top
+                elif rule == TOP:
+                    compliant = judged and target == top
+                else:
+                    compliant = True
+                    for unit in range(len(unit_hosts)):
+                        if ranks[i, unit] < target and not targeted >> unit & 1:
+                            compliant = False
+                targeted |= 1 << host_unit[host]
+            flags[0, t, i] = repair
+            flags[1, t, i] = judged
+            flags[2, t, i] = compliant
+            flags[3, t, i] = judged and in_need >= 2
+            flags[4, t, i] = repair and not held[t + 1, i] >> max(host, 0) & 1
+            flags[5, t, i] = needs != 0
+
+
+# ---------------------------------------------------------------- alignment reward
+
+
+def delta_reward(judgement: Judgement, weight: float) -> np.ndarray:
+    """[T, N] weight * (c_t - c_{t-1}), c = compliant / judged so far in the episode, 0 before the first judged repair."""
+    judged, compliant = judgement.judged.cumsum(axis=0), judgement.compliant.cumsum(axis=0)
+    share = compliant / np.maximum(judged, 1)
+    return weight * np.diff(share, axis=0, prepend=0.0)
+
+
+def penalty_reward(judgement: Judgement, weight: float) -> np.ndarray:
+    """[T, N] minus weight for every violation."""
+    return -weight * (judgement.judged & ~judgement.compliant)
+
+
+# ---------------------------------------------------------------- per episode
+
+
+class Counts(NamedTuple):
+    """Per episode, all [N] int: what `Compliance` is computed from. Concatenate them to pool episodes."""
+
+    repairs: np.ndarray
+    judged: np.ndarray
+    compliant: np.ndarray
+    contested: np.ndarray
+    contested_compliant: np.ndarray
+    effective: np.ndarray
+    needed: np.ndarray  # steps on which some host needed repair
+    responded: np.ndarray  # such steps on which a repair was made
+
+    @classmethod
+    def of(cls, judgement: Judgement) -> "Counts":
+        counts = np.zeros((len(cls._fields), judgement.repair.shape[1]), np.int64)
+        count_steps(*judgement, counts)
+        return cls(*counts)
+
+
+@compiled
+def count_steps(repair, judged, compliant, contested, effective, needed, counts):
+    """Fill counts [8, N], in the order of `Counts`, from flags [T, N]."""
+    for t in range(len(repair)):
+        for i in range(repair.shape[1]):
+            counts[0, i] += repair[t, i]
+            counts[1, i] += judged[t, i]
+            counts[2, i] += compliant[t, i]
+            counts[3, i] += contested[t, i]
+            counts[4, i] += contested[t, i] and compliant[t, i]
+            counts[5, i] += effective[t, i]
+            counts[6, i] += needed[t, i]
+            counts[7, i] += needed[t, i] and repair[t, i]
