@@ -9,9 +9,10 @@ from fixfirst.errors import ConfigError
 from fixfirst.learner import Training, make_config
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
+from fixfirst.learner.engines import make_learner
 from fixfirst.learner.gradient import Settings, adam, learn, power
 from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.ppo import PPO, make_learner
+from fixfirst.learner.ppo import PPO
 from fixfirst.learner.torch_ppo import TorchPPO
 from fixfirst.play import Network, PolicyTable, bits_of, collect, num_inputs, order_rows
 

@@ -12,8 +12,8 @@ from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
 from fixfirst.learner import make_config
 from fixfirst.learner.config import PPOConfig
+from fixfirst.learner.engines import make_learner
 from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.ppo import make_learner
 from fixfirst.learner.torch_ppo import ActorCritic, Batch, TorchPPO, _gradient_step, make_batch, update
 from fixfirst.play import Network, PolicyTable, bits_of, collect, num_inputs, probabilities, shapes
 

@@ -6,9 +6,9 @@ Within one pair all transitions have the same probability ratio r, so that the c
 
     sum over transitions of min(r a, clip(r) a)  =  gain * min(r, 1 + clip) + loss * max(r, 1 - clip)
 
-needs of their advantages a only the sum of the positive ones (gain) and of the negative ones (loss). The value loss needs of a
-row's returns y only their count n, sum and sum of squares: sum (v - y)^2 = n v^2 - 2 v sum y + sum y^2. This is the
-mathematics of one row per transition (`torch_ppo.py`), at a price that does not depend on their number.
+needs of their advantages a only the sum of the positive ones (gain) and of the negative ones (loss). The value loss needs
+of a row's returns y only their count n, sum and sum of squares: sum (v - y)^2 = n v^2 - 2 v sum y + sum y^2. This is the
+mathematics of one row per transition, at a price that does not depend on their number.
 """
 
 import math
@@ -146,6 +146,7 @@ def policy_gradient(actor, gradient, rows, old, is_first, settings, room, stats)
     slope3, slope_bias3 = np.zeros(matrix3.shape, np.float32), np.zeros(width, np.float32)
     wide_gradient = Layers(gradient.matrix1, gradient.bias1, gradient.matrix2, gradient.bias2, slope3, slope_bias3)
     back2, back3 = transposed(actor.matrix2), transposed(matrix3)
+    pair_slopes = np.empty(len(old), np.float32)
     for first in range(0, len(rows.count), BLOCK):
         last = min(first + BLOCK, len(rows.count))
         starts, logits, odds = rows.starts[first : last + 1], room.logits[: last - first], room.odds[: last - first]
@@ -157,7 +158,7 @@ def policy_gradient(actor, gradient, rows, old, is_first, settings, room, stats)
         exponentials(odds.reshape(-1), room.powers[: odds.size])
         totals(odds, room.sums)
         dots(odds, logits, 1, room.means)
-        slopes(logits, odds, rows, first, old, is_first, settings, room.sums, room.means, stats)
+        slopes(logits, odds, rows, first, old, is_first, settings, room.sums, room.means, pair_slopes, stats)
         backward(wide_gradient, starts, rows.active, logits, back2, back3, room)
     gradient.matrix3[:] = slope3[:, :actions]
     gradient.bias3[:] = slope_bias3[:actions]
@@ -173,53 +174,44 @@ def bar(logits, allowed):
 
 
 @arithmetic
-def slopes(logits, odds, rows, first_row, old, is_first, settings, sums, means, stats):
-    """Turn the logits [R, A] of the rows from `first_row` on, their largest being 0, into the loss's gradient with respect to them.
+def slopes(logits, odds, rows, first_row, old, is_first, settings, sums, means, pair_slopes, stats):
+    """Turn the logits [R, A] of the rows from `first_row` on into the loss's gradient with respect to them.
 
-    odds = e^logits, sums [R] theirs, means [R] the sums of odds * logits. With p = odds / sum, g the derivative of the loss
-    with respect to a pair's log-probability, G the sum of a row's g: p G - g, and for the entropy bonus weight * p (log p + entropy).
+    A row's largest logit is 0; odds = e^logits, sums [R] theirs, means [R] the sums of odds * logits. With p = odds / sum, g
+    the derivative of the loss with respect to a pair's log-probability, G the sum of the row's: the gradient is g - p G, and
+    for the entropy bonus weight * p (log p + entropy). pair_slopes [P]: g, scratch.
     """
-    count, first_pair, actions, pair_count = rows.count, rows.first_pair, rows.action, rows.pair_count
-    gains, losses = rows.gain, rows.loss
     low, high, share = ONE - settings.clip, ONE + settings.clip, ONE / settings.transitions
     policy_loss, entropies, divergence, clipped = 0.0, 0.0, 0.0, 0.0
     for r in range(len(logits)):
         row = first_row + r
-        first, last = first_pair[row], first_pair[row + 1]
-        log_sum = np.float32(log(sums[r]))
-        entropy = log_sum - means[r] / sums[r]
-        sum_slopes = ZERO
-        for k in range(first, last):  # `old` holds log-probabilities and, within a row, the slopes below
-            log_prob = logits[r, actions[k]] - log_sum
+        first, last, log_sum, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], np.float32(log(sums[r])), ZERO
+        for k in range(first, last):
+            log_prob = logits[r, rows.action[k]] - log_sum
             if is_first:
                 old[k] = log_prob
             log_ratio = log_prob - old[k]
             ratio = exponential(log_ratio)
             slope = ZERO
             if ratio <= high:
-                slope += gains[k]
+                slope += rows.gain[k]
             if ratio >= low:
-                slope += losses[k]
-            sum_slopes -= share * ratio * slope
-            policy_loss -= gains[k] * min(ratio, high) + losses[k] * max(ratio, low)
-            divergence += pair_count[k] * (ratio - ONE - log_ratio)
+                slope += rows.loss[k]
+            pair_slopes[k] = -share * ratio * slope
+            sum_slopes += pair_slopes[k]
+            policy_loss -= rows.gain[k] * min(ratio, high) + rows.loss[k] * max(ratio, low)
+            divergence += rows.pair_count[k] * (ratio - ONE - log_ratio)
             if ratio < low or ratio > high:
-                clipped += pair_count[k]
-        entropies += count[row] * entropy
+                clipped += rows.pair_count[k]
 
-        weight = settings.entropy * count[row] * share
-        constant, inverse = weight * (entropy - log_sum) - sum_slopes, ONE / sums[r]
+        entropy = log_sum - means[r] / sums[r]
+        entropies += rows.count[row] * entropy
+        weight, inverse = settings.entropy * rows.count[row] * share, ONE / sums[r]
+        constant = weight * (entropy - log_sum) - sum_slopes
         for a in range(logits.shape[1]):
-            odds[r, a] = odds[r, a] * inverse * (constant + weight * logits[r, a])
+            logits[r, a] = odds[r, a] * inverse * (constant + weight * logits[r, a])
         for k in range(first, last):
-            ratio = exponential(logits[r, actions[k]] - log_sum - old[k])
-            slope = ZERO
-            if ratio <= high:
-                slope += gains[k]
-            if ratio >= low:
-                slope += losses[k]
-            odds[r, actions[k]] -= share * ratio * slope
-    logits[:] = odds
+            logits[r, rows.action[k]] += pair_slopes[k]
     stats[0] += policy_loss
     stats[2] += entropies
     stats[3] += divergence

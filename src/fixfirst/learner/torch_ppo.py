@@ -1,4 +1,4 @@
-"""PPO with PyTorch: the readable twin of the compiled learner, for minibatches and for networks of other shapes.
+"""PPO with PyTorch: the readable twin of the compiled learner, for minibatches.
 
 T steps, B episodes of one update, M = T * B transitions, U = distinct rows, A = 145 actions.
 
@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from fixfirst.game import NUM_ACTIONS
 from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
+from fixfirst.learner.interface import UpdateStats, learning_rate, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.ppo import UpdateStats, learning_rate, named_moments, part_of
 from fixfirst.play import HIDDEN, Network, Rollout, Weights, bits_of, num_inputs
 
 # ---------------------------------------------------------------- networks

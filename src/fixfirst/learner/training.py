@@ -14,8 +14,8 @@ from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
 from fixfirst.game import BaseWorld
 from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.engines import make_learner
 from fixfirst.learner.networks import soften, widen
-from fixfirst.learner.ppo import make_learner
 from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_reward
 from fixfirst.play import Evaluation, PolicyTable, Rollout, Weights, collect, derive, evaluate, num_inputs
 from fixfirst.runs import EpisodeRow, UpdateRow

@@ -1,8 +1,8 @@
 """Many steps of many environments in one compiled call: find the row, answer it if it is new, draw, step the world.
 
-N environments, T steps. Environments are played in groups of GROUP, step by step: their states stay in the first cache, and what
-is written about neighbours lies side by side. No result depends on the grouping, because chance is a function of
-(seed, environment, episode, step).
+N environments, T steps. Environments are played in groups of GROUP, step by step: their states stay in the first cache, and
+what is written about neighbours lies side by side. No result depends on the grouping, because chance is a function
+of (seed, environment, episode, step).
 """
 
 from typing import NamedTuple
@@ -65,7 +65,7 @@ def play_steps(world: World, player: PolicyTable, assigned: np.ndarray, policy_s
 
 @compiled
 def play_compiled(inside, actor, table, greedy, heads, tails, seed, first, track):
-    """See `play_steps`. Plays from environment `first` on. Returns the next one to play, fewer than N if the table is full."""
+    """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if the table is full."""
     steps, n = track.actions.shape
     desk = make_desk(actor)
     keys = np.empty(GROUP, np.uint64)

@@ -5,9 +5,9 @@ I inputs, all of them bits; H = 64 hidden units; A actions; M rows, R of them at
     inputs [I] -> tanh [H] -> tanh [H] -> logits [A]        actor
     inputs [I] -> tanh [H] -> tanh [H] -> value [1]         critic
 
-The same bits on every CPU: nothing but IEEE's + - * / in single precision, in an order that is written down, never fused, and
-exp and tanh made of them. A sum runs over its terms one after the other, for all its outputs side by side; so compilers
-may use registers of any width. Matrices are [inputs, outputs]; files hold them the other way round (`as_weights`).
+The same bits on every CPU: nothing but IEEE's + - * / in single precision, in an order that is written down, never fused,
+and exp and tanh made of them. A sum runs over its terms one after the other, for all its outputs side by side; so
+compilers may use registers of any width. Matrices are [inputs, outputs]; files hold them the other way round (`as_weights`).
 """
 
 from collections.abc import Mapping

@@ -128,10 +128,8 @@ def probabilities(network: Network) -> Probabilities:
 
 
 # ---------------------------------------------------------------- rows, compiled
-
-
-# Numba counts references to arrays by atomic operations, for views and for tuples of arrays that are handed on: what is done in
-# every step takes whole arrays and numbers. Environment i reads the row (heads[i] | its observation, tails[i]).
+# Numba counts references to arrays by atomic operations, for views and for tuples of arrays that are handed on: what is done
+# in every step takes whole arrays and numbers. Environment i reads the row (heads[i] | its observation, tails[i]).
 
 
 @inlined
