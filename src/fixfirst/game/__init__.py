@@ -7,7 +7,7 @@ from fixfirst.faces import offers
 if TYPE_CHECKING:
     from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
     from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT, counter_uniform, environment_key
-    from fixfirst.game.compiling import announce_compilation, cache_folder, compiled, inlined, is_compiled
+    from fixfirst.game.compiling import announce_compilation, cache_folder, called, compiled, inlined, is_compiled
     from fixfirst.game.conformance import (
         HOST_LETTERS,
         OT_NAMES,

@@ -13,9 +13,9 @@ mix        = the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
 from enum import IntEnum
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from fixfirst.game.compiling import inlined
+from fixfirst.game.compiling import called, inlined
 from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
 from fixfirst.game.state import RedAgent
 from fixfirst.game.tables import HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, unit_mask
@@ -75,7 +75,7 @@ def _mix(x):
     return x ^ (x >> uint64(31))
 
 
-@njit
+@called
 def environment_key(seed, environment):
     """The key of all free draws of one environment."""
     return _mix(_mix(seed) + uint64(environment) * uint64(_GAMMA))
@@ -108,7 +108,7 @@ def _unit(bits):
     return float(bits >> uint64(11)) * 2.0**-53
 
 
-@njit
+@called
 def counter_uniform(key, counter):
     """A uniform float in [0, 1), a pure function of both."""
     return _unit(_mix(uint64(key) + uint64(counter) * uint64(_GAMMA)))

@@ -25,10 +25,13 @@ import numba
 import numpy as np
 from numba.core import config
 from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
+from numba.core.typed_passes import NativeLowering
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -45,6 +48,7 @@ SOURCES = (
     "game/red_agents.py",
     "game/kernel.py",
     "orders/judging.py",
+    "play/vectors.py",
     "play/network.py",
     "play/policy_table.py",
     "play/loop.py",
@@ -75,12 +79,14 @@ def compiled(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Decorator for functions that only compiled ones call, mostly from one place: put there as a whole.
 
-    Without it a turn takes half as long again: its phases are short beside a call. Not making these functions ready for
-    calls from Python saves a third of the time to compile.
+    Without it a turn takes half as long again: its phases are short beside a call.
     """
-    if config.DISABLE_JIT:
-        return function
-    return Inlined(function, targetoptions=_OPTIONS | {"forceinline": True, "no_cpython_wrapper": True})
+    return function if config.DISABLE_JIT else Piece(function, forceinline=True)
+
+
+def called(function: Callable[..., Any]) -> Any:
+    """Decorator for functions that only compiled ones call, from several places or in long loops: calls, not copies."""
+    return function if config.DISABLE_JIT else Piece(function, forceinline=False)
 
 
 def is_compiled(room: str = SIMULATOR) -> bool:
@@ -230,11 +236,58 @@ class EntryPoint(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
             self.code.let_others()
 
 
-class Inlined(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
-    """A function for machine code only; a call from Python would end in a crash."""
+class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
+    """A function for compiled functions only: it becomes machine code as a part of them, never by itself.
+
+    Numba would optimise every function by itself, then again as a part of each caller, and the same for theirs, and make
+    machine code of all of them that nobody runs: half of the time to compile.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, forceinline: bool):
+        options = _OPTIONS | {"forceinline": forceinline, "no_cpython_wrapper": True}
+        super().__init__(function, targetoptions=options, pipeline_class=_PieceCompiler)
+
+    def add_overload(self, result: Any) -> None:
+        """Keep what was compiled for one signature, for compiled functions only."""
+        self.overloads[tuple(result.signature.args)] = result
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         raise TypeError(f"{self.__name__} is called by compiled functions only; NUMBA_DISABLE_JIT=1 makes it a plain one")
+
+
+class _PieceLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba is untyped
+    """What a piece became, waiting to be linked into its callers; they are optimised as a whole."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PieceLowering(NativeLowering):  # type: ignore[misc]  # Numba is untyped
+    """The last pass over a piece: it is made known to its callers, without an address."""
+
+    _name = "piece_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PieceLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        name = object()  # by which callers find it
+        state.targetctx.insert_user_function(name, state.cr.fndesc, [state.library])
+        state["cr"] = state.cr._replace(cfunc=name)
+        return True
+
+
+class _PieceCompiler(Compiler):  # type: ignore[misc]  # Numba is untyped
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [(_PieceLowering if step is NativeLowering else step, why) for step, why in passes.passes]
+        passes.finalize()
+        return [passes]
 
 
 # ---------------------------------------------------------------- one file

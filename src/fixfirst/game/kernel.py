@@ -8,11 +8,10 @@ a wrong guess costs about a fifth of a turn.
 """
 
 import numpy as np
-from numba import njit
 
 from fixfirst.game import chance as dice
 from fixfirst.game.actions import NUM_ACTIONS, VERBS
-from fixfirst.game.compiling import compiled, inlined
+from fixfirst.game.compiling import called, compiled, inlined
 from fixfirst.game.network import (
     EXPLOIT_NAMES,
     FOOTHOLD,
@@ -76,7 +75,7 @@ NEXT_STEP, SAME_STEP, DISABLED = range(3)  # when an ended episode is followed b
 # Functions that loops over environments call; inlined there as well, a turn would be a tenth slower.
 
 
-@njit
+@called
 def step_one(env, blue_action, chance, variant, green_active, max_steps):
     """One turn: blue, green, red, then reward and what blue sees. Returns the reward in tenths."""
     dice.begin_turn(env, chance)
@@ -93,7 +92,7 @@ def step_one(env, blue_action, chance, variant, green_active, max_steps):
     return reward10
 
 
-@njit
+@called
 def reset_one(env, chance, red_odds):
     """A new episode: red holds the foothold and knows its own subnet, blue knows nothing."""
     env.step = 0
@@ -501,13 +500,13 @@ def step_batch(
     return num_ended
 
 
-@njit
+@called
 def next_episode(env, chance, red_odds):
     env.episode += 1
     reset_one(env, chance, red_odds)
 
 
-@njit
+@called
 def show(env, observation, access):
     """Write what blue sees [52] and the true access per host [13]: 0 none, 1 user, 2 root."""
     view = np.int64(env.observation)

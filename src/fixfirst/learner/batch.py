@@ -8,9 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from fixfirst.game import compiled
+from fixfirst.game import called, compiled
 from fixfirst.learner.config import PPOConfig
 from fixfirst.play import Rollout, Table, find_row, list_bits, order_rows, split_rows
 
@@ -49,7 +48,7 @@ def bits_of_rows(rows, starts, active):
     """Fill starts [V + 1] and active [all inputs of all rows]: the set bits of row v are active[starts[v]:starts[v + 1]]."""
     starts[0] = 0
     for v in range(len(rows)):
-        starts[v + 1] = starts[v] + list_bits(rows[v], active[starts[v] :])
+        starts[v + 1] = list_bits(rows, v, active, starts[v])
 
 
 # ---------------------------------------------------------------- returns and advantages
@@ -100,7 +99,7 @@ def normalise(x, least):
             x[t, i] = (x[t, i] - mean) / deviation
 
 
-@njit
+@called
 def total_of(x, shift):
     columns = np.zeros(x.shape[1])
     for t in range(len(x)):
@@ -112,7 +111,7 @@ def total_of(x, shift):
     return total
 
 
-@njit
+@called
 def total_of_squares(x, shift):
     columns = np.zeros(x.shape[1])
     for t in range(len(x)):

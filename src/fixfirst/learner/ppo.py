@@ -8,7 +8,7 @@ import numpy as np
 from fixfirst.game import NUM_ACTIONS
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.gradient import Settings, learn, values_of_rows
+from fixfirst.learner.gradient import Bench, Settings, learn, values_of_rows
 from fixfirst.learner.interface import UpdateStats, learning_rate, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
 from fixfirst.play import Network, Rollout, Weights
@@ -23,6 +23,7 @@ class PPO:
         self.config = config
         self.network = Network.of(initial_weights(num_inputs, seed))
         self._gradient, self._first, self._second = (Network.zeros(num_inputs) for _ in range(3))
+        self._benches = Bench.make(NUM_ACTIONS), Bench.make(1)
         self._steps = 0
 
     def start_from(self, weights: Weights) -> None:
@@ -40,14 +41,15 @@ class PPO:
             starts, active, ALL_ALLOWED, seen.found, rollout.actions, advantages, returns, seen.used, NUM_ACTIONS
         )
         settings, stats = self.settings(rollout.actions.size, entropy, progress), np.empty(5)
-        learn(self.network, self._gradient, self._first.vector, self._second.vector, self._steps, rows, settings, stats)
+        moments = self._first.vector, self._second.vector
+        learn(self.network, self._gradient, *moments, self._steps, rows, settings, *self._benches, stats)
         self._steps += config.epochs
         return UpdateStats(*(stats / rollout.actions.size).tolist(), seen.used, rollout.actions.size)
 
     def values(self, starts: np.ndarray, active: np.ndarray) -> np.ndarray:
         """[V] what the critic thinks of rows whose set bits are active[starts[v]:starts[v + 1]]."""
         values = np.empty(len(starts) - 1, np.float32)
-        values_of_rows(self.network.critic, starts, active, values)
+        values_of_rows(self.network.critic, starts, active, self._benches[1].work, values)
         return values
 
     def settings(self, transitions: int, entropy: float, progress: float) -> Settings:

@@ -19,34 +19,32 @@ if TYPE_CHECKING:
     )
     from fixfirst.play.network import (
         HIDDEN,
+        INFINITY,
         ONE,
-        STRIDE,
         TWO,
         ZERO,
-        Layers,
         Network,
         Weights,
+        Workspace,
+        add_outer,
         add_product,
-        add_scaled,
-        arithmetic,
         bits_of,
-        dots,
         exponential,
-        exponentials,
+        fading,
+        fill_up,
         forward,
         list_bits,
         log,
         lower_to_largest,
         num_inputs,
         shapes,
-        totals,
+        whole_tiles,
     )
     from fixfirst.play.policy_table import (
         PolicyTable,
         Probabilities,
         Table,
         chance_keys,
-        filled_up,
         find_row,
         order_rows,
         probabilities,
@@ -55,5 +53,6 @@ if TYPE_CHECKING:
     )
     from fixfirst.play.rollout import Player, Rollout, collect
     from fixfirst.play.seeds import derive
+    from fixfirst.play.vectors import TILE, add_to_lines, dot
 else:
     __getattr__, __dir__ = offers(__name__)

@@ -10,14 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.game import NEXT_STEP, SAME_STEP, World, compiled, environment_key, held, next_episode, step_one
-from fixfirst.play.policy_table import (
-    PolicyTable,
-    draw_action,
-    find_row,
-    make_desk,
-    odds_of_row,
-    remember_odds,
-)
+from fixfirst.play.network import fill_up
+from fixfirst.play.policy_table import PolicyTable, answer_row, draw_action, enter_odds, find_row
 
 GROUP = 16
 
@@ -52,6 +46,7 @@ def play_steps(world: World, player: PolicyTable, assigned: np.ndarray, policy_s
         first = play_compiled(
             world.inside(),
             player.network.actor,
+            player.desk,
             player.table,
             player.greedy,
             heads,
@@ -64,10 +59,10 @@ def play_steps(world: World, player: PolicyTable, assigned: np.ndarray, policy_s
 
 
 @compiled
-def play_compiled(inside, actor, table, greedy, heads, tails, seed, first, track):
+def play_compiled(inside, actor, desk, table, greedy, heads, tails, seed, first, track):
     """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if the table is full."""
     steps, n = track.actions.shape
-    desk = make_desk(actor)
+    fill_up(actor, desk.work)
     keys = np.empty(GROUP, np.uint64)
     count, rows, slots, cumulative, likely = table.count, table.rows, table.slots, table.cumulative, table.likely
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
@@ -86,8 +81,8 @@ def play_compiled(inside, actor, table, greedy, heads, tails, seed, first, track
                 known = count[0]
                 number = find_row(slots, rows, count, heads[i] | env.observation, tails, i)
                 if number == known:
-                    odds_of_row(actor, rows[number], desk)
-                    remember_odds(desk.logits[0], table, number, greedy)
+                    answer_row(actor, rows, number, desk)
+                    enter_odds(desk.work.outputs, cumulative, likely, number, greedy)
                 action = draw_action(cumulative, likely, number, keys[i - start], env.step)
                 reward10, ended = 0, False
                 if env.ended and inside.autoreset == NEXT_STEP:

@@ -1,6 +1,6 @@
 """The networks of a policy, compiled: what to do (actor), and how much reward is still to come (critic).
 
-I inputs, all of them bits; H = 64 hidden units; A actions; M rows, R of them at once.
+I inputs, all of them bits; H = 64 hidden units; A actions; W = outputs filled up to whole tiles; M rows, R of them at once.
 
     inputs [I] -> tanh [H] -> tanh [H] -> logits [A]        actor
     inputs [I] -> tanh [H] -> tanh [H] -> value [1]         critic
@@ -14,13 +14,20 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
+from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, called, inlined
 from fixfirst.orders import UnitScheme
-
-# IEEE's division, which answers inf where Python's would raise: a loop that may raise is not compiled for wide registers.
-arithmetic = njit(error_model="numpy")
+from fixfirst.play.vectors import (
+    TILE,
+    TILE_ROWS,
+    WIDE,
+    add_lines,
+    add_outer_tile,
+    add_short_line,
+    add_tile,
+    add_wide_line,
+    two_to,
+)
 
 HIDDEN = 64
 LAYERS = (0, 2, 4)  # their names in files; between them stand the tanh
@@ -32,10 +39,10 @@ def num_inputs(scheme: UnitScheme | None) -> int:
     return OBSERVATION_BITS + (0 if scheme is None else scheme.encoding_bits)
 
 
-def shapes(inputs: int) -> dict[str, tuple[int, ...]]:
-    """The shape of every array of a policy with so many inputs, as in files."""
+def shapes(inputs: int, actions: int = NUM_ACTIONS) -> dict[str, tuple[int, ...]]:
+    """The shape of every array of a policy with so many inputs and actions, as in files."""
     found: dict[str, tuple[int, ...]] = {}
-    for net, outputs in (("actor", NUM_ACTIONS), ("critic", 1)):
+    for net, outputs in (("actor", actions), ("critic", 1)):
         sizes = (inputs, HIDDEN, HIDDEN, outputs)
         for layer, width, height in zip(LAYERS, sizes, sizes[1:], strict=False):
             found |= {f"{net}.{layer}.weight": (height, width), f"{net}.{layer}.bias": (height,)}
@@ -61,9 +68,9 @@ class Network(NamedTuple):
     critic: Layers
 
     @classmethod
-    def zeros(cls, inputs: int) -> "Network":
+    def zeros(cls, inputs: int, actions: int = NUM_ACTIONS) -> "Network":
         """All numbers 0; also used for whatever belongs to each of them, such as gradients."""
-        sizes = shapes(inputs)
+        sizes = shapes(inputs, actions)
         vector = np.zeros(sum(int(np.prod(shape)) for shape in sizes.values()), np.float32)
         arrays, start = [], 0
         for shape in sizes.values():
@@ -75,21 +82,22 @@ class Network(NamedTuple):
     @classmethod
     def of(cls, weights: Weights) -> "Network":
         """From named arrays, copied."""
-        network = cls.zeros(weights["actor.0.weight"].shape[1])
-        for array, name in zip((*network.actor, *network.critic), weights_in_order(weights), strict=True):
+        inputs, actions = weights["actor.0.weight"].shape[1], len(weights["actor.4.bias"])
+        network = cls.zeros(inputs, actions)
+        for array, name in zip((*network.actor, *network.critic), shapes(inputs, actions), strict=True):
             array[:] = weights[name].T
         return network
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many inputs and actions."""
+        return len(self.actor.matrix1), len(self.actor.bias3)
 
     def as_weights(self) -> dict[str, np.ndarray]:
         """Named arrays, as files hold them, copied."""
         arrays = (*self.actor, *self.critic)
-        names = shapes(len(self.actor.matrix1))
+        names = shapes(*self.size)
         return {name: np.ascontiguousarray(array.T) for name, array in zip(names, arrays, strict=True)}
-
-
-def weights_in_order(weights: Weights) -> list[str]:
-    """The names of a policy's arrays, in the order of the vector."""
-    return list(shapes(weights["actor.0.weight"].shape[1]))
 
 
 # ---------------------------------------------------------------- what a policy reads
@@ -110,25 +118,24 @@ def bits_of(words: np.ndarray, inputs: int) -> np.ndarray:
     return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).astype(np.float32)
 
 
-@arithmetic
-def list_bits(word_row, active):
-    """Write the numbers of the set bits of a row [K] into active [I]. Returns how many there are."""
-    count = 0
-    for k in range(len(word_row)):
-        word = word_row[k]
-        bit = 64 * k
+@inlined
+def list_bits(rows, row, active, start):
+    """Write the numbers of the set bits of a row of rows [M, K] into active, from `start` on. Returns where they end."""
+    end = start
+    for k in range(rows.shape[1]):
+        word, bit = rows[row, k], 64 * k
         while word:
             if word & np.uint64(1):
-                active[count] = bit
-                count += 1
+                active[end] = bit
+                end += 1
             word >>= np.uint64(1)
             bit += 1
-    return count
+    return end
 
 
-# ---------------------------------------------------------------- exp and tanh of IEEE operations
+# ---------------------------------------------------------------- exp, tanh and log of IEEE operations
 
-ZERO, ONE, TWO = np.float32(0), np.float32(1), np.float32(2)
+ZERO, ONE, TWO, INFINITY = (np.float32(number) for number in (0, 1, 2, np.inf))
 _LOG2_E = np.float32(1.4426950408889634)
 _HALF = np.float32(0.5)
 # ln 2 in two parts, the first with few bits, so that a whole multiple of it is exact.
@@ -138,51 +145,36 @@ _LOWEST = np.float32(-87)  # e^-87 is close to the smallest normal number
 _C2, _C3, _C4, _C5, _C6, _C7 = (np.float32(1 / factorial) for factorial in (2, 6, 24, 120, 720, 5040))
 _L3, _L5, _L7, _L9, _L11, _L13, _L15, _L17, _L19 = (1 / odd for odd in range(3, 20, 2))
 BARRED = np.float32(-100)  # as a logit below the largest: its e^x counts as 0
-STRIDE = 32  # actions are filled up to a multiple of it, so that loops over them have no remainder
-_POWERS = np.ldexp(np.float32(1), -np.arange(128)).astype(np.float32)  # 2^-n
-_EXPONENT_BIAS, _EXPONENT_SHIFT = np.int32(127), np.int32(23)
 
 
-@arithmetic
-def exponentials(x, powers):
-    """x [n] float32, none above 0, becomes e^x within 2e-7 of it; below -87 it becomes 0. powers [n] int32: scratch."""
-    for i in range(len(x)):
-        value = max(x[i], _LOWEST)
-        n = np.int32(value * _LOG2_E - _HALF)  # to the nearest whole number: it is cut towards 0
-        r = value - np.float32(n) * _LN2_HIGH - np.float32(n) * _LN2_LOW
-        series = _C2 + r * (_C3 + r * (_C4 + r * (_C5 + r * (_C6 + r * _C7))))
-        powers[i] = (n + _EXPONENT_BIAS) << _EXPONENT_SHIFT if x[i] >= _LOWEST else np.int32(0)
-        x[i] = ONE + r * (ONE + r * series)
-    two_to_n = powers.view(np.float32)
-    for i in range(len(x)):
-        x[i] *= two_to_n[i]
+@inlined
+def fading(x):
+    """e^x of a number that is not above 0, within 2e-7 of it; below -87 it is 0."""
+    value = max(x, _LOWEST)
+    n = np.int32(value * _LOG2_E - _HALF)  # to the nearest whole number: it is cut towards 0
+    rest = value - np.float32(n) * _LN2_HIGH - np.float32(n) * _LN2_LOW
+    series = _C2 + rest * (_C3 + rest * (_C4 + rest * (_C5 + rest * (_C6 + rest * _C7))))
+    result = (ONE + rest * (ONE + rest * series)) * two_to(n)
+    return result if x >= _LOWEST else ZERO
 
 
-@arithmetic
+@inlined
 def exponential(x):
-    """e^x of one number, within 2e-7; at most e^87."""
+    """e^x of any number, within 3e-7; between e^-87 and e^87."""
     value = -abs(x)
-    if not value > _LOWEST:  # also for a number that is none
-        value = _LOWEST
-    n = np.int32(value * _LOG2_E - _HALF)
-    r = value - np.float32(n) * _LN2_HIGH - np.float32(n) * _LN2_LOW
-    series = _C2 + r * (_C3 + r * (_C4 + r * (_C5 + r * (_C6 + r * _C7))))
-    result = (ONE + r * (ONE + r * series)) * _POWERS[-n]
+    result = fading(value if value > _LOWEST else _LOWEST)  # also for a number that is none
     return result if x <= 0 else ONE / result
 
 
-@arithmetic
-def tanhs(x, scratch, powers):
-    """x [n] becomes tanh x = sign(x) (1 - q) / (1 + q), q = e^(-2 |x|), within 2e-7. scratch [n], powers [n] int32."""
-    for i in range(len(x)):
-        scratch[i] = -TWO * abs(x[i])
-    exponentials(scratch, powers)
-    for i in range(len(x)):
-        size = (ONE - scratch[i]) / (ONE + scratch[i])
-        x[i] = size if x[i] >= 0 else -size
+@inlined
+def tanh(x):
+    """sign(x) (1 - q) / (1 + q), q = e^(-2 |x|), within 2e-7."""
+    q = fading(-TWO * abs(x))
+    size = (ONE - q) / (ONE + q)
+    return size if x >= 0 else -size
 
 
-@arithmetic
+@called
 def log(x):
     """The natural logarithm of a number of at least 1, in double precision: 2 artanh((m - 1) / (m + 1)), m near 1."""
     m, n = np.float64(x), 0.0
@@ -191,92 +183,107 @@ def log(x):
         n += 1.0
     z = (m - 1.0) / (m + 1.0)  # in -1/7..1/5
     s = z * z
-    series = 1.0 + s * (
-        _L3 + s * (_L5 + s * (_L7 + s * (_L9 + s * (_L11 + s * (_L13 + s * (_L15 + s * (_L17 + s * _L19)))))))
-    )
+    series = _L9 + s * (_L11 + s * (_L13 + s * (_L15 + s * (_L17 + s * _L19))))
+    series = 1.0 + s * (_L3 + s * (_L5 + s * (_L7 + s * series)))
     return 2.0 * z * series + n * 0.6931471805599453
 
 
 # ---------------------------------------------------------------- products
+# Every number of a result adds its terms one after the other, however many rows there are.
 
 
-@arithmetic
-def add_product(a, b, c):
-    """c [M, N] += a [M, J] b [J, N]. Every number of c adds its terms in the order of J; two rows share what they load."""
-    rows, terms = a.shape
-    for i in range(0, rows - 1, 2):
-        c0, c1 = c[i], c[i + 1]
-        for j in range(0, terms - 3, 4):
-            p0, p1, p2, p3 = a[i, j], a[i, j + 1], a[i, j + 2], a[i, j + 3]
-            q0, q1, q2, q3 = a[i + 1, j], a[i + 1, j + 1], a[i + 1, j + 2], a[i + 1, j + 3]
-            b0, b1, b2, b3 = b[j], b[j + 1], b[j + 2], b[j + 3]
-            for n in range(len(c0)):
-                c0[n] = c0[n] + p0 * b0[n] + p1 * b1[n] + p2 * b2[n] + p3 * b3[n]
-                c1[n] = c1[n] + q0 * b0[n] + q1 * b1[n] + q2 * b2[n] + q3 * b3[n]
-        for j in range(terms - terms % 4, terms):
-            add_scaled(a[i, j], b[j], c0)
-            add_scaled(a[i + 1, j], b[j], c1)
-    if rows % 2:
-        c0 = c[rows - 1]
-        for j in range(0, terms - 3, 4):
-            p0, p1, p2, p3 = a[rows - 1, j], a[rows - 1, j + 1], a[rows - 1, j + 2], a[rows - 1, j + 3]
-            b0, b1, b2, b3 = b[j], b[j + 1], b[j + 2], b[j + 3]
-            for n in range(len(c0)):
-                c0[n] = c0[n] + p0 * b0[n] + p1 * b1[n] + p2 * b2[n] + p3 * b3[n]
-        for j in range(terms - terms % 4, terms):
-            add_scaled(a[rows - 1, j], b[j], c0)
+@called
+def add_product(a, b, c, rows):
+    """c [R, N] += a [R, J] b [J, N] for the first rows. N is a multiple of 16; R too, of 4, unless it is 1."""
+    terms, width = b.shape
+    if rows > 1:
+        for n in range(0, width, TILE):
+            for i in range(0, rows, TILE_ROWS):
+                add_tile(a, b, c, i, n, terms)
+    else:
+        end = width - width % WIDE
+        for n in range(0, end, WIDE):
+            add_wide_line(a, b, c, 0, n, terms)
+        for n in range(end, width, TILE):
+            add_short_line(a, b, c, 0, n, terms)
 
 
-@arithmetic
-def add_scaled(factor, x, y):
-    """y [N] += factor * x [N]."""
-    for n in range(len(y)):
-        y[n] += factor * x[n]
+@called
+def add_outer(a, b, c, rows):
+    """c [J, N] += a [R, J] transposed times b [R, N], of the first rows. N is a multiple of 16, J of 4."""
+    for n in range(0, c.shape[1], TILE):
+        for j in range(0, len(c), TILE_ROWS):
+            add_outer_tile(a, b, c, j, n, rows)
 
 
-# ---------------------------------------------------------------- sums over rows
-# In eight partial sums side by side: each waits only for itself. A row's length is a multiple of eight.
+# ---------------------------------------------------------------- forward
 
 
-@arithmetic
-def totals(x, sums):
-    """sums [M] of rows x [M, N]."""
-    for r in range(len(x)):
-        a = b = c = d = e = f = g = h = ZERO
-        for n in range(0, x.shape[1], 8):
-            a += x[r, n]
-            b += x[r, n + 1]
-            c += x[r, n + 2]
-            d += x[r, n + 3]
-            e += x[r, n + 4]
-            f += x[r, n + 5]
-            g += x[r, n + 6]
-            h += x[r, n + 7]
-        sums[r] = ((a + b) + (c + d)) + ((e + f) + (g + h))
+class Workspace(NamedTuple):
+    """Where R rows at a time go through one network, float32; made once."""
+
+    hidden1: np.ndarray  # [R, H]
+    hidden2: np.ndarray  # [R, H]
+    outputs: np.ndarray  # [R, W]
+    matrix3: np.ndarray  # [H, W] the last layer, filled up with outputs that nobody reads
+    bias3: np.ndarray  # [W]
+
+    @classmethod
+    def make(cls, rows: int, outputs: int) -> "Workspace":
+        width = -(-outputs // TILE) * TILE
+        shapes_in_order = (rows, HIDDEN), (rows, HIDDEN), (rows, width), (HIDDEN, width), width
+        return cls(*(np.zeros(shape, np.float32) for shape in shapes_in_order))
 
 
-@arithmetic
-def dots(x, y, step, sums):
-    """sums [M] of x * y, rows [M, N] both (step 1), or y [1, N] for all rows (step 0)."""
-    for r in range(len(x)):
-        a = b = c = d = e = f = g = h = ZERO
-        i = r * step
-        for n in range(0, x.shape[1], 8):
-            a += x[r, n] * y[i, n]
-            b += x[r, n + 1] * y[i, n + 1]
-            c += x[r, n + 2] * y[i, n + 2]
-            d += x[r, n + 3] * y[i, n + 3]
-            e += x[r, n + 4] * y[i, n + 4]
-            f += x[r, n + 5] * y[i, n + 5]
-            g += x[r, n + 6] * y[i, n + 6]
-            h += x[r, n + 7] * y[i, n + 7]
-        sums[r] = ((a + b) + (c + d)) + ((e + f) + (g + h))
+@called
+def fill_up(net, work):
+    """Take over the last layer of a network whose weights may have changed. The e^x of outputs filled up is 0."""
+    for n in range(len(work.bias3)):
+        work.bias3[n] = net.bias3[n] if n < len(net.bias3) else -INFINITY
+    for h in range(len(work.matrix3)):
+        for n in range(len(net.bias3)):
+            work.matrix3[h, n] = net.matrix3[h, n]
 
 
-@arithmetic
-def lower_to_largest(x):
-    """Subtract the largest number of each row from the row, x [M, N]; nothing falls below BARRED."""
-    for r in range(len(x)):
+@called
+def forward(net, starts, active, first, rows, work):
+    """Fill work.outputs for the rows from `first` on: the set bits of row r are active[starts[r] : starts[r + 1]].
+
+    Needs `fill_up` after every change of weights.
+    """
+    hidden1, hidden2, outputs, whole = work.hidden1, work.hidden2, work.outputs, whole_tiles(rows)
+    for r in range(whole):
+        for h in range(HIDDEN):
+            hidden1[r, h] = net.bias1[h]
+            hidden2[r, h] = net.bias2[h]
+        for n in range(len(work.bias3)):
+            outputs[r, n] = work.bias3[n]
+        if r < rows:
+            add_lines(net.matrix1, active, starts[first + r], starts[first + r + 1], hidden1, r)
+    bend(hidden1, whole)
+    add_product(hidden1, net.matrix2, hidden2, rows)
+    bend(hidden2, whole)
+    add_product(hidden2, work.matrix3, outputs, rows)
+
+
+@inlined
+def whole_tiles(rows):
+    """So many rows are worked on, where several are asked for."""
+    return rows if rows == 1 else (rows + TILE_ROWS - 1) // TILE_ROWS * TILE_ROWS
+
+
+@called
+def bend(x, rows):
+    """The first rows of x [R, H] become their tanh."""
+    for r in range(rows):
+        for h in range(HIDDEN):
+            x[r, h] = tanh(x[r, h])
+
+
+@called
+def lower_to_largest(x, rows):
+    """Subtract the largest number of each of the first rows from the row, x [R, N]; nothing falls below BARRED."""
+    for r in range(rows):
         a = b = c = d = x[r, 0]
         for n in range(0, x.shape[1], 4):
             a = max(a, x[r, n])
@@ -286,43 +293,3 @@ def lower_to_largest(x):
         largest = max(max(a, b), max(c, d))
         for n in range(x.shape[1]):
             x[r, n] = max(x[r, n] - largest, BARRED)
-
-
-# ---------------------------------------------------------------- forward
-
-
-@arithmetic
-def forward(net, starts, active, hidden1, hidden2, outputs, scratch, powers):
-    """Fill hidden1, hidden2 [R, H] and outputs [R, N] of one network for R rows.
-
-    The set bits of row r are active[starts[r]:starts[r + 1]]. Scratch: [R * H] float32 and int32.
-    """
-    rows, size = len(outputs), len(outputs) * hidden1.shape[1]
-    first_layer(net.matrix1, net.bias1, starts, active, hidden1[:rows])
-    tanhs(hidden1[:rows].reshape(size), scratch[:size], powers[:size])
-    hidden2[:rows] = net.bias2
-    add_product(hidden1[:rows], net.matrix2, hidden2[:rows])
-    tanhs(hidden2[:rows].reshape(size), scratch[:size], powers[:size])
-    if outputs.shape[1] == 1:
-        dots(hidden2[:rows], net.matrix3.reshape(1, -1), 0, outputs.reshape(-1))
-        outputs += net.bias3
-    else:
-        outputs[:] = net.bias3
-        add_product(hidden2[:rows], net.matrix3, outputs)
-
-
-@arithmetic
-def first_layer(matrix, bias, starts, active, lines):
-    """lines [R, H]: the bias and the matrix's lines of all set bits, one after the other."""
-    for r in range(len(lines)):
-        first, last = starts[r], starts[r + 1]
-        lines[r] = bias
-        whole = last - (last - first) % 4
-        for k in range(first, whole, 4):
-            a, b, c, d = active[k], active[k + 1], active[k + 2], active[k + 3]
-            for h in range(lines.shape[1]):
-                lines[r, h] = lines[r, h] + matrix[a, h] + matrix[b, h] + matrix[c, h] + matrix[d, h]
-        for k in range(whole, last):
-            a = active[k]
-            for h in range(lines.shape[1]):
-                lines[r, h] += matrix[a, h]

@@ -11,16 +11,18 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, compiled, counter_uniform, environment_key, inlined
+from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, called, compiled, counter_uniform, environment_key, inlined
 from fixfirst.orders import Workflow
 from fixfirst.play.network import (
-    STRIDE,
-    Layers,
+    ONE,
+    ZERO,
     Network,
+    Workspace,
     bits_of,
-    exponentials,
+    fading,
+    fill_up,
     forward,
     list_bits,
     lower_to_largest,
@@ -55,6 +57,7 @@ class PolicyTable:
 
     def __init__(self, policy: Network | Probabilities, workflows: Sequence[Workflow] = (), *, greedy: bool = False):
         self.network = policy if isinstance(policy, Network) else None
+        self.desk = Desk.make(policy) if isinstance(policy, Network) else None
         self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
         self.orders = order_rows(workflows)  # [W, K]
         self.inputs = OBSERVATION_BITS + (workflows[0].scheme.encoding_bits if workflows else 0)
@@ -118,10 +121,11 @@ def split_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def probabilities(network: Network) -> Probabilities:
     """The actor as a function. It follows the weights when they change."""
+    desk = Desk.make(network)
 
     def act(inputs: np.ndarray) -> np.ndarray:
-        odds = np.empty((len(inputs), NUM_ACTIONS), np.float32)
-        odds_of_rows(network.actor, words_of(inputs), odds)
+        odds = np.empty((len(inputs), network.size[1]), np.float32)
+        odds_of_rows(network.actor, words_of(inputs), desk, odds)
         return odds / odds.sum(axis=1, keepdims=True)
 
     return act
@@ -185,82 +189,54 @@ def enter_rows(table, rows):
 
 
 class Desk(NamedTuple):
-    """Where one row is answered."""
+    """Where one row at a time is answered."""
 
+    work: Workspace
     starts: np.ndarray  # [2] int64
     active: np.ndarray  # [I] int64
-    hidden1: np.ndarray  # [1, H]
-    hidden2: np.ndarray  # [1, H]
-    logits: np.ndarray  # [1, A, filled up to a multiple of STRIDE]
-    matrix3: np.ndarray  # [H, the same]
-    bias3: np.ndarray  # [the same]
-    scratch: np.ndarray  # [H]
-    powers: np.ndarray  # [max(H, the same)] int32
+
+    @classmethod
+    def make(cls, network: Network) -> "Desk":
+        inputs, actions = network.size
+        return cls(Workspace.make(1, actions), np.zeros(2, np.int64), np.zeros(inputs, np.int64))
 
 
-@njit
-def make_desk(actor):
-    """With a copy of the last layer: make it anew when the weights have changed."""
-    hidden, actions = actor.matrix3.shape
-    width = -(-actions // STRIDE) * STRIDE
-    matrix3, bias3 = filled_up(actor.matrix3, actor.bias3, width)
-    return Desk(
-        np.zeros(2, np.int64),
-        np.empty(len(actor.matrix1), np.int64),
-        np.empty((1, hidden), np.float32),
-        np.empty((1, hidden), np.float32),
-        np.empty((1, width), np.float32),
-        matrix3,
-        bias3,
-        np.empty(hidden, np.float32),
-        np.empty(max(hidden, width), np.int32),
-    )
-
-
-@njit
-def filled_up(matrix3, bias3, width):
-    """A last layer with actions nobody takes, so that there are `width`: loops over them then have no remainder."""
-    hidden, actions = matrix3.shape
-    wide, wide_bias = np.zeros((hidden, width), np.float32), np.full(width, -np.float32(np.inf))
-    wide[:, :actions] = matrix3
-    wide_bias[:actions] = bias3
-    return wide, wide_bias
-
-
-@njit
-def odds_of_row(actor, row, desk):
-    """The odds of all actions for a row [K], in desk.logits[0]."""
-    layers = Layers(actor.matrix1, actor.bias1, actor.matrix2, actor.bias2, desk.matrix3, desk.bias3)
-    desk.starts[1] = list_bits(row, desk.active)
-    forward(layers, desk.starts, desk.active, desk.hidden1, desk.hidden2, desk.logits, desk.scratch, desk.powers)
-    lower_to_largest(desk.logits)
-    exponentials(desk.logits[0], desk.powers[: desk.logits.shape[1]])
+@called
+def answer_row(actor, rows, number, desk):
+    """Fill desk.work.outputs[0] with the odds of all actions for a row. Needs `fill_up` after every change of weights."""
+    desk.starts[1] = list_bits(rows, number, desk.active, 0)
+    forward(actor, desk.starts, desk.active, 0, 1, desk.work)
+    odds = desk.work.outputs
+    lower_to_largest(odds, 1)
+    for a in range(odds.shape[1]):
+        odds[0, a] = fading(odds[0, a])
 
 
 @compiled
-def odds_of_rows(actor, rows, odds):
+def odds_of_rows(actor, rows, desk, odds):
     """Fill odds [M, A] of rows [M, K]."""
-    desk = make_desk(actor)
+    fill_up(actor, desk.work)
     for i in range(len(rows)):
-        odds_of_row(actor, rows[i], desk)
-        odds[i] = desk.logits[0, : odds.shape[1]]
+        answer_row(actor, rows, i, desk)
+        for a in range(odds.shape[1]):
+            odds[i, a] = desk.work.outputs[0, a]
 
 
-@njit
-def remember_odds(odds, table, number, greedy):
-    """Enter the odds [A] of a row; greedy: only the first of the largest counts."""
-    actions, likely = table.cumulative.shape[1], 0
+@called
+def enter_odds(odds, cumulative, likely, number, greedy):
+    """Enter the odds [1, A] of a row; greedy: only the first of the largest counts."""
+    actions, best = cumulative.shape[1], 0
     for a in range(1, actions):
-        if odds[a] > odds[likely]:
-            likely = a
-    running = np.float32(0)
+        if odds[0, a] > odds[0, best]:
+            best = a
+    running = ZERO
     for a in range(actions):
         if not greedy:
-            running += odds[a]
-        elif a == likely:
-            running = np.float32(1)
-        table.cumulative[number, a] = running
-    table.likely[number] = likely
+            running += odds[0, a]
+        elif a == best:
+            running = ONE
+        cumulative[number, a] = running
+    likely[number] = best
 
 
 # ---------------------------------------------------------------- draws, compiled
