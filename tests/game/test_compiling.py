@@ -227,14 +227,14 @@ def fixfirst_imports(tree):
 def uses_numba(tree):
     imported = {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    return "numba" in imported or {"compiled", "inlined"} & {name for _, name, _ in fixfirst_imports(tree)}
+    return "numba" in imported or {"compiled", "inlined", "called"} & {name for _, name, _ in fixfirst_imports(tree)}
 
 
 def in_machine_code(tree):
     """The names that a module's compiled functions and constants use; of a module of constants, all names."""
     if not uses_numba(tree):
         return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    decorated = re.compile(r"\b(njit|compiled|inlined)\b")
+    decorated = re.compile(r"\b(njit|compiled|inlined|called|intrinsic)\b")
     parts = [
         node
         for node in tree.body

@@ -462,7 +462,7 @@ def test_alignment_is_kept_apart_from_the_worlds_reward():
     share = counts.compliant / np.maximum(counts.judged, 1)
     assert np.allclose(delta.alignment, 30.0 * share)
     row = penalty.row
-    assert none.row.alignment == 0 > row.alignment and row.total_reward == row.env_reward + row.alignment
+    assert none.row.alignment == 0 > row.alignment and row.total_reward == pytest.approx(row.env_reward + row.alignment)
 
 
 def test_the_multiplier_adapts_from_update_to_update_unless_it_is_fixed():
@@ -515,12 +515,12 @@ def test_3000_episodes_teach_a_defender_what_random_play_never_shows():
 
 
 def test_a_penalty_teaches_an_order():
-    """Compliance with enterprise first rises from about two thirds towards 1."""
-    training = Training(make_config(workflow=ORDER, total_episodes=2_000, max_steps=50, seed=1))
+    """Compliance with enterprise first rises from about a third towards 1."""
+    training = Training(make_config(workflow=ORDER, total_episodes=8_000, max_steps=50, seed=1))
     first = training.step()
     while not training.done:
         last = training.step()
-    assert first.row.compliance < 0.8 < 0.9 < last.row.compliance
+    assert first.row.compliance < 0.5 < 0.95 < last.row.compliance
 
 
 def test_training_gate_and_tests_never_share_an_episode():

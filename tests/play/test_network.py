@@ -2,96 +2,154 @@
 
 import numpy as np
 import pytest
+from numba import njit
 
 from fixfirst.play.network import (
+    HIDDEN,
     Network,
+    Workspace,
+    add_outer,
     add_product,
-    dots,
     exponential,
-    exponentials,
+    fading,
+    fill_up,
+    forward,
     list_bits,
     log,
     lower_to_largest,
     shapes,
-    tanhs,
-    totals,
+    tanh,
 )
 
 EPSILON = np.finfo(np.float32).eps  # 1.2e-7
 
 
+def each(function):
+    """A function of one number, applied to all of an array."""
+
+    @njit(error_model="numpy")
+    def apply(x, y):
+        for i in range(len(x)):
+            y[i] = function(x[i])
+
+    def applied(x):
+        y = np.empty_like(x)
+        apply(x, y)
+        return y
+
+    return applied
+
+
 def test_exponentials_are_within_two_roundings():
     x = np.concatenate([np.linspace(-87, 0, 200_001), [-1e-30, -0.0, 0.0]]).astype(np.float32)
-    y, exact = x.copy(), np.exp(x.astype(np.float64))
-    exponentials(y, np.empty(len(x), np.int32))
-    assert np.abs(y / exact - 1).max() < 2 * EPSILON
+    y = each(fading)(x)
+    assert np.abs(y / np.exp(x.astype(np.float64)) - 1).max() < 2 * EPSILON
     assert y[-1] == y[-2] == 1  # so that the ratio of a policy to itself is exactly 1
 
 
 def test_below_the_smallest_number_the_exponential_is_zero():
-    y = np.array([-87.5, -100, -1e30, -np.inf], np.float32)
-    exponentials(y, np.empty(4, np.int32))
-    assert y.tolist() == [0, 0, 0, 0]
+    assert each(fading)(np.array([-87.5, -100, -1e30, -np.inf], np.float32)).tolist() == [0, 0, 0, 0]
 
 
-def test_the_exponential_of_one_number():
-    for x in np.linspace(-87, 87, 20_001).astype(np.float32):
-        assert exponential(x) == pytest.approx(np.exp(np.float64(x)), rel=3e-7)
-    assert exponential(np.float32(0)) == 1
-    assert np.isfinite([exponential(np.float32(x)) for x in (np.nan, np.inf, -np.inf, 1e30)]).all()
+def test_the_exponential_of_any_number():
+    x = np.linspace(-87, 87, 20_001).astype(np.float32)
+    assert np.abs(each(exponential)(x) / np.exp(x.astype(np.float64)) - 1).max() < 3e-7
+    assert each(exponential)(np.zeros(1, np.float32)) == 1
+    assert np.isfinite(each(exponential)(np.array([np.nan, np.inf, -np.inf, 1e30], np.float32))).all()
 
 
 def test_tanh_is_within_two_roundings_of_one():
     x = np.concatenate([np.linspace(-20, 20, 200_001), [0.0, 1e-20, -1e-20]]).astype(np.float32)
-    y = x.copy()
-    tanhs(y, np.empty_like(x), np.empty(len(x), np.int32))
+    y = each(tanh)(x)
     assert np.abs(y - np.tanh(x.astype(np.float64))).max() < 2 * EPSILON
     assert np.array_equal(y[:200_001], -y[200_000::-1]) and y[-3] == 0  # odd
 
 
 def test_log():
-    for x in np.geomspace(1, 1e6, 10_001):
-        assert log(x) == pytest.approx(np.log(x), rel=1e-13, abs=1e-15)
+    x = np.geomspace(1, 1e6, 10_001)
+    assert np.allclose(each(log)(x), np.log(x), rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("shape", [(1, 64, 64), (2, 64, 145), (7, 145, 64), (32, 3, 5), (5, 1, 9)])
-def test_products_add_their_terms_in_order(shape):
-    """Against the same sums written out, bit by bit."""
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("width", [16, 64, 160])
+def test_products_add_their_terms_in_order(rows, width):
+    """Against the same sums written out, bit by bit, however many rows there are."""
+
+    @njit
+    def multiply(a, b, c, rows):
+        add_product(a, b, c, rows)
+
     rng = np.random.default_rng(0)
-    rows, terms, width = shape
-    a, b = rng.normal(size=(rows, terms)).astype(np.float32), rng.normal(size=(terms, width)).astype(np.float32)
-    c = rng.normal(size=(rows, width)).astype(np.float32)
+    a, b, c = (rng.normal(size=shape).astype(np.float32) for shape in ((8, 64), (64, width), (8, width)))
     expected = c.copy()
-    for j in range(terms):
+    for j in range(64):
         expected += a[:, j : j + 1] * b[j]
-    add_product(a, b, c)
+    multiply(a, b, c, rows)
+    assert np.array_equal(c[:rows], expected[:rows])
+
+
+@pytest.mark.parametrize("rows", [1, 3, 32])
+def test_outer_products_add_row_by_row(rows):
+    @njit
+    def multiply(a, b, c, rows):
+        add_outer(a, b, c, rows)
+
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.normal(size=shape).astype(np.float32) for shape in ((32, 64), (32, 48), (64, 48)))
+    expected = c.copy()
+    for r in range(rows):
+        expected += a[r][:, None] * b[r]
+    multiply(a, b, c, rows)
     assert np.array_equal(c, expected)
 
 
-def test_sums_over_rows():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(2, 5, 160)).astype(np.float32)
-    sums = np.empty(5, np.float32)
-    totals(x, sums)
-    assert np.allclose(sums, x.sum(axis=1, dtype=np.float64), atol=1e-5)
-    dots(x, y, 1, sums)
-    assert np.allclose(sums, (x.astype(np.float64) * y).sum(axis=1), atol=1e-5)
-    dots(x, y[2:3], 0, sums)
-    assert np.allclose(sums, (x.astype(np.float64) * y[2]).sum(axis=1), atol=1e-5)
-
-
 def test_logits_are_lowered_until_the_largest_is_zero():
+    @njit
+    def lower(x, rows):
+        lower_to_largest(x, rows)
+
     x = np.random.default_rng(0).normal(size=(9, 160)).astype(np.float32) * 30
     x[3, 5] = -np.inf
     expected = np.maximum(x - x.max(axis=1, keepdims=True), -100)
-    lower_to_largest(x)
+    lower(x, 9)
     assert np.array_equal(x, expected)
 
 
 def test_the_set_bits_of_a_row_are_listed():
-    active = np.empty(192, np.int64)
-    row = np.array([1 | 1 << 63, 0, 1 << 5], np.uint64)
-    assert active[: list_bits(row, active)].tolist() == [0, 63, 133]
+    @njit
+    def listed(rows, row, active, start):
+        return list_bits(rows, row, active, start)
+
+    active = np.zeros(192, np.int64)
+    rows = np.array([[7, 7, 7], [1 | 1 << 63, 0, 1 << 5]], np.uint64)
+    assert listed(rows, 1, active, 2) == 5 and active[:6].tolist() == [0, 0, 0, 63, 133, 0]
+
+
+@pytest.mark.parametrize("actions", [1, 40, 145])
+@pytest.mark.parametrize("rows", [1, 2, 5, 8])
+def test_rows_go_through_the_network(actions, rows):
+    """Against matrices in double precision; and a row's outputs do not depend on how many are worked on."""
+
+    @njit
+    def outputs_of(net, starts, active, first, rows, work):
+        fill_up(net, work)
+        forward(net, starts, active, first, rows, work)
+
+    rng = np.random.default_rng(0)
+    network = Network.zeros(70, actions)
+    network.vector[:] = rng.normal(size=len(network.vector)) * 0.3
+    bits = rng.random((10, 70)) < 0.2
+    starts, active = np.concatenate([[0], bits.sum(axis=1).cumsum()]), np.nonzero(bits)[1]
+    several, one = Workspace.make(8, actions), Workspace.make(1, actions)
+    outputs_of(network.actor, starts, active, 2, rows, several)
+    net = [array.astype(np.float64) for array in network.actor]
+    hidden = np.tanh(np.tanh(bits @ net[0] + net[1]) @ net[2] + net[3])
+    assert hidden.shape == (10, HIDDEN)
+    assert np.allclose(several.outputs[:rows, :actions], (hidden @ net[4] + net[5])[2 : 2 + rows], atol=1e-5)
+    assert np.isneginf(several.outputs[:rows, actions:]).all()
+    for r in range(rows):
+        outputs_of(network.actor, starts, active, 2 + r, 1, one)
+        assert np.array_equal(one.outputs[0], several.outputs[r])
 
 
 def test_a_network_is_one_vector_and_its_arrays_are_those_of_files():

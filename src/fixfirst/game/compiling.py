@@ -47,6 +47,7 @@ SOURCES = (
     "game/chance.py",
     "game/red_agents.py",
     "game/kernel.py",
+    "orders/rules.py",
     "orders/judging.py",
     "play/vectors.py",
     "play/network.py",

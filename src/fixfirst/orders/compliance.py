@@ -3,28 +3,21 @@
 T steps, N episodes side by side, H = 13 hosts, U unit types. A *repair* is Remove or Restore. A host *needs repair* when red
 holds a session on it before blue acts; the foothold User0 never does, because red cannot be driven off it (unless
 `count_foothold`). A step is *judged* when it is a repair and some host needs repair.
-
-rule           a judged repair is compliant iff
-no_higher      no unit type ranked above the repaired one needs repair
-top            the repaired unit type is the highest one that needs repair
-fixed_types    all unit types ranked above were already the target of some repair in this episode (every repair is judged)
+When such a repair is compliant, `rules.py` says.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fixfirst.orders.distributions import beta_quantile
+from fixfirst.orders.rules import Rule
 
 if TYPE_CHECKING:  # it is compiled, and whoever only reads settings need not wait for that
     from fixfirst.orders.judging import Counts
-
-Rule = Literal["no_higher", "top", "fixed_types"]
-RULES = get_args(Rule)
-NO_HIGHER, TOP, FIXED_TYPES = range(len(RULES))
 
 CONFIDENCE = 0.95
 BOOTSTRAP_SAMPLES = 1_000

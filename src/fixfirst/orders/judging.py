@@ -1,4 +1,4 @@
-"""Judging repairs against a workflow, and the reward for keeping to it. What the rules are, `compliance.py` says.
+"""Judging repairs against a workflow, and the reward for keeping to it. What the rules are, `rules.py` says.
 
 T steps, N episodes side by side, H = 13 hosts, U unit types.
 """
@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.game import ACTIONS, FOOTHOLD, HOST_ID, NUM_HOSTS, REPAIR_VERBS, compiled
-from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
+from fixfirst.orders.rules import FIXED_TYPES, NO_HIGHER, RULES, TOP
 from fixfirst.orders.workflow import UnitScheme
 
 REPAIRED_HOST = np.array([HOST_ID[a.host] if a.host and a.verb in REPAIR_VERBS else -1 for a in ACTIONS])  # [145]
