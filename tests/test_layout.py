@@ -156,7 +156,7 @@ def test_neither_is_a_dependency_of_the_core():
 # ---------------------------------------------------------------- public names
 
 KINDS = {
-    "functions": "evaluate load_policy load_run make_config make_vec report resume search search_config train watch",
+    "functions": "evaluate load_policy load_run make_config make_vec report resume rollout search search_config train watch",
     "environments": "Cage2 CyborgVecEnv VecCage2",
     "values": "Game Judging Policy SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "

@@ -15,7 +15,7 @@ from fixfirst.faces import offers
 from fixfirst.game import register_environments
 
 if TYPE_CHECKING:
-    from fixfirst.api import SearchRun, StudyRun, TrainRun, evaluate, load_run, report, resume, search, train, watch
+    from fixfirst.api import SearchRun, StudyRun, TrainRun, evaluate, load_run, report, resume, rollout, search, train, watch
     from fixfirst.cyborg import CyborgVecEnv, make_vec
     from fixfirst.errors import (
         ActionError,
@@ -74,6 +74,7 @@ __all__ = [
     "make_vec",
     "report",
     "resume",
+    "rollout",
     "search",
     "search_config",
     "train",

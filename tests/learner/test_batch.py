@@ -110,8 +110,8 @@ def test_advantages_are_summed_by_sign_within_a_row_and_action():
     starts, active = np.array([0, 0, 0], np.int64), np.empty(0, np.int64)
     nothing = np.empty((0, 145), np.bool_)
     rows = aggregate(starts, active, nothing, seen.found, rollout.actions, advantages, returns, seen.used, 145)
-    assert rows.count.tolist() == [5, 1] and rows.returns.tolist() == [1 + 2 + 3 + 5 + 6, 4]
+    assert rows.visits.tolist() == [5, 1] and rows.returns.tolist() == [1 + 2 + 3 + 5 + 6, 4]
     assert rows.squares.tolist() == [1 + 4 + 9 + 25 + 36, 16]
     assert rows.first_pair.tolist() == [0, 2, 3] and rows.action.tolist() == [3, 8, 3]
-    assert rows.pair_count.tolist() == [4, 1, 1]
+    assert rows.pair_visits.tolist() == [4, 1, 1]
     assert rows.gain.tolist() == [7, 0, 0.5] and rows.loss.tolist() == [-8, -4, 0]

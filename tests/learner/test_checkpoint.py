@@ -51,9 +51,7 @@ OBSERVATIONS = (np.random.default_rng(0).random((200, 52)) < 0.2).astype(np.int8
 def test_a_policy_comes_back_as_it_was(folder, trained):
     for path in (folder, folder / "policy.json", folder / "policy.safetensors", str(folder)):
         policy = load_policy(path)
-        assert all(
-            np.array_equal(policy.weights[name], array) for name, array in trained.learner.network.as_weights().items()
-        )
+        assert all(np.array_equal(policy.weights[name], array) for name, array in trained.learner.weights.items())
     assert policy.workflow == Workflow.parse(ORDER)
     assert policy.config == trained.config.model_dump(mode="json")
     facts = policy.facts

@@ -106,7 +106,7 @@ def test_gradients_are_those_of_autograd_in_double_precision(case):
     once, twice = PPO(first.ppo, inputs, 0), PPO(second.ppo, inputs, 0)
     once.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
     stats = twice.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
-    old, new = initial_weights(inputs, 0), once.network.as_weights()
+    old, new = initial_weights(inputs, 0), once.weights
     expected, numbers = autograd(first, rollout, rewards, old, new, entropy)
     assert np.abs(twice._gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)
     shown = [stats.policy_loss, stats.value_loss, stats.entropy, stats.approx_kl, stats.clip_fraction]
@@ -144,7 +144,7 @@ def test_both_learners_learn_the_same(workflow):
     config, rollout, rewards = played(workflow)
     inputs = num_inputs(config.policy_scheme)
     compiled, twin = PPO(config.ppo, inputs, 5), TorchPPO(config.ppo, inputs, 5)
-    assert np.array_equal(compiled.network.vector, twin.network.vector)
+    assert np.array_equal(compiled.policy.vector, twin.policy.vector)
     for seed in range(10):
         ours, theirs = (
             learner.update(rollout, rewards, entropy=0.003, progress=0.0, seed=seed) for learner in (compiled, twin)
@@ -152,8 +152,8 @@ def test_both_learners_learn_the_same(workflow):
         assert ours.rows == theirs.rows and ours.transitions == theirs.transitions
         assert ours.entropy == pytest.approx(theirs.entropy, rel=2e-3)
         assert ours.value_loss == pytest.approx(theirs.value_loss, rel=2e-3)
-    difference = np.abs(compiled.network.vector - twin.network.vector)
-    moved = np.abs(compiled.network.vector - Network.of(initial_weights(inputs, 5)).vector)
+    difference = np.abs(compiled.policy.vector - twin.policy.vector)
+    moved = np.abs(compiled.policy.vector - Network.of(initial_weights(inputs, 5)).vector)
     assert difference.mean() < 0.02 * moved.mean()
 
 
@@ -167,7 +167,7 @@ def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_
             assert np.array_equal(array, learner.tensors()[name]), name
     for each in (learner, again):
         each.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
-    assert np.array_equal(learner.network.vector, again.network.vector)
+    assert np.array_equal(learner.policy.vector, again.policy.vector)
 
 
 def test_who_learns():

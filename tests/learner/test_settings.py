@@ -98,9 +98,9 @@ def test_equal_values_under_another_name_train_the_same_weights():
     for preset in ("hybrid", "default"):
         values = {name: value for name, value in PRESETS["hybrid"].items() if name in places(TrainConfig)}
         training = Training(make_config(preset, **values, workflow=ORDER, max_steps=10))
-        training.inherit(Training(make_config(workflow=ORDER, seed=9)).learner.network.as_weights())
+        training.inherit(Training(make_config(workflow=ORDER, seed=9)).learner.weights)
         gated = [(training.step(), training.passes_gate())[1] for _ in range(3)]
-        weights.append((gated, training.learner.network.as_weights()))
+        weights.append((gated, training.learner.weights))
     assert weights[0][0] == weights[1][0]
     assert all(np.array_equal(weights[0][1][name], weights[1][1][name]) for name in weights[0][1])
 

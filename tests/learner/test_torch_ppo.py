@@ -10,10 +10,11 @@ from torch import nn
 
 from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
-from fixfirst.learner import make_config
+from fixfirst.learner import Training, load_policy, make_config
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.engines import make_learner
 from fixfirst.learner.networks import initial_weights
+from fixfirst.learner.policy_file import save_policy
 from fixfirst.learner.torch_ppo import ActorCritic, Batch, TorchPPO, _gradient_step, make_batch, update
 from fixfirst.play import Network, PolicyTable, bits_of, collect, num_inputs, probabilities, shapes
 
@@ -137,14 +138,17 @@ def test_minibatches_are_learned_by_pytorch_and_need_no_more_than_their_own_tran
         assert isinstance(learner, TorchPPO)
         learner.update(rollout, rewards, entropy=0.003, progress=0.0, seed=7)
         assert learner.tensors()["adam.step"] == 4 * minibatches
-        ends.append(learner.network.vector.copy())
+        ends.append(learner.policy.vector.copy())
     assert not np.allclose(*ends, atol=1e-4)
 
 
 def test_without_pytorch_a_training_that_needs_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "fixfirst.learner.torch_ppo")
-    with pytest.raises(ConfigError, match=r"learns with PyTorch, which is not installed: pip install 'fixfirst\[torch\]'"):
+    with pytest.raises(
+        ConfigError,
+        match=r"engine 'auto' with minibatches=2 needs PyTorch, which is not installed: pip install 'fixfirst\[torch\]'",
+    ):
         make_learner(PPOConfig(minibatches=2), 52, 0)
 
 
@@ -190,3 +194,39 @@ def test_adam_has_the_bits_of_pytorchs_own():
         for moment in ("exp_avg", "exp_avg_sq"):
             assert np.array_equal(ours.tensors()[f"adam.{moment}.{name}"], state[moment].numpy()), (moment, name)
         assert ours.tensors()["adam.step"] == state["step"] == 12
+
+
+# ---------------------------------------------------------------- networks of one's own
+
+
+class OneTrunk(nn.Module):
+    """One hidden layer that actor and critic share, wider than ours."""
+
+    def __init__(self):
+        super().__init__()
+        self.trunk = nn.Sequential(nn.Linear(52, 100), nn.ReLU())
+        self.actor = nn.Sequential(self.trunk, nn.Linear(100, 145))
+        self.critic = nn.Sequential(self.trunk, nn.Linear(100, 1))
+
+
+def test_a_network_of_ones_own_learns_to_defend():
+    torch.manual_seed(0)
+    config = make_config(workflow="none", total_episodes=6_000, max_steps=30)
+    training = Training(config, learner=TorchPPO(config.ppo, 52, 0, net=OneTrunk()))
+    first = training.step().row.env_reward
+    while not training.done:
+        last = training.step().row.env_reward
+    assert first < -100 and last > first / 3
+    assert training.evaluate("test", 100).mean > first / 3
+
+
+def test_a_policy_becomes_a_pytorch_module(tmp_path):
+    """Its logits are those of the compiled network, on real observations."""
+    training = Training(make_config(workflow="none", total_episodes=100, max_steps=20))
+    rollout = training._play()
+    save_policy(tmp_path, training, accepted=False)
+    policy = load_policy(tmp_path)
+    inputs = bits_of(rollout.words.reshape(-1, 1), 52)
+    with torch.no_grad():
+        theirs = torch.softmax(policy.to_torch().actor(torch.from_numpy(inputs)), dim=1).numpy()
+    assert np.allclose(policy.probabilities(inputs), theirs, atol=1e-6)

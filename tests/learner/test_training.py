@@ -486,19 +486,19 @@ def test_the_learner_explores_more_while_it_breaks_the_order():
 def inherited(config, weights):
     training = Training(config)
     training.inherit(weights)
-    return training.learner.network.as_weights()
+    return training.learner.weights
 
 
 def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept():
     """A sleeping policy judges nothing, so it is softened: half the logits. Without an order nothing changes."""
     config = make_config(workflow=ORDER, gate_episodes=10, max_steps=20)
-    weights = Training(config).learner.network.as_weights()
+    weights = Training(config).learner.weights
     weights["actor.4.weight"] *= 0
     weights["actor.4.bias"] *= 0
     weights["actor.4.bias"][0] = 50.0  # always Sleep
     assert inherited(config, weights)["actor.4.bias"][0] == 25.0
     assert inherited(config.model_copy(update={"softening": 1.0}), weights)["actor.4.bias"][0] == 50.0
-    narrow = Training(make_config(workflow="none")).learner.network.as_weights()
+    narrow = Training(make_config(workflow="none")).learner.weights
     wide = inherited(config, narrow)
     assert wide["actor.0.weight"].shape == (64, 77) and not wide["actor.0.weight"][:, 52:].any()
 

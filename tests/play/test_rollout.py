@@ -129,7 +129,7 @@ def test_the_compiled_loop_plays_what_is_played_step_by_step(red_agent, workflow
     )
     assert same(compiled, twin)
     assert len(np.unique(compiled.actions)) > 5
-    assert loop.table.count[0] > 256 or greedy  # it began with room for 256 rows
+    assert loop.table.filled[0] > 256 or greedy  # it began with room for 256 rows
 
 
 def test_a_policy_that_changed_is_asked_again():
@@ -300,7 +300,7 @@ def test_rows_of_several_words_are_told_apart(words):
     found = np.empty(5_000, np.int64)
     find_rows(table, rows[:, 0].copy(), np.zeros(5_000, np.uint64), rows[:, 1:].copy(), found)
     assert np.array_equal(table.rows[found], rows)
-    assert table.count[0] == len(np.unique(rows, axis=0)) == len(np.unique(found))
+    assert table.filled[0] == len(np.unique(rows, axis=0)) == len(np.unique(found))
 
 
 def test_a_rollout_needs_an_end():

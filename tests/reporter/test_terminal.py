@@ -55,9 +55,10 @@ def in_terminal(arguments, width=100, height=30, **environment):
 
 
 def test_a_training_shows_a_bar_its_curve_and_the_time_left_and_no_line_is_wider_than_the_terminal(tmp_path):
-    shown = in_terminal(["train", "--out", tmp_path / "run", *TINY], width=60)
+    longer = [word.replace("400", "8000") for word in TINY]  # so that there is time to show something
+    shown = in_terminal(["train", "--out", tmp_path / "run", *longer], width=60)
     plain = COLOUR.sub("", shown)
-    assert re.search(r"━+.* [\d,]+/400, \d+ s left", plain)
+    assert re.search(r"━+.* [\d,]+/8,000, \d+ s left", plain)
     assert re.search(r"[▁▂▃▄▅▆▇█]+ return -\d+\.\d", plain)
     assert "next:   fixfirst evaluate" in plain
     live = shown.split("red agent")[0]  # the results below may wrap

@@ -10,6 +10,7 @@ from fixfirst.faces import offers
 
 if TYPE_CHECKING:
     from fixfirst.api.evaluating import evaluate
+    from fixfirst.api.playing import rollout
     from fixfirst.api.reporting import report
     from fixfirst.api.resuming import resume
     from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun, load_run

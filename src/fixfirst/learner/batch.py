@@ -28,7 +28,7 @@ def distinct_rows(rollout: Rollout) -> Seen:
     table = Table.empty(rollout.words.size, orders.shape[1], 0)
     found = np.empty(rollout.words.shape, np.int64)
     used = index_steps(table, np.ascontiguousarray(rollout.words), *split_rows(orders[rollout.assigned]), found)
-    return Seen(table.rows[: table.count[0]], used, found)
+    return Seen(table.rows[: table.filled[0]], used, found)
 
 
 @compiled
@@ -37,9 +37,9 @@ def index_steps(table, words, heads, tails, found):
     steps, episodes = words.shape
     used = 0
     for t in range(steps):
-        used = table.count[0] if t == steps - 1 else used
+        used = table.filled[0] if t == steps - 1 else used
         for i in range(episodes):
-            found[t, i] = find_row(table.slots, table.rows, table.count, heads[i] | words[t, i], tails, i)
+            found[t, i] = find_row(table.slots, table.rows, table.filled, heads[i] | words[t, i], tails, i)
     return used
 
 
@@ -132,12 +132,12 @@ class Rows(NamedTuple):
     starts: np.ndarray  # [U + 1] int64: the set bits of row u are active[starts[u]:starts[u + 1]]
     active: np.ndarray  # int64
     allowed: np.ndarray  # [U, A] bool; [0, A]: all actions are allowed in all rows
-    count: np.ndarray  # [U] float32: transitions
+    visits: np.ndarray  # [U] float32: transitions
     returns: np.ndarray  # [U] float32: sum of their returns
     squares: np.ndarray  # [U] float32: sum of the squares
     first_pair: np.ndarray  # [U + 1] int64: the pairs of row u are those from first_pair[u] to before first_pair[u + 1]
     action: np.ndarray  # [P] int64
-    pair_count: np.ndarray  # [P] float32: transitions
+    pair_visits: np.ndarray  # [P] float32: transitions
     gain: np.ndarray  # [P] float32: sum of their positive advantages
     loss: np.ndarray  # [P] float32: sum of their negative advantages
 
@@ -147,18 +147,18 @@ def aggregate(starts, active, allowed, found, actions, advantages, returns, used
     """Rows of found [T + 1, B] (its last row is left out), actions, advantages and returns, all [T, B]."""
     steps, episodes = actions.shape
     total = steps * episodes
-    count, sums, squares = np.zeros(used), np.zeros(used), np.zeros(used)
+    visits, sums, squares = np.zeros(used), np.zeros(used), np.zeros(used)
     for t in range(steps):
         for i in range(episodes):
             row = found[t, i]
-            count[row] += 1
+            visits[row] += 1
             sums[row] += returns[t, i]
             squares[row] += returns[t, i] * returns[t, i]
 
     # Transitions sorted by row, in the order of time within a row.
     begin = np.zeros(used + 1, np.int64)
     for row in range(used):
-        begin[row + 1] = begin[row] + np.int64(count[row])
+        begin[row + 1] = begin[row] + np.int64(visits[row])
     place, ordered = begin[:-1].copy(), np.empty(total, np.int64)
     for t in range(steps):
         for i in range(episodes):
@@ -167,7 +167,7 @@ def aggregate(starts, active, allowed, found, actions, advantages, returns, used
             place[row] += 1
 
     first_pair, action = np.zeros(used + 1, np.int64), np.empty(total, np.int64)
-    pair_count, gain, loss = np.zeros(total), np.zeros(total), np.zeros(total)
+    pair_visits, gain, loss = np.zeros(total), np.zeros(total), np.zeros(total)
     pair_of = np.full(num_actions, -1, np.int64)  # within the row at hand
     pairs = 0
     for row in range(used):
@@ -179,7 +179,7 @@ def aggregate(starts, active, allowed, found, actions, advantages, returns, used
                 action[pairs] = chosen
                 pairs += 1
             pair = pair_of[chosen]
-            pair_count[pair] += 1
+            pair_visits[pair] += 1
             gain[pair] += max(advantages[t, i], 0.0)
             loss[pair] += min(advantages[t, i], 0.0)
         first_pair[row + 1] = pairs
@@ -189,12 +189,12 @@ def aggregate(starts, active, allowed, found, actions, advantages, returns, used
         starts[: used + 1],
         active,
         allowed,
-        count.astype(np.float32),
+        visits.astype(np.float32),
         sums.astype(np.float32),
         squares.astype(np.float32),
         first_pair,
         action[:pairs],
-        pair_count[:pairs].astype(np.float32),
+        pair_visits[:pairs].astype(np.float32),
         gain[:pairs].astype(np.float32),
         loss[:pairs].astype(np.float32),
     )

@@ -1,4 +1,7 @@
-"""Which learner a config asks for."""
+"""Which learner a config asks for. PyTorch is an extra, and takes seconds to import: only who needs it waits for it."""
+
+from importlib import import_module
+from types import ModuleType
 
 from fixfirst.errors import ConfigError
 from fixfirst.learner.config import PPOConfig
@@ -9,12 +12,15 @@ from fixfirst.learner.ppo import PPO
 def make_learner(config: PPOConfig, num_inputs: int, seed: int) -> Learner:
     """The learner that a config asks for."""
     if config.uses_torch:
-        try:
-            from fixfirst.learner.torch_ppo import TorchPPO  # PyTorch is an extra, and takes seconds to import
-        except ModuleNotFoundError as e:
-            raise ConfigError(
-                f"engine {config.engine!r} with minibatches={config.minibatches} learns with PyTorch, which is not "
-                "installed: pip install 'fixfirst[torch]'"
-            ) from e
-        return TorchPPO(config, num_inputs, seed)
+        asked = f"engine {config.engine!r} with minibatches={config.minibatches}"
+        learner: Learner = torch_twin(asked).TorchPPO(config, num_inputs, seed)
+        return learner
     return PPO(config, num_inputs, seed)
+
+
+def torch_twin(asked: str) -> ModuleType:
+    """What needs PyTorch. asked: by what, for the error."""
+    try:
+        return import_module("fixfirst.learner.torch_ppo")
+    except ModuleNotFoundError as e:
+        raise ConfigError(f"{asked} needs PyTorch, which is not installed: pip install 'fixfirst[torch]'") from e

@@ -79,8 +79,17 @@ class Bench(NamedTuple):
     def make(cls, outputs: int) -> "Bench":
         work = Workspace.make(BLOCK, outputs)
         width = len(work.bias3)
-        shapes = (HIDDEN, HIDDEN), (width, HIDDEN), (HIDDEN, width), width, (BLOCK, HIDDEN), (BLOCK, HIDDEN), (BLOCK, width)
-        return cls(work, *(np.zeros(shape, np.float32) for shape in shapes), np.ones((BLOCK, width), np.float32))
+        return cls(
+            work,
+            back2=np.zeros((HIDDEN, HIDDEN), np.float32),
+            back3=np.zeros((width, HIDDEN), np.float32),
+            matrix3=np.zeros((HIDDEN, width), np.float32),
+            bias3=np.zeros(width, np.float32),
+            slope1=np.zeros((BLOCK, HIDDEN), np.float32),
+            slope2=np.zeros((BLOCK, HIDDEN), np.float32),
+            odds=np.zeros((BLOCK, width), np.float32),
+            ones=np.ones((BLOCK, width), np.float32),
+        )
 
 
 @compiled
@@ -120,8 +129,8 @@ def policy_gradient(actor, gradient, rows, old, pair_slopes, is_first, settings,
     """Add the gradient of the policy loss and of the entropy bonus. is_first: `old` [P] is still to be filled."""
     begin(actor, bench)
     logits, odds = bench.work.outputs, bench.odds
-    for first in range(0, len(rows.count), BLOCK):
-        n = min(BLOCK, len(rows.count) - first)
+    for first in range(0, len(rows.visits), BLOCK):
+        n = min(BLOCK, len(rows.visits) - first)
         forward(actor, rows.starts, rows.active, first, n, bench.work)
         if len(rows.allowed):
             bar(logits, rows.allowed, first, n)
@@ -172,13 +181,13 @@ def slopes(rows, first_row, n, old, pair_slopes, is_first, settings, bench, stat
             pair_slopes[k] = -share * ratio * slope
             sum_slopes += pair_slopes[k]
             policy_loss -= rows.gain[k] * min(ratio, high) + rows.loss[k] * max(ratio, low)
-            divergence += rows.pair_count[k] * (ratio - ONE - log_ratio)
+            divergence += rows.pair_visits[k] * (ratio - ONE - log_ratio)
             if ratio < low or ratio > high:
-                clipped += rows.pair_count[k]
+                clipped += rows.pair_visits[k]
 
         entropy = log_sum - dot(odds, logits, r, width) / total
-        entropies += rows.count[row] * entropy
-        weight, inverse = settings.entropy * rows.count[row] * share, ONE / total
+        entropies += rows.visits[row] * entropy
+        weight, inverse = settings.entropy * rows.visits[row] * share, ONE / total
         constant = weight * (entropy - log_sum) - sum_slopes
         for a in range(width):
             logits[r, a] = odds[r, a] * inverse * (constant + weight * logits[r, a])
@@ -195,13 +204,13 @@ def value_gradient(critic, gradient, rows, settings, bench, stats):
     """Add the gradient of the value loss."""
     begin(critic, bench)
     outputs, factor = bench.work.outputs, TWO * settings.value / settings.transitions
-    for first in range(0, len(rows.count), BLOCK):
-        n = min(BLOCK, len(rows.count) - first)
+    for first in range(0, len(rows.visits), BLOCK):
+        n = min(BLOCK, len(rows.visits) - first)
         forward(critic, rows.starts, rows.active, first, n, bench.work)
         for r in range(n):
             row, value = first + r, outputs[r, 0]
-            stats[1] += rows.count[row] * value * value - TWO * value * rows.returns[row] + rows.squares[row]
-            outputs[r, 0] = factor * (rows.count[row] * value - rows.returns[row])
+            stats[1] += rows.visits[row] * value * value - TWO * value * rows.returns[row] + rows.squares[row]
+            outputs[r, 0] = factor * (rows.visits[row] * value - rows.returns[row])
             for unused in range(1, outputs.shape[1]):
                 outputs[r, unused] = ZERO
         backward(gradient, rows.starts, rows.active, first, n, bench)

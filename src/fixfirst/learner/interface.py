@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from fixfirst.learner.config import PPOConfig
-from fixfirst.play import Network, Rollout, Weights
+from fixfirst.play import Network, Probabilities, Rollout, Weights
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,20 @@ class UpdateStats:
 class Learner(Protocol):
     """Networks and optimiser of one training. Everything in and out is NumPy."""
 
-    network: Network  # its weights now
+    @property
+    def policy(self) -> Network | Probabilities:
+        """As it is now, to play with."""
+        ...
+
+    @property
+    def weights(self) -> dict[str, np.ndarray]:
+        """All weights by name, as policy files hold them."""
+        ...
+
+    @property
+    def is_sound(self) -> bool:
+        """Are all weights numbers?"""
+        ...
 
     def start_from(self, weights: Weights) -> None:
         """Take over another policy's weights; the optimiser stays as it is."""

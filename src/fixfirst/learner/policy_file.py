@@ -2,17 +2,21 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError
 from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
+from fixfirst.learner.engines import torch_twin
 from fixfirst.learner.training import Training
 from fixfirst.orders import UnitScheme, Workflow
 from fixfirst.play import Network, PolicyTable, Probabilities, chance_keys, num_inputs, probabilities, shapes
 from fixfirst.runs import BEST, POLICY_JSON, POLICY_TENSORS, versions
+
+if TYPE_CHECKING:
+    from fixfirst.learner.torch_ppo import ActorCritic
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ class Policy:
         actions = player.act(words, np.empty((n, 0)), np.zeros(n, np.int64), keys, step)
         return actions if np.ndim(obs) == 2 else actions[0]
 
+    def to_torch(self) -> "ActorCritic":
+        """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
+        return torch_twin("to_torch()").module_of(self.weights)
+
     def orders(self, workflow: Workflow | str | None = None) -> tuple[Workflow, ...]:
         """The order to play by: the given one, else its own; empty for a policy that knows none."""
         if self.scheme is None:
@@ -80,7 +88,7 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
         "config": config.model_dump(mode="json"),
         "notes": {"accepted": accepted},
     }
-    write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, training.learner.network.as_weights())
+    write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, training.learner.weights)
 
 
 def load_policy(path: str | Path) -> Policy:

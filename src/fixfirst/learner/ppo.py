@@ -21,20 +21,30 @@ class PPO:
 
     def __init__(self, config: PPOConfig, num_inputs: int, seed: int):
         self.config = config
-        self.network = Network.of(initial_weights(num_inputs, seed))
+        self.policy = Network.of(initial_weights(num_inputs, seed))
         self._gradient, self._first, self._second = (Network.zeros(num_inputs) for _ in range(3))
         self._benches = Bench.make(NUM_ACTIONS), Bench.make(1)
         self._steps = 0
 
+    @property
+    def weights(self) -> dict[str, np.ndarray]:
+        """See `Learner`."""
+        return self.policy.as_weights()
+
+    @property
+    def is_sound(self) -> bool:
+        """See `Learner`."""
+        return bool(np.isfinite(self.policy.vector).all())
+
     def start_from(self, weights: Weights) -> None:
         """See `Learner`."""
-        self.network.vector[:] = Network.of(weights).vector
+        self.policy.vector[:] = Network.of(weights).vector
 
     def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
         """See `Learner`."""
         config, seen = self.config, distinct_rows(rollout)
         starts = np.empty(len(seen.rows) + 1, np.int64)
-        active = np.empty(len(seen.rows) * len(self.network.actor.matrix1), np.int64)
+        active = np.empty(len(seen.rows) * len(self.policy.actor.matrix1), np.int64)
         bits_of_rows(seen.rows, starts, active)
         advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found])
         rows = aggregate(
@@ -42,14 +52,15 @@ class PPO:
         )
         settings, stats = self.settings(rollout.actions.size, entropy, progress), np.empty(5)
         moments = self._first.vector, self._second.vector
-        learn(self.network, self._gradient, *moments, self._steps, rows, settings, *self._benches, stats)
+        learn(self.policy, self._gradient, *moments, self._steps, rows, settings, *self._benches, stats)
         self._steps += config.epochs
-        return UpdateStats(*(stats / rollout.actions.size).tolist(), seen.used, rollout.actions.size)
+        policy_loss, value_loss, spread, approx_kl, clip_fraction = (stats / rollout.actions.size).tolist()
+        return UpdateStats(policy_loss, value_loss, spread, approx_kl, clip_fraction, seen.used, rollout.actions.size)
 
     def values(self, starts: np.ndarray, active: np.ndarray) -> np.ndarray:
         """[V] what the critic thinks of rows whose set bits are active[starts[v]:starts[v + 1]]."""
         values = np.empty(len(starts) - 1, np.float32)
-        values_of_rows(self.network.critic, starts, active, self._benches[1].work, values)
+        values_of_rows(self.policy.critic, starts, active, self._benches[1].work, values)
         return values
 
     def settings(self, transitions: int, entropy: float, progress: float) -> Settings:
@@ -69,7 +80,7 @@ class PPO:
 
     def tensors(self) -> dict[str, np.ndarray]:
         """See `Learner`."""
-        weights = {f"net.{name}": array for name, array in self.network.as_weights().items()}
+        weights = {f"net.{name}": array for name, array in self.weights.items()}
         return weights | named_moments(self._first.as_weights(), self._second.as_weights(), self._steps)
 
     def restore(self, tensors: Weights) -> None:

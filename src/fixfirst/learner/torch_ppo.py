@@ -1,4 +1,4 @@
-"""PPO with PyTorch: the readable twin of the compiled learner, for minibatches.
+"""PPO with PyTorch: the readable twin of the compiled learner, for minibatches and for networks of your own.
 
 T steps, B episodes of one update, M = T * B transitions, U = distinct rows, A = 145 actions.
 
@@ -7,6 +7,7 @@ its gradient flows back there: the mathematics of one row per transition, with l
 depend on the CPU (PyTorch chooses among several versions of its code); those of the compiled learner do not.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,9 +20,18 @@ from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.interface import UpdateStats, learning_rate, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.play import HIDDEN, Network, Rollout, Weights, bits_of, num_inputs
+from fixfirst.play import HIDDEN, Network, Probabilities, Rollout, Weights, bits_of, num_inputs
 
 # ---------------------------------------------------------------- networks
+
+
+class ActorAndCritic(Protocol):
+    """Any module with these two: inputs [M, I] -> logits [M, 145], and inputs [M, I] -> values [M, 1]."""
+
+    actor: Callable[[Tensor], Tensor]
+    critic: Callable[[Tensor], Tensor]
+
+    def parameters(self) -> Iterator[nn.Parameter]: ...
 
 
 class ActorCritic(nn.Module):
@@ -113,7 +123,7 @@ def make_batch(rollout: Rollout, num_inputs: int) -> Batch:
 
 
 def update(
-    net: nn.Module,
+    net: ActorAndCritic,
     optimiser: Optimiser,
     config: PPOConfig,
     rollout: Rollout,
@@ -153,7 +163,7 @@ def update(
 
 
 def _gradient_step(
-    net: nn.Module,
+    net: ActorAndCritic,
     optimiser: Optimiser,
     config: PPOConfig,
     batch: Batch,
@@ -179,7 +189,7 @@ def _gradient_step(
     loss = policy_loss + config.value * value_loss - config.entropy * entropy
 
     optimiser.zero_grad(set_to_none=True)
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(net.parameters(), config.max_grad_norm)
     optimiser.step()
     with torch.no_grad():
@@ -197,31 +207,46 @@ def _chosen(log_probs: Tensor, row: Tensor, action: Tensor) -> Tensor:
 
 
 class TorchPPO:
-    """The learner of PyTorch; see `Learner`. It keeps a copy of its weights as `network`, to play with."""
+    """The learner of PyTorch; see `Learner`. net: one of your own (`ActorAndCritic`) instead of the usual networks."""
 
-    def __init__(self, config: PPOConfig, num_inputs: int, seed: int):
+    def __init__(self, config: PPOConfig, num_inputs: int, seed: int, net: nn.Module | None = None):
         torch.set_num_threads(1)  # spinning thread pools lose at these sizes
         self.config = config
-        self.net = ActorCritic(num_inputs)
+        self.net: Any = net if net is not None else ActorCritic(num_inputs)
         self.optimiser = Adam(self.net, config.learning_rate, config.adam_betas)
-        self.network = Network.zeros(num_inputs)
-        self.start_from(initial_weights(num_inputs, seed))
+        self._network = Network.zeros(num_inputs)  # a copy, to play with
+        self.policy: Network | Probabilities = self._network if net is None else self._probabilities
+        if net is None:
+            self.start_from(initial_weights(num_inputs, seed))
+
+    @torch.no_grad()
+    def _probabilities(self, inputs: np.ndarray) -> np.ndarray:
+        return torch.softmax(self.net.actor(torch.from_numpy(inputs)), dim=1).numpy()
 
     @property
     def weights(self) -> dict[str, np.ndarray]:
-        """All weights by name, sharing PyTorch's memory."""
+        """See `Learner`. They share PyTorch's memory."""
         return {name: tensor.detach().numpy() for name, tensor in self.net.state_dict().items()}
+
+    @property
+    def is_sound(self) -> bool:
+        """See `Learner`."""
+        return all(np.isfinite(array).all() for array in self.weights.values())
 
     def start_from(self, weights: Weights) -> None:
         """See `Learner`."""
         self.net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
-        self.network.vector[:] = Network.of(weights).vector
+        self._follow()
+
+    def _follow(self) -> None:
+        if self.policy is self._network:
+            self._network.vector[:] = Network.of(self.weights).vector
 
     def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
         """See `Learner`."""
         self.optimiser.learning_rate = learning_rate(self.config, progress)
         stats = update(self.net, self.optimiser, self.config, rollout, rewards, seed=seed, entropy=entropy)
-        self.network.vector[:] = Network.of(self.weights).vector
+        self._follow()
         return stats
 
     def tensors(self) -> dict[str, np.ndarray]:
@@ -240,3 +265,10 @@ class TorchPPO:
             saved = part_of(tensors, f"adam.{moment}.")
             self.optimiser.moments[moment] = [torch.from_numpy(saved[name].copy()) for name in self.optimiser.names]
         self.optimiser.moments["step"] = [torch.tensor(float(tensors["adam.step"])) for _ in self.optimiser.names]
+
+
+def module_of(weights: Weights) -> ActorCritic:
+    """A policy's networks as a PyTorch module: `.actor(inputs [M, I])` gives logits, `.critic(inputs)` values."""
+    net = ActorCritic(weights["actor.0.weight"].shape[1])
+    net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
+    return net

@@ -15,6 +15,7 @@ from fixfirst.errors import ConfigError
 from fixfirst.game import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.engines import make_learner
+from fixfirst.learner.interface import Learner
 from fixfirst.learner.networks import soften, widen
 from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_reward
 from fixfirst.play import Evaluation, PolicyTable, Rollout, Weights, collect, derive, evaluate, num_inputs
@@ -54,19 +55,23 @@ class Update:
 
 
 class Training:
-    """The state of one training. The optimiser always starts fresh. number: of its trial, in the logs."""
+    """The state of one training. The optimiser always starts fresh.
 
-    def __init__(self, config: TrainConfig, number: int = 0):
+    number: of its trial, in the logs. learner: instead of the one that the config asks for.
+    """
+
+    def __init__(self, config: TrainConfig, number: int = 0, learner: Learner | None = None):
         self.config, self.number = config, number
         self.workflows = config.workflows
-        self.learner = make_learner(config.ppo, num_inputs(config.policy_scheme), derive(config.seed, "weights"))
+        inputs = num_inputs(config.policy_scheme)
+        self.learner = learner if learner is not None else make_learner(config.ppo, inputs, derive(config.seed, "weights"))
         self.updates = 0
         self.episodes = 0
         self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
         self._world: BaseWorld | None = None
         self._seeds = {name: derive(config.seed, name) for name in ("world", "policy")}
-        self._player = PolicyTable(self.learner.network, self.workflows)
+        self._player = PolicyTable(self.learner.policy, self.workflows)
 
     @property
     def world(self) -> BaseWorld:
@@ -102,7 +107,7 @@ class Training:
             progress=self.episodes / config.total_episodes,
             seed=derive(config.seed, "batch", self.updates),
         )
-        if not np.isfinite(self.learner.network.vector).all():
+        if not self.learner.is_sound:
             raise ConfigError(
                 f"training diverged in update {self.updates + 1}; try a learning rate below {config.ppo.learning_rate}"
             )

@@ -7,8 +7,8 @@ import numpy as np
 
 from fixfirst.game import FOOTHOLD, HOST_NAMES
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
-from fixfirst.orders.rules import Rule
 from fixfirst.orders.judging import REPAIRED_HOST, judge, needs_repair
+from fixfirst.orders.rules import Rule
 from fixfirst.orders.workflow import Workflow
 
 Kind = Literal["in order", "violation", "not judged"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         evaluate,
         play,
     )
+    from fixfirst.play.loop import Track, play_steps
     from fixfirst.play.network import (
         HIDDEN,
         INFINITY,

@@ -64,12 +64,12 @@ def play_compiled(inside, actor, desk, table, greedy, heads, tails, seed, first,
     steps, n = track.actions.shape
     fill_up(actor, desk.work)
     keys = np.empty(GROUP, np.uint64)
-    count, rows, slots, cumulative, likely = table.count, table.rows, table.slots, table.cumulative, table.likely
+    filled, rows, slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
     words, hosts, actions, rewards10, ends = track.words, track.held, track.actions, track.rewards10, track.ended
     for start in range(first, n, GROUP):
         stop = min(start + GROUP, n)
-        if count[0] + (stop - start) * steps > len(rows):
+        if filled[0] + (stop - start) * steps > len(rows):
             return start
         for i in range(start, stop):
             keys[i - start] = environment_key(environment_key(seed, i), states[i].episode)
@@ -78,8 +78,8 @@ def play_compiled(inside, actor, desk, table, greedy, heads, tails, seed, first,
         for t in range(steps):
             for i in range(start, stop):
                 env, chance = states[i], chances[i]
-                known = count[0]
-                number = find_row(slots, rows, count, heads[i] | env.observation, tails, i)
+                known = filled[0]
+                number = find_row(slots, rows, filled, heads[i] | env.observation, tails, i)
                 if number == known:
                     answer_row(actor, rows, number, desk)
                     enter_odds(desk.work.outputs, cumulative, likely, number, greedy)

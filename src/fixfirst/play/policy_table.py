@@ -36,7 +36,7 @@ Probabilities = Callable[[np.ndarray], np.ndarray]
 class Table(NamedTuple):
     """Distinct rows in the order in which they were met, C at most, and a hash table that finds them."""
 
-    count: np.ndarray  # [1] int64
+    filled: np.ndarray  # [1] int64: how many there are
     rows: np.ndarray  # [C, K] uint64
     cumulative: np.ndarray  # [C, A] float32: odds of an action or one before it
     likely: np.ndarray  # [C] int64: the most probable action
@@ -69,7 +69,7 @@ class PolicyTable:
         n = len(words)
         self.make_room(n)
         found, actions = np.empty(n, np.int64), np.empty(n, np.int64)
-        known = int(self.table.count[0])
+        known = int(self.table.filled[0])
         find_rows(self.table, words, *self.read(assigned), found)
         self._answer(known)
         draw_actions(self.table, found, keys, when, actions)
@@ -81,7 +81,7 @@ class PolicyTable:
 
     def _answer(self, known: int) -> None:
         """Ask the policy about the rows from `known` on."""
-        count = int(self.table.count[0])
+        count = int(self.table.filled[0])
         if count == known:
             return
         odds = self._probabilities(bits_of(self.table.rows[known:count], self.inputs))
@@ -92,17 +92,17 @@ class PolicyTable:
 
     def make_room(self, more: int) -> None:
         """Let the table hold so many rows more."""
-        count = int(self.table.count[0])
+        count = int(self.table.filled[0])
         if count + more <= len(self.table.rows):
             return
-        larger = Table.empty(max(2 * len(self.table.rows), count + more), *self.table.rows.shape[1:], NUM_ACTIONS)
+        larger = Table.empty(max(2 * len(self.table.rows), count + more), self.table.rows.shape[1], NUM_ACTIONS)
         larger.cumulative[:count], larger.likely[:count] = self.table.cumulative[:count], self.table.likely[:count]
         enter_rows(larger, self.table.rows[:count])
         self.table = larger
 
     def forget(self) -> None:
         """For a policy that has changed."""
-        self.table.count[0] = 0
+        self.table.filled[0] = 0
         self.table.slots[:] = -1
 
 
@@ -137,7 +137,7 @@ def probabilities(network: Network) -> Probabilities:
 
 
 @inlined
-def find_row(slots, rows, count, first, tails, i):
+def find_row(slots, rows, filled, first, tails, i):
     """The number of the row (first, tails[i]) in a `Table`, entered if it is new. There must be room."""
     mask = uint64(len(slots) - 1)
     mixed = mix_in(uint64(0), first)
@@ -154,12 +154,12 @@ def find_row(slots, rows, count, first, tails, i):
         if same:
             return number
         slot = (slot + uint64(1)) & mask
-    number = count[0]
+    number = filled[0]
     slots[slot] = number
     rows[number, 0] = first
     for k in range(tails.shape[1]):
         rows[number, k + 1] = tails[i, k]
-    count[0] = number + 1
+    filled[0] = number + 1
     return number
 
 
@@ -174,7 +174,7 @@ def mix_in(mixed, word):
 def find_rows(table, words, heads, tails, found):
     """Fill found [N] with the row of every observation [N] under its order; new ones are entered."""
     for i in range(len(words)):
-        found[i] = find_row(table.slots, table.rows, table.count, heads[i] | words[i], tails, i)
+        found[i] = find_row(table.slots, table.rows, table.filled, heads[i] | words[i], tails, i)
 
 
 @compiled
@@ -182,7 +182,7 @@ def enter_rows(table, rows):
     """Enter rows [M, K], all different, in a table without any yet."""
     heads, tails = rows[:, 0].copy(), rows[:, 1:].copy()
     for i in range(len(rows)):
-        find_row(table.slots, table.rows, table.count, heads[i], tails, i)
+        find_row(table.slots, table.rows, table.filled, heads[i], tails, i)
 
 
 # ---------------------------------------------------------------- answers, compiled

@@ -27,7 +27,7 @@ class _Code:
 
     def __init__(self, context: Any, builder: Any, signature: Any, values: Any):
         self.context, self.builder = context, builder
-        self.args = [
+        self.args: list[Any] = [
             (kind, context.make_array(kind)(context, builder, value)) if isinstance(kind, types.Array) else value
             for kind, value in zip(signature.args, values, strict=True)
         ]
@@ -76,7 +76,7 @@ def _written_by(write: Callable[[_Code], Any], signature: Any) -> Any:
 
 
 def _tile(code: _Code, rows: int, length: int, is_transposed: bool) -> None:
-    """c[i : i + rows, n : n + length] += a[i : i + rows, :terms] b[:terms, n : n + length]; transposed: a[:terms, i : ...]."""
+    """c[i : i + rows, n : n + length] += a[i : i + rows, :terms] b[:terms, n : n + length], or with a transposed."""
     a, b, c, i, n, terms = code.args
     numbers = [code.plus(i, row) for row in range(rows)]
     places = [code.place(c, number, n, length=length) for number in numbers]

@@ -16,6 +16,7 @@ from fixfirst.runs.layout import CONFIG, MANIFEST, STUDY, Kind
 from fixfirst.runs.lock import now
 
 SCHEMA = 1
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
@@ -70,9 +71,26 @@ def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] 
             "seed": seed,
             "options": options or {},
             "versions": versions(),
-            "machine": {"system": platform.system(), "cpu": platform.machine(), "cores": os.cpu_count()},
+            "machine": machine(),
         },
     )
+
+
+def machine() -> dict[str, Any]:
+    """Where this is: system, cores, and the CPU by kind, model and features, as far as the system tells."""
+    facts = {"system": platform.system(), "cpu": platform.machine(), "cores": os.cpu_count()}
+    told = _cpu_info(CPU_INFO)
+    return facts | {"model": told.get("model name", platform.processor()), "features": sorted(told.get("flags", "").split())}
+
+
+def _cpu_info(path: Path) -> dict[str, str]:
+    """What Linux says of its first core; nothing elsewhere."""
+    try:
+        first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n\n")
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:

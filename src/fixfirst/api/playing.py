@@ -1,0 +1,59 @@
+"""`ff.rollout`: a policy plays many steps of many environments in one compiled call."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fixfirst.api.evaluating import load_named
+from fixfirst.errors import ConfigError
+from fixfirst.game import NUM_HOSTS, OBSERVATION_BITS, VecWorld, World, check_seeds, whole
+from fixfirst.learner import Policy
+from fixfirst.play import PolicyTable, Track, bits_of, play_steps
+
+
+class Steps(NamedTuple):
+    """T steps of N environments. Row t is before action t; what has T + 1 rows ends with what came after the last one."""
+
+    words: np.ndarray  # [T + 1, N] uint64: observations, bit i = observation i
+    held_sets: np.ndarray  # [T + 1, N] int16: hosts red truly holds, bit h = host h
+    actions: np.ndarray  # [T, N] int16
+    rewards: np.ndarray  # [T, N] float64
+    truncated: np.ndarray  # [T, N] bool: the episode ended with this step
+
+    @property
+    def observations(self) -> np.ndarray:
+        """[T + 1, N, 52] int8, as `envs.step` shows them."""
+        flat = bits_of(self.words.reshape(-1, 1), OBSERVATION_BITS).astype(np.int8)
+        return flat.reshape(*self.words.shape, OBSERVATION_BITS)
+
+    @property
+    def held(self) -> np.ndarray:
+        """[T + 1, N, 13] bool: does red hold the host?"""
+        return (self.held_sets[..., None] >> np.arange(NUM_HOSTS) & 1).astype(np.bool_)
+
+
+def rollout(
+    envs: VecWorld,
+    policy: Policy | str | Path,
+    steps: int,
+    *,
+    seed: int = 0,
+    greedy: bool = False,
+    workflow: str | None = None,
+) -> Steps:
+    """Play on from where the environments stand, and leave them where they are then: as if stepped.
+
+    policy: a loaded one, a run, or a policy's folder or file. seed: of its actions; greedy: the most probable action instead
+    of a drawn one. workflow: the order to follow, if the policy does not carry one. Episodes end and begin as the
+    environments' autoreset mode says; in the mode `next_step` the action after an end is not played, and earns 0.
+    """
+    if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
+        raise ConfigError(
+            f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
+        )
+    loaded, count = load_named(policy), whole("steps", steps)
+    player = PolicyTable(loaded.network, loaded.orders(workflow), greedy=greedy)
+    track = Track.empty(count, envs.num_envs)
+    play_steps(envs.world, player, np.zeros(envs.num_envs, np.int64), int(check_seeds(seed, 1)[0]), track)
+    return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended)

@@ -1,0 +1,81 @@
+"""The same search on other CPUs: compiled for what they have, and with the libraries' code for them."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SEARCH = """
+import sys
+import fixfirst as ff
+ff.search(total_episodes=1_200, warmup_episodes=400, max_episodes=400, n_envs=20, max_steps=40, red_agent="meander", seed=5,
+          initial_orders=1, workers=1, tensorboard=False, report=False, quiet=True, out=sys.argv[1],
+          compliance_threshold=0.2, min_judged=5, gate_episodes=50, test_episodes=50, min_episodes=100)
+"""
+
+# What machine code is made for (v3 has FMA, v4 AVX-512), and which features that needs. The first is what every x86-64 CPU
+# has: NumPy, the C library and BLAS are told to do without the rest, too, as they would on such a machine.
+OLD = {
+    "NUMBA_CPU_NAME": "x86-64",
+    "NUMBA_CPU_FEATURES": "",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-AVX",
+    "OPENBLAS_CORETYPE": "Prescott",
+}
+TARGETS = {
+    "x86-64": (OLD, set()),
+    "x86-64-v3": ({"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}, {"avx2", "fma", "bmi2", "movbe"}),
+    "x86-64-v4": (
+        {"NUMBA_CPU_NAME": "x86-64-v4", "NUMBA_CPU_FEATURES": ""},
+        {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
+    ),
+}
+
+
+def features():
+    try:
+        return set(Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0].split()) - {":"}
+    except (OSError, IndexError):
+        return set()
+
+
+def told_by(folder, **environment):
+    """Everything a search wrote that is not a time: file -> hash, or its rows without the columns of times."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SEARCH, folder], env=os.environ | environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.suffix == ".csv" and name != "runtime.csv":
+            lines = [line.split(",") for line in path.read_text().splitlines()]
+            kept = [i for i, column in enumerate(lines[0]) if "seconds" not in column.lower() and "Time" not in column]
+            found[name] = [[line[i] for i in kept] for line in lines]
+        elif path.suffix == ".safetensors":
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    return told_by(tmp_path_factory.mktemp("here") / "run")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_ledger_logs_and_weights_are_the_same_on_other_cpus(here, target, tmp_path):
+    environment, needs = TARGETS[target]
+    if not needs <= features():
+        pytest.skip(f"this CPU cannot run code for {target}")
+    assert told_by(tmp_path / "run", **environment) == here
+    assert len([name for name in here if name.endswith("policy.safetensors")]) >= 2
+
+
+def test_the_manifest_says_which_cpu_it_was(tmp_path):
+    told_by(tmp_path / "run")
+    machine = json.loads((tmp_path / "run" / "manifest.json").read_text())["machine"]
+    assert set(machine["features"]) == features() and isinstance(machine["model"], str)
