@@ -1,14 +1,15 @@
-"""How fast does a defender learn? The preset parallel-100 end to end, and the rows engine against the plain one.
+"""How fast does a defender learn? The compiled learner beside its twin with PyTorch, on one core, in one run.
 
-    python benchmarks/learner.py [--episodes 100000] [--red-agent b_line] [--json]
+    python benchmarks/learner.py [--episodes 50000] [--red-agents b_line,meander] [--json]
 
-One process, one thread, one run: 100 environments x 100 steps per update, 4 epochs, with CSV log, TensorBoard and
-checkpoints. Then, from the trained policy, both engines in turn on the same updates.
+The default preset without an order. First a whole training with CSV log, TensorBoard and checkpoints, and where its time
+goes; then, from the policy it ended with, both learners in turn on the same updates; then the update alone on many
+distinct rows of many inputs, as policies with a memory have them. Processor time, after everything is compiled.
 """
 
 import argparse
 import json
-import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,86 +18,138 @@ from pathlib import Path
 import numpy as np
 
 from fixfirst.learner import Training, TrainingRun, make_config
+from fixfirst.learner.batch import Rows
+from fixfirst.learner.gradient import Bench, Settings, learn
+from fixfirst.play import Network
 
-WORKFLOW = "enterprise > op_server > op_host > user > defender"
-
-
-class TimedWorld:
-    """A world that knows how long it was busy."""
-
-    def __init__(self, world):
-        self._world, self.busy_s = world, 0.0
-
-    def __getattr__(self, name):
-        return getattr(self._world, name)
-
-    def step(self, actions):
-        start = time.perf_counter()
-        ended = self._world.step(actions)
-        self.busy_s += time.perf_counter() - start
-        return ended
+ROWS, INPUTS = 3_000, 175
 
 
-def config_for(args, episodes, engine="auto"):
-    return make_config("parallel-100", engine=engine, workflow=WORKFLOW, red_agent=args.red_agent, total_episodes=episodes)
+def config_for(red_agent, episodes, engine="auto"):
+    return make_config(engine=engine, workflow="none", red_agent=red_agent, total_episodes=episodes)
 
 
-def end_to_end(args, folder):
-    """Episodes per second with logging, and where the time went."""
-    config = config_for(args, args.episodes)
+def end_to_end(red_agent, episodes):
+    """A whole training with its logs: the training, episodes per second, and the shares of its parts."""
     collecting, updating = 0.0, 0.0
-    with TrainingRun(config, folder, tensorboard=folder / "tb") as run:
-        start, training = time.perf_counter(), run.training  # PyTorch is imported by now
-        world = training._world = TimedWorld(training.world)
-        for update in run.updates():
-            collecting += update.row.collection_s
-            updating += update.row.update_s
-    total = time.perf_counter() - start
-    shares = {
-        "world": world.busy_s,
-        "policy and compliance": collecting - world.busy_s,
-        "update": updating,
-        "logs, checkpoints, gate": total - collecting - updating,
-    }
-    print(f"trained {training.episodes:,} episodes, return {update.row.env_reward:.1f}", file=sys.stderr)
-    return training, args.episodes / total, {name: seconds / total for name, seconds in shares.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        start, clock = time.process_time(), time.perf_counter()
+        with TrainingRun(config_for(red_agent, episodes), Path(folder), tensorboard=Path(folder) / "tb") as run:
+            for update in run.updates():
+                collecting += update.row.collection_s
+                updating += update.row.update_s
+        busy, total = time.process_time() - start, time.perf_counter() - clock
+    shares = {"playing": collecting, "learning": updating, "logs, checkpoints": total - collecting - updating}
+    print(
+        f"{red_agent}: {run.training.episodes:,} episodes, return {update.row.env_reward:.1f}", file=sys.stderr, flush=True
+    )
+    return run.training, episodes / busy, {name: seconds / total for name, seconds in shares.items()}
 
 
-def engine_speed(args, weights, engine, updates=20):
-    """Episodes per second of one engine from a settled policy."""
-    training = Training(config_for(args, 10**9, engine))
-    training.learner.start_from(weights)
-    training.step()
-    start = time.perf_counter()
-    for _ in range(updates):
+def settled(red_agent, weights, rounds):
+    """Episodes per second of both learners from a settled policy, taking turns; the best of some rounds."""
+    trainings = {engine: Training(config_for(red_agent, 10**9, engine)) for engine in ("compiled", "torch")}
+    best = dict.fromkeys(trainings, 0.0)
+    for training in trainings.values():
+        training.learner.start_from(weights)
+        training._player.forget()
         training.step()
-    return updates * training.config.ppo.episodes_per_update / (time.perf_counter() - start)
+    for _ in range(rounds):
+        for engine, training in trainings.items():
+            updates = 40 if engine == "compiled" else 8
+            start = time.process_time()
+            for _ in range(updates):
+                training.step()
+            speed = updates * training.config.ppo.episodes_per_update / (time.process_time() - start)
+            best[engine] = max(best[engine], speed)
+    return best
+
+
+def row_cost(actions, rounds):
+    """Microseconds per row and epoch, actor and critic, forward and backward: random rows of 15 to 40 set bits."""
+    rng = np.random.default_rng(0)
+    network, gradient = Network.zeros(INPUTS, actions), Network.zeros(INPUTS, actions)
+    network.vector[:] = rng.normal(size=len(network.vector)) * 0.1
+    bits = [np.sort(rng.choice(INPUTS, rng.integers(15, 41), replace=False)) for _ in range(ROWS)]
+    chosen = [rng.choice(actions, rng.integers(1, 4), replace=False) for _ in range(ROWS)]
+    pairs = sum(map(len, chosen))
+
+    def ends(parts):
+        return np.cumsum([0, *map(len, parts)])
+
+    def floats(count):
+        return rng.random(count).astype(np.float32)
+
+    rows = Rows(
+        starts=ends(bits),
+        active=np.concatenate(bits),
+        allowed=np.ones((ROWS, actions), np.bool_),
+        visits=np.array([len(part) for part in chosen], np.float32),
+        returns=floats(ROWS),
+        squares=floats(ROWS),
+        first_pair=ends(chosen),
+        action=np.concatenate(chosen),
+        pair_visits=np.ones(pairs, np.float32),
+        gain=floats(pairs),
+        loss=-floats(pairs),
+    )
+    numbers = {"transitions": pairs, "clip": 0.2, "entropy": 0.01, "value": 0.5, "max_grad_norm": 0.5}
+    numbers = {name: np.float32(number) for name, number in numbers.items()}
+    settings = Settings(epochs=4, learning_rate=1e-4, beta1=0.9, beta2=0.99, **numbers)
+    moments, benches, stats = (
+        np.zeros((2, len(network.vector)), np.float32),
+        (Bench.make(actions), Bench.make(1)),
+        np.empty(5),
+    )
+    times = []
+    for number in range(rounds + 1):
+        start = time.process_time()
+        learn(network, gradient, *moments, 4 * number, rows, settings, *benches, stats)
+        times.append(time.process_time() - start)
+    return min(times[1:]) / (4 * ROWS) * 1e6
+
+
+MEMORY = """
+import sys, fixfirst as ff
+ff.train(workflow="none", total_episodes=20_000, quiet=True, out=sys.argv[1])
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+def peak_memory_mb():
+    """Of a process that trains 20,000 episodes, with logs and TensorBoard."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", MEMORY, Path(folder) / "run"]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--episodes", type=int, default=100_000)
-    parser.add_argument("--red-agent", default="b_line")
+    parser.add_argument("--episodes", type=int, default=50_000)
+    parser.add_argument("--red-agents", default="b_line,meander")
+    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        training, speed, shares = end_to_end(args, Path(folder))
-    weights = {name: np.array(array) for name, array in training.learner.weights.items()}
-    rows, plain = (engine_speed(args, weights, engine) for engine in ("rows", "plain"))
-    result = {
-        "episodes": args.episodes,
-        "episodes_per_s": speed,
-        "share_of_time": shares,
-        "settled": {"rows": rows, "plain": plain, "ratio": rows / plain},
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    }
+    Training(config_for("b_line", 100)).step()  # compiled, or loaded
+    result = {}
+    for red_agent in args.red_agents.split(","):
+        training, speed, shares = end_to_end(red_agent, args.episodes)
+        speeds = settled(red_agent, training.learner.weights, args.rounds)
+        ratio = speeds["compiled"] / speeds["torch"]
+        result[red_agent] = {"episodes_per_s": speed, "shares": shares, "settled": speeds, "ratio": ratio}
+    costs = {actions: row_cost(actions, args.rounds) for actions in (40, 145)}
+    memory = peak_memory_mb()
     if args.json:
-        print(json.dumps(result, indent=2))
+        print(json.dumps(result | {"us_per_row_and_epoch": costs, "peak_memory_mb": memory}, indent=2))
         return
-    print(f"parallel-100 against {args.red_agent}, {args.episodes:,} episodes with logging: {speed:,.0f} episodes/s")
-    print("time: " + ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items()))
-    print(f"settled policy: rows {rows:,.0f}, plain {plain:,.0f} episodes/s, ratio {rows / plain:.1f}")
-    print(f"peak memory: {result['peak_memory_mb']:,.0f} MB")
+    for red_agent, row in result.items():
+        print(f"{red_agent}, the first {args.episodes:,} episodes with logs: {row['episodes_per_s']:,.0f} episodes/s")
+        print("  time: " + ", ".join(f"{name} {100 * share:.0f} %" for name, share in row["shares"].items()))
+        each = ", ".join(f"{engine} {speed:,.0f}" for engine, speed in row["settled"].items())
+        print(f"  settled policy: {each} episodes/s, ratio {row['ratio']:.1f}")
+    for actions, cost in costs.items():
+        print(f"{ROWS:,} rows of {INPUTS} inputs, {actions} actions: {cost:.2f} us per row and epoch")
+    print(f"peak memory of a training: {memory:,.0f} MB")
 
 
 if __name__ == "__main__":

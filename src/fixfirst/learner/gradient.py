@@ -148,8 +148,7 @@ def bar(logits, allowed, first, n):
     """Actions that are not allowed in the n rows from `first` on, [U, A], are not taken."""
     for r in range(n):
         for a in range(allowed.shape[1]):
-            if not allowed[first + r, a]:
-                logits[r, a] = -INFINITY
+            logits[r, a] = logits[r, a] if allowed[first + r, a] else -INFINITY
 
 
 @called
