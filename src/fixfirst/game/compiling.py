@@ -277,6 +277,9 @@ class _PieceLowering(NativeLowering):  # type: ignore[misc]  # Numba is untyped
         state.library = _PieceLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
+        if not state.flags.forceinline:  # to be called: else LLVM would put it into its callers, a turn a third slower
+            state.library.finalize()
+            JITCodeLibrary._optimize_final_module(state.library)
         name = object()  # by which callers find it
         state.targetctx.insert_user_function(name, state.cr.fndesc, [state.library])
         state["cr"] = state.cr._replace(cfunc=name)
