@@ -69,6 +69,18 @@ def test_dot_products_in_sixteen_sums(width):
     assert found == pytest.approx(exact, abs=1e-6 * float(np.abs(a[1] * b[1]).sum()))
 
 
+@pytest.mark.parametrize("width", [16, 64, 160])
+def test_the_largest_of_a_row(width):
+    """Wherever it stands, also where everything else is minus infinity."""
+    a, find = numbers(3, 160), compiled("largest")
+    assert find(a, 1, width) == Plain.largest(a, 1, width) == a[1, :width].max()
+    a[2] = -np.inf
+    for place in range(width):
+        a[2, place] = -5
+        assert find(a, 2, width) == -5
+        a[2, place] = -np.inf
+
+
 def test_powers_of_two():
     power = compiled("two_to")
     assert [power(n) for n in (-126, -1, 0, 1, 127)] == [2.0**-126, 0.5, 1, 2, 2.0**127]

@@ -26,6 +26,7 @@ from fixfirst.play.vectors import (
     add_short_line,
     add_tile,
     add_wide_line,
+    largest,
     two_to,
 )
 
@@ -282,14 +283,9 @@ def bend(x, rows):
 
 @called
 def lower_to_largest(x, rows):
-    """Subtract the largest number of each of the first rows from the row, x [R, N]; nothing falls below BARRED."""
+    """Subtract the largest number of each of the first rows from the row, x [R, N], N a multiple of 16;
+    nothing falls below BARRED."""
     for r in range(rows):
-        a = b = c = d = x[r, 0]
-        for n in range(0, x.shape[1], 4):
-            a = max(a, x[r, n])
-            b = max(b, x[r, n + 1])
-            c = max(c, x[r, n + 2])
-            d = max(d, x[r, n + 3])
-        largest = max(max(a, b), max(c, d))
+        top = largest(x, r, x.shape[1])
         for n in range(x.shape[1]):
-            x[r, n] = max(x[r, n] - largest, BARRED)
+            x[r, n] = max(x[r, n] - top, BARRED)

@@ -151,31 +151,48 @@ def add_to_lines(typing, a, i, lines, active, begin, end):
 # ---------------------------------------------------------------- sums over one row
 
 
+def _over_row(code: _Code, width: Any, start: float, at: Callable[[Any], Any], join: Callable[[Any, Any], Any]) -> Any:
+    """What `join` makes of vectors at(n), n = 0, 16, 32, ..., in 16 lanes; then of their halves until one is left."""
+    total = code.variable(ir.Constant(ir.VectorType(_FLOAT, TILE), [start] * TILE))
+    with cgutils.for_range_slice(code.builder, width.type(0), width, width.type(TILE)) as (n, _):
+        code.builder.store(join(code.builder.load(total), at(n)), total)
+    lanes, length = code.builder.load(total), TILE
+    while length > 1:
+        length //= 2
+        nothing, kind = ir.Constant(lanes.type, ir.Undefined), ir.VectorType(_INT32, length)
+        halves = (list(range(first, first + length)) for first in (0, length))
+        lanes = join(*(code.builder.shuffle_vector(lanes, nothing, ir.Constant(kind, half)) for half in halves))
+    return code.builder.extract_element(lanes, ir.Constant(_INT32, 0))
+
+
 @intrinsic
 def dot(typing, a, b, i, width):
-    """The sum of a[i, :width] * b[i, :width]: in 16 sums side by side, then of their halves. width: a multiple of 16."""
+    """The sum of a[i, :width] * b[i, :width], in 16 sums side by side. width: a multiple of 16."""
 
     def write(code: _Code) -> Any:
         a, b, i, width = code.args
-        total = code.variable(ir.Constant(ir.VectorType(_FLOAT, TILE), [0.0] * TILE))
-        step = ir.Constant(width.type, TILE)
-        with cgutils.for_range_slice(code.builder, ir.Constant(width.type, 0), width, step) as (n, _):
-            code.add_to(total, code.builder.fmul(code.load(a, i, n, length=TILE), code.load(b, i, n, length=TILE)))
-        sums, length = code.builder.load(total), TILE
-        while length > 1:
-            length //= 2
-            halves = (
-                code.builder.shuffle_vector(
-                    sums,
-                    ir.Constant(sums.type, ir.Undefined),
-                    ir.Constant(ir.VectorType(_INT32, length), list(range(start, start + length))),
-                )
-                for start in (0, length)
-            )
-            sums = code.builder.fadd(*halves)
-        return code.builder.extract_element(sums, ir.Constant(_INT32, 0))
+
+        def products(n: Any) -> Any:
+            return code.builder.fmul(code.load(a, i, n, length=TILE), code.load(b, i, n, length=TILE))
+
+        return _over_row(code, width, 0.0, products, code.builder.fadd)
 
     return _written_by(write, types.float32(a, b, i, width))
+
+
+@intrinsic
+def largest(typing, a, i, width):
+    """The largest of a[i, :width]. width: a multiple of 16."""
+
+    def write(code: _Code) -> Any:
+        a, i, width = code.args
+
+        def larger(x: Any, y: Any) -> Any:
+            return code.builder.select(code.builder.fcmp_ordered(">", x, y), x, y)
+
+        return _over_row(code, width, -np.inf, lambda n: code.load(a, i, n, length=TILE), larger)
+
+    return _written_by(write, types.float32(a, i, width))
 
 
 @intrinsic
@@ -231,6 +248,10 @@ class Plain:
         while len(sums) > 1:
             sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
         return sums[0]
+
+    @staticmethod
+    def largest(a, i, width):
+        return a[i, :width].max()
 
     @staticmethod
     def two_to(n):
