@@ -15,9 +15,9 @@ from gymnasium.vector.utils import batch_space
 from fixfirst.errors import ActionError, WorldError
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.drawing import as_text, picture
-from fixfirst.game.kernel import OBSERVATION_BITS
 from fixfirst.game.moment import moment_of
 from fixfirst.game.network import VariantName
+from fixfirst.game.state import OBSERVATION_BITS
 from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World
 
 RENDER_MODES = ("rgb_array", "ansi")

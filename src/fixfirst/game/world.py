@@ -18,7 +18,16 @@ from fixfirst.game.compiling import announce_compilation
 from fixfirst.game.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
 from fixfirst.game.red_agents import BLINE_LAST_STAGE
 from fixfirst.game.settings import check_variant, red_odds
-from fixfirst.game.state import NO_TARGET, STATE_DTYPE, TURN_DTYPE, OTService, RedAgent, RedVerb, Success
+from fixfirst.game.state import (
+    NO_TARGET,
+    OBSERVATION_BITS,
+    STATE_DTYPE,
+    TURN_DTYPE,
+    OTService,
+    RedAgent,
+    RedVerb,
+    Success,
+)
 
 AUTORESET_MODES = {"next_step": kernel.NEXT_STEP, "same_step": kernel.SAME_STEP, "disabled": kernel.DISABLED}
 
@@ -43,12 +52,12 @@ class WorldSettings(GameSettings, total=False):
 # What a world shows of each of its N environments: name -> (shape of one row, dtype). H = 13 hosts.
 ARRAYS: Mapping[str, tuple[tuple[int, ...], type]] = MappingProxyType(
     {
-        "observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "observations": ((OBSERVATION_BITS,), np.int8),
         "words": ((), np.uint64),
         "access": ((NUM_HOSTS,), np.uint8),
         "rewards10": ((), np.int32),
         "ended": ((), np.bool_),
-        "final_observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "final_observations": ((OBSERVATION_BITS,), np.int8),
         "final_access": ((NUM_HOSTS,), np.uint8),
         "final_returns10": ((), np.int32),
         "final_lengths": ((), np.int32),
@@ -334,7 +343,7 @@ _STATE_RANGES: dict[
     "explored_subnets": _SUBNET_SET,
     "decoys": _PORT_SET,
     "remembered": _PORT_SET,
-    "observation": (0, 2**kernel.OBSERVATION_BITS - 1),
+    "observation": (0, 2**OBSERVATION_BITS - 1),
     "blue_action": (0, len(ACTIONS) - 1),
     "blue_success": (min(Success), max(Success)),
     "chances": (0, 2 ** (Decision.REFUSED + 1) - 1),
