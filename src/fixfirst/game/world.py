@@ -142,15 +142,9 @@ class BaseWorld(ABC):
         if self._autoreset == kernel.DISABLED and self.ended.any():
             which = np.flatnonzero(self.ended)[:5].tolist()
             raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,):
-            raise ActionError(f"actions must have shape ({self.num_envs},), one per environment, got {array.shape}")
-        if array.dtype.kind not in "iu":
-            raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
-        num_ended = self._step(np.ascontiguousarray(array, np.int64))
+        num_ended = self._step(actions_array(actions, self.num_envs))
         if num_ended < 0:
-            i = -1 - num_ended
-            raise ActionError(f"action {actions[i]} of environment {i} is not in 0..{NUM_ACTIONS - 1}; nothing was stepped")
+            raise out_of_range(actions, -1 - num_ended, NUM_ACTIONS)
         return num_ended
 
     @abstractmethod
@@ -319,6 +313,21 @@ def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     if min(seeds) < 0 or max(seeds) >= 2**64:
         raise WorldError(f"a seed must be in 0..2**64-1, got {min(seeds) if min(seeds) < 0 else max(seeds)}")
     return np.array(seeds, np.uint64)
+
+
+def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
+    """Actions [N] int64 from anything that holds one whole number per environment."""
+    array = np.asarray(actions)
+    if array.shape != (num_envs,):
+        raise ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def out_of_range(actions: np.ndarray, i: int, count: int) -> ActionError:
+    """What to raise when the action of environment i is not one of so many."""
+    return ActionError(f"action {actions[i]} of environment {i} is not in 0..{count - 1}; nothing was stepped")
 
 
 def whole(what: str, value: int) -> int:
