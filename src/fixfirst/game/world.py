@@ -297,6 +297,14 @@ def compile_kernel() -> None:
     world.step(np.zeros(1, np.int64))
 
 
+def pack(observations: np.ndarray) -> np.ndarray:
+    """Observations [N, 52] of bits as words [N] uint64: bit i = observations[:, i]."""
+    padded = np.zeros((len(observations), 8), np.uint8)
+    bits = np.packbits(observations.astype(np.bool_), axis=1, bitorder="little")
+    padded[:, : bits.shape[1]] = bits
+    return padded.view("<u8")[:, 0]
+
+
 # ---------------------------------------------------------------- what users may say
 
 
