@@ -1,5 +1,8 @@
 """What a defender remembers: hand-worked turns, a plain twin over random play, and the bits that a policy reads."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -245,3 +248,10 @@ def test_every_host_has_its_place_in_a_set():
         memories.remember(view(**{host: SCAN}), action("Sleep"))
         assert memories.records["act1"][0] == 1 << h
     assert h + 1 == NUM_HOSTS
+
+
+def test_the_episode_in_the_documents_happens(capsys):
+    text = (Path(ff.__file__).parents[2] / "docs" / "model.md").read_text()
+    ((program, output),) = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", text, re.M | re.S)
+    exec(program, {})
+    assert capsys.readouterr().out == output
