@@ -157,8 +157,9 @@ def test_neither_is_a_dependency_of_the_core():
 
 KINDS = {
     "functions": "evaluate load_policy load_run make_config make_vec report resume rollout search search_config train watch",
-    "environments": "Cage2 CyborgVecEnv VecCage2",
-    "values": "Game Judging Policy SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
+    "environments": "Cage2 CyborgVecEnv Remember VecCage2",
+    "values": "ActionSet Game Judging MemoryScheme Policy SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme "
+    "Workflow",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
     "RunDirError SearchError WorkerError WorkflowError WorldError",
 }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         WorkflowError,
         WorldError,
     )
-    from fixfirst.game import Cage2, Game, VecCage2
+    from fixfirst.game import ActionSet, Cage2, Game, MemoryScheme, Remember, VecCage2
     from fixfirst.learner import Policy, TrainConfig, load_policy, make_config
     from fixfirst.orders import Judging, UnitScheme, Workflow
     from fixfirst.searcher import SearchConfig, search_config
@@ -42,6 +42,7 @@ else:
 __version__ = "0.1.0"
 __all__ = [
     "ActionError",
+    "ActionSet",
     "Cage2",
     "ConfigError",
     "ConformanceError",
@@ -51,8 +52,10 @@ __all__ = [
     "Game",
     "Interrupted",
     "Judging",
+    "MemoryScheme",
     "Policy",
     "PolicyError",
+    "Remember",
     "ResetNeeded",
     "RunDirError",
     "SearchConfig",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -275,6 +276,18 @@ def test_every_file_that_ends_up_in_machine_code_is_in_the_list():
 def test_a_function_for_machine_code_only_says_so_when_python_calls_it():
     with pytest.raises(TypeError, match="size is called by compiled functions only"):
         chance.size(3)
+
+
+def test_the_simulator_counts_as_compiled_without_what_not_everybody_uses(monkeypatch):
+    class Entry:
+        def __init__(self, source, *signatures):
+            self.code, self.signatures = SimpleNamespace(source=source, on_disk=lambda: False), signatures
+
+    rules, memory = Entry("game/kernel.py", "for int64"), Entry("game/remembering.py")
+    monkeypatch.setattr(machine_code, "_ENTRY_POINTS", [rules, memory])
+    assert machine_code.is_compiled()
+    rules.signatures = ()
+    assert not machine_code.is_compiled()
 
 
 def test_the_list_follows_the_order_of_the_rooms():

@@ -154,6 +154,140 @@ def test_red_agents_may_differ_per_environment_and_be_mixed_per_episode():
     assert set(mixed) == {0, 1} and abs((mixed == 1).mean() - 0.75) < 4 * np.sqrt(0.75 * 0.25 / 400)
 
 
+# ---------------------------------------------------------------- with a memory and macros
+
+
+MEMORY = {"memory": "full", "action_set": "macros"}
+
+
+def choices_for(steps, num_envs, seed=0):
+    """Half of them decoy macros, so that some are soon masked."""
+    rng = np.random.default_rng(seed)
+    shape = (steps, num_envs)
+    return np.where(rng.random(shape) < 0.5, rng.integers(28, 40, shape), rng.integers(0, 28, shape))
+
+
+def test_spaces_and_masks_follow_the_memory_and_the_action_set():
+    envs = ff.make_vec(3, **MEMORY)
+    obs, info = envs.reset(seed=0)
+    assert obs.shape == (3, 175) and obs.dtype == np.int8 and obs in envs.observation_space
+    assert envs.single_action_space == gym.spaces.Discrete(40)
+    assert info["action_mask"].shape == (3, 40) and info["action_mask"].dtype == np.int8 and info["_action_mask"].all()
+    chosen = [envs.single_action_space.sample(mask) for mask in info["action_mask"]]
+    obs, *_, info = envs.step(chosen)
+    assert obs in envs.observation_space and info["action_mask"].shape == (3, 40)
+
+
+@pytest.mark.parametrize("memory", ["none", "scans", "full", "quiet+seen"])
+def test_the_first_52_bits_are_the_worlds_whatever_is_remembered(memory):
+    plain, envs = ff.make_vec(5, red_agent="meander"), ff.make_vec(5, red_agent="meander", memory=memory)
+    plain.reset(seed=0), envs.reset(seed=0)
+    for actions in actions_for(120, 5):
+        (seen, *told), (obs, *same) = plain.step(actions), envs.step(actions)
+        assert np.array_equal(obs[:, :52], seen) and np.array_equal(same[0], told[0])
+        assert np.array_equal(obs[:, 52:], envs.memories.bits())
+
+
+def test_a_single_environment_that_remembers_equals_one_of_a_batch():
+    n, settings = 4, {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 25}
+    envs = ff.make_vec(n, autoreset_mode="same_step", **settings, **MEMORY)
+    singles = [ff.Remember(ff.Cage2(env_id=i, **settings), **MEMORY) for i in range(n)]
+    batch, info = envs.reset(seed=3)
+    assert np.array_equal(batch, [env.reset(seed=3)[0] for env in singles])
+    for choices in choices_for(60, n):
+        obs, rewards, _, truncated, info = envs.step(choices)
+        for i, env in enumerate(singles):
+            last, reward, _, ended, told = env.step(choices[i])
+            assert rewards[i] == reward and truncated[i] == ended
+            if ended:
+                assert np.array_equal(info["final_obs"][i], last) and last[52:].any()
+                assert np.array_equal(info["final_info"]["action_mask"][i], told["action_mask"])
+                last, told = env.reset()
+                assert not last.any() and told["action_mask"].all()
+            assert np.array_equal(obs[i], last) and np.array_equal(info["action_mask"][i], told["action_mask"])
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+def test_a_new_episode_begins_with_nothing_in_mind(mode):
+    """After the reset the first turn is remembered: one decoy stands, and one view was quiet."""
+    envs = ff.make_vec(2, red_agent="sleep", max_steps=3, autoreset_mode=mode, **MEMORY)
+    envs.reset(seed=0)
+    user3 = envs.memories.action_set.names.index("Decoy User3")
+    for _ in range(3):
+        obs, *_, info = envs.step([user3, 0])
+    if mode == "next_step":
+        assert obs[:, 52:].any() and info["action_mask"][0, user3] == 0  # the last view of the old episode
+        obs, *_, info = envs.step([user3, 0])  # begins anew; the choices are ignored
+    elif mode == "disabled":
+        obs, info = envs.reset(options={"reset_mask": np.array([True, True])})
+    assert not obs.any() and info["action_mask"].all()
+    obs, *_, info = envs.step([user3, 0])
+    names = np.array(envs.memories.scheme.names)
+    assert [names[bits == 1].tolist() for bits in obs[:, 52:]] == [["quiet 1", "decoy User3 SSHD"], ["quiet 1"]]
+    assert info["action_mask"][:, user3].tolist() == [0, 1]
+
+
+def test_a_masked_reset_spares_what_the_others_remember():
+    envs = ff.make_vec(2, max_steps=10, autoreset_mode="disabled", **MEMORY)
+    envs.reset(seed=0)
+    envs.step([30, 30])
+    obs, _ = envs.reset(options={"reset_mask": np.array([True, False])})
+    assert obs.any(axis=1).tolist() == [False, True]
+
+
+def test_a_state_put_back_with_its_memory_repeats_its_future():
+    envs = ff.make_vec(4, red_agent="meander", **MEMORY)
+    envs.reset(seed=0)
+    choices = choices_for(50, 4)
+    for row in choices[:25]:
+        envs.step(row)
+    states, memories = envs.get_state(), envs.memories.records.copy()
+    future = [envs.step(row)[0] for row in choices[25:]]
+    envs.set_state(states, memories)
+    assert np.array_equal([envs.step(row)[0] for row in choices[25:]], future)
+    assert not envs.set_state(states)[:, 52:].any()  # without its memory
+    with pytest.raises(ff.WorldError, match=r"memories must be 1 or 4 records .* got shape \(3,\) of the right dtype"):
+        envs.set_state(states, memories[:3])
+
+
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
+@pytest.mark.parametrize("action_set", ["all", "macros"])
+@pytest.mark.parametrize("memory", ["none", "scans", "full"])
+def test_gymnasiums_checker_accepts_an_environment_that_remembers(memory, action_set):
+    check_env(ff.Remember(ff.Cage2(red_agent="meander"), memory, action_set), skip_render_check=True)
+
+
+def test_an_environment_that_remembers_can_be_made_by_name_and_asked_for_its_masks():
+    env = ff.Remember(gym.make("fixfirst/Cage2-v0", red_agent="sleep"))
+    env.reset(seed=0)
+    *_, info = env.step(env.memories.action_set.names.index("Decoy User3"))
+    assert env.action_masks().tolist() == [True] * 39 + [False] == info["action_mask"].astype(bool).tolist()
+    assert env.spec.additional_wrappers[-1].kwargs == {"memory": "full", "action_set": "macros"}
+
+
+@pytest.mark.parametrize("action", [40, -1, 3.5, [0, 1], "x", None])
+def test_bad_choices_of_a_single_environment(action):
+    env = ff.Remember(ff.Cage2())
+    env.reset(seed=0)
+    with pytest.raises(ff.ActionError):
+        env.step(action)
+
+
+def test_only_environments_of_the_challenge_can_remember():
+    with pytest.raises(ff.WorldError, match=r"needs an environment with 52 observations and 145 actions, got Box"):
+        ff.Remember(gym.make("CartPole-v1"))
+
+
+def test_memory_works_with_worker_processes_too():
+    one, other = (ff.make_vec(4, red_agent="meander", max_steps=10, backend=b, **MEMORY) for b in ("simulator", "workers"))
+    first, second = one.reset(seed=5), other.reset(seed=5)
+    assert np.array_equal(first[0], second[0])
+    for choices in choices_for(25, 4):
+        first, second = one.step(choices), other.step(choices)
+        assert np.array_equal(first[0], second[0]) and np.array_equal(first[4]["action_mask"], second[4]["action_mask"])
+    other.close()
+
+
 # ---------------------------------------------------------------- looking at it
 
 

@@ -6,7 +6,16 @@ from typing import Unpack
 from gymnasium.vector import AutoresetMode
 
 from fixfirst.cyborg.backends import make_world
-from fixfirst.game import Backend, BaseWorld, GameSettings, VecWorld, autoreset_name, render_mode_name
+from fixfirst.game import (
+    ActionSet,
+    Backend,
+    BaseWorld,
+    GameSettings,
+    MemoryScheme,
+    VecWorld,
+    autoreset_name,
+    render_mode_name,
+)
 
 
 class BackendSettings(GameSettings, total=False):
@@ -18,10 +27,12 @@ class BackendSettings(GameSettings, total=False):
 
 
 class VecSettings(BackendSettings, total=False):
-    """All settings of a vector environment; next_step and no rendering if left out."""
+    """All settings of a vector environment; next_step, no rendering, no memory and all actions if left out."""
 
     autoreset_mode: AutoresetMode | str
     render_mode: str | None
+    memory: MemoryScheme | str
+    action_set: ActionSet | str
 
 
 def make_vec(
@@ -30,10 +41,21 @@ def make_vec(
     backend: Backend = "simulator",
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     render_mode: str | None = None,
+    memory: MemoryScheme | str = "none",
+    action_set: ActionSet | str = "all",
     **settings: Unpack[BackendSettings],
 ) -> VecWorld:
-    """N environments as a Gymnasium vector environment. For the settings see `make_world` and `BaseWorld`."""
-    return VecWorld(*_open(num_envs, backend, autoreset_mode=autoreset_mode, render_mode=render_mode, **settings))
+    """N environments as a Gymnasium vector environment. For the settings see `make_world`, `BaseWorld` and `VecWorld`."""
+    opened = _open(
+        num_envs,
+        backend,
+        autoreset_mode=autoreset_mode,
+        render_mode=render_mode,
+        memory=memory,
+        action_set=action_set,
+        **settings,
+    )
+    return VecWorld(*opened)
 
 
 class CyborgVecEnv(VecWorld):
@@ -52,8 +74,11 @@ def _open(
     *,
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     render_mode: str | None = None,
+    memory: MemoryScheme | str = "none",
+    action_set: ActionSet | str = "all",
     **settings: Unpack[BackendSettings],
-) -> tuple[BaseWorld, str | None]:
+) -> tuple[BaseWorld, str | None, MemoryScheme, ActionSet]:
     """The arguments of a `VecWorld`; what it cannot do is refused before a process is started."""
     mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)
-    return make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode
+    scheme, choices = MemoryScheme.parse(memory), ActionSet.parse(action_set)
+    return make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode, scheme, choices

@@ -27,6 +27,7 @@ from fixfirst.game import (
     RedVerb,
     Success,
     WorldSettings,
+    pack,
 )
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
@@ -130,11 +131,3 @@ def settle_for_cyborg() -> None:
     for name in ("_ip_int_from_string", "_string_from_ip_int"):
         if hasattr(base, name):
             setattr(base, name, staticmethod(lru_cache(maxsize=4096)(getattr(base, name))))
-
-
-def pack(observations: np.ndarray) -> np.ndarray:
-    """Observations [N, 52] of bits as words [N] uint64: bit i = observations[:, i]."""
-    padded = np.zeros((len(observations), 8), np.uint8)
-    bits = np.packbits(observations.astype(np.bool_), axis=1, bitorder="little")
-    padded[:, : bits.shape[1]] = bits
-    return padded.view("<u8")[:, 0]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from fixfirst.faces import offers
 
 if TYPE_CHECKING:
+    from fixfirst.game.action_sets import ActionSet
     from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
     from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT, counter_uniform, environment_key
     from fixfirst.game.compiling import announce_compilation, cache_folder, called, compiled, inlined, is_compiled
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from fixfirst.game.defenders import DEFENDERS, RESTORE, Defender, react_remove, react_restore, sleep
     from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
     from fixfirst.game.elementary import exp, log
-    from fixfirst.game.gym_env import Cage2, VecCage2, VecWorld, autoreset_name, render_mode_name
-    from fixfirst.game.kernel import NEXT_STEP, OBSERVATION_BITS, SAME_STEP, held, next_episode, step_one
+    from fixfirst.game.gym_env import Cage2, Remember, VecCage2, VecWorld, autoreset_name, render_mode_name
+    from fixfirst.game.kernel import NEXT_STEP, SAME_STEP, held, next_episode, step_one
+    from fixfirst.game.memory_schemes import MemoryScheme
     from fixfirst.game.moment import Moment, moment_of
     from fixfirst.game.network import (
         EXPLOIT_NAMES,
@@ -42,8 +44,27 @@ if TYPE_CHECKING:
     from fixfirst.game.processes import CORES_VARIABLE, available_cores, follow_parent
     from fixfirst.game.registration import register_environments
     from fixfirst.game.settings import Backend, Game, red_agent_name, red_odds
-    from fixfirst.game.state import NO_TARGET, STATE_DTYPE, TURN_DTYPE, OTService, RedAgent, RedVerb, Success
+    from fixfirst.game.state import (
+        NO_TARGET,
+        OBSERVATION_BITS,
+        STATE_DTYPE,
+        TURN_DTYPE,
+        OTService,
+        RedAgent,
+        RedVerb,
+        Success,
+    )
     from fixfirst.game.tables import ports_mask
-    from fixfirst.game.world import ARRAYS, BaseWorld, GameSettings, World, WorldSettings, check_seeds, compile_kernel, whole
+    from fixfirst.game.world import (
+        ARRAYS,
+        BaseWorld,
+        GameSettings,
+        World,
+        WorldSettings,
+        check_seeds,
+        compile_kernel,
+        pack,
+        whole,
+    )
 else:
     __getattr__, __dir__ = offers(__name__)

@@ -47,6 +47,9 @@ SOURCES = (
     "game/chance.py",
     "game/red_agents.py",
     "game/kernel.py",
+    "game/decoy_lists.py",
+    "game/memory.py",
+    "game/remembering.py",
     "orders/rules.py",
     "orders/judging.py",
     "play/vectors.py",
@@ -59,6 +62,7 @@ SOURCES = (
 )
 ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))
 SIMULATOR = "game"
+RULES = "game/kernel.py"
 
 STALE_DAYS = 30  # a folder of another version is deleted when nobody has used it for so long
 TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
@@ -90,11 +94,14 @@ def called(function: Callable[..., Any]) -> Any:
     return function if config.DISABLE_JIT else Piece(function, forceinline=False)
 
 
-def is_compiled(room: str = SIMULATOR) -> bool:
-    """Is the machine code of a room in memory or, undamaged, on disk? Of entry points not imported yet, any will do."""
-    entries = [entry for entry in _ENTRY_POINTS if entry.code.room == room]
+def is_compiled() -> bool:
+    """Is the machine code of the rules in memory or, undamaged, on disk? Of entry points not imported yet, any will do.
+
+    What else the simulator's room compiles, not everybody uses.
+    """
+    entries = [entry for entry in _ENTRY_POINTS if entry.code.source == RULES]
     if not entries:
-        return any(_read(path) for path in cache_folder(room).glob("*.nbc"))
+        return any(_read(path) for path in cache_folder().glob(f"{Path(RULES).stem}.*.nbc"))
     return all(entry.signatures or entry.code.on_disk() for entry in entries)
 
 
@@ -151,8 +158,9 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
 
     def __init__(self, function: Callable[..., Any]):
         path = Path(inspect.getfile(function)).resolve()
-        self.room = path.relative_to(PACKAGE).parts[0] if path.is_relative_to(PACKAGE) else ""
-        self._folder = cache_folder(self.room) if self.room in ROOMS else None
+        self.source = path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else ""
+        room = self.source.split("/")[0]
+        self._folder = cache_folder(room) if room in ROOMS else None
         self._name = f"{path.stem}.{function.__qualname__}"
         self._lock: IO[bytes] | None = None
 

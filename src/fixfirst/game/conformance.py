@@ -25,7 +25,7 @@ from fixfirst.game import kernel
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
 from fixfirst.game.network import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS, SUBNETS, VARIANT_ID, VariantName
-from fixfirst.game.state import NO_TARGET, STATE_DTYPE, OTService, RedAgent, RedVerb
+from fixfirst.game.state import NO_TARGET, OBSERVATION_BITS, STATE_DTYPE, OTService, RedAgent, RedVerb
 
 HOST_LETTERS = "abcdefghijklm"
 SUBNET_LETTERS = "".join(name[0] for name in SUBNETS)
@@ -107,7 +107,7 @@ def replay(episode: RecordedEpisode) -> np.ndarray:
     """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] RECORD_DTYPE."""
     states, chances, odds = np.zeros(1, STATE_DTYPE), np.zeros(1, CHANCE_DTYPE), np.zeros((1, len(RedAgent)))
     odds[0, episode.red :] = 1.0
-    observations, words = np.empty((1, kernel.OBSERVATION_BITS), np.int8), np.empty(1, np.uint64)
+    observations, words = np.empty((1, OBSERVATION_BITS), np.int8), np.empty(1, np.uint64)
     access, rewards10, ended = np.empty((1, NUM_HOSTS), np.uint8), np.empty(1, np.int32), np.empty(1, np.bool_)
     finals = observations.copy(), access.copy(), np.empty(1, np.int32), np.empty(1, np.int32)
     settings = VARIANT_ID[episode.variant], episode.green, 0, kernel.DISABLED

@@ -1,6 +1,7 @@
 """CAGE Challenge 2 as Gymnasium environments: `VecCage2` for batches, `Cage2` for one, `VecWorld` for any world.
 
-Observation: 52 bits, four per host (`docs/model.md`). Action: 0..144 (`actions.py`). Reward: at most 0, never positive.
+Observation: 52 bits, four per host (`docs/model.md`), and after them what a memory scheme adds (`memory_schemes.py`).
+Action: 0..144 (`actions.py`), or a choice of another action set (`action_sets.py`). Reward: at most 0, never positive.
 Episodes end only by their step limit, so `terminated` is always False and `truncated` marks the end.
 """
 
@@ -13,25 +14,35 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.errors import ActionError, WorldError
+from fixfirst.game.action_sets import ActionSet
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.drawing import as_text, picture
-from fixfirst.game.kernel import OBSERVATION_BITS
+from fixfirst.game.memory_schemes import MemoryScheme
 from fixfirst.game.moment import moment_of
 from fixfirst.game.network import VariantName
-from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World
+from fixfirst.game.remembering import Memories
+from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World, pack
 
 RENDER_MODES = ("rgb_array", "ansi")
 RENDER_FPS = 4
 
 
-def observation_space() -> gym.spaces.Box:
-    """52 bits."""
-    return gym.spaces.Box(0, 1, (OBSERVATION_BITS,), np.int8)
+def observation_space(bits: int = OBSERVATION_BITS) -> gym.spaces.Box:
+    """52 bits, or more with a memory."""
+    return gym.spaces.Box(0, 1, (bits,), np.int8)
 
 
-def action_space() -> gym.spaces.Discrete:
-    """145 actions."""
-    return gym.spaces.Discrete(NUM_ACTIONS)
+def action_space(size: int = NUM_ACTIONS) -> gym.spaces.Discrete:
+    """145 actions, or the choices of another action set."""
+    return gym.spaces.Discrete(size)
+
+
+def single_action(action: np.int64 | int) -> np.ndarray:
+    """The action of a single environment as that of a batch of one."""
+    if np.ndim(action) != 0:
+        raise ActionError(f"action must be one whole number, got {action!r}")
+    return np.array([action])
 
 
 def render_mode_name(mode: str | None) -> str | None:
@@ -54,22 +65,33 @@ def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] 
 class VecWorld(gym.vector.VectorEnv):
     """A world as a Gymnasium vector environment.
 
+    memory: what is read beside the 52 bits, `none`, `scans`, `full` or groups such as `act1+last+decoy` (`MemoryScheme`).
+    action_set: `all` 145 actions, or 40 `macros` (`ActionSet`).
     `world` gives the arrays behind the interface without copying: `world.words` [N] uint64 (bit i = observation i),
     `world.access` [N, 13], `world.rewards10` [N] in tenths.
-    info: "access" [N, 13] uint8, red's true access (0 none, 1 user, 2 root) before the next action; when episodes end,
-    "episode" {"r": return, "l": length} with the mask "_episode", and in SAME_STEP mode "final_obs" and "final_info".
+    info: "access" [N, 13] uint8, red's true access (0 none, 1 user, 2 root) before the next action; "action_mask" [N, A]
+    int8, 1 where a choice may be taken; when episodes end, "episode" {"r": return, "l": length} with the mask "_episode",
+    and in SAME_STEP mode "final_obs" and "final_info".
     """
 
-    def __init__(self, world: BaseWorld, render_mode: str | None = None):
+    def __init__(
+        self,
+        world: BaseWorld,
+        render_mode: str | None = None,
+        memory: MemoryScheme | str = "none",
+        action_set: ActionSet | str = "all",
+    ):
         self.render_mode = render_mode_name(render_mode)
         self.world = world
         self.num_envs = world.num_envs
+        self.memories = Memories(self.num_envs, memory, action_set)
         self.metadata = {
             "render_modes": list(RENDER_MODES),
             "render_fps": RENDER_FPS,
             "autoreset_mode": AutoresetMode[world.autoreset.upper()],
         }
-        self.single_observation_space, self.single_action_space = observation_space(), action_space()
+        self.single_observation_space = observation_space(self.memories.scheme.inputs)
+        self.single_action_space = action_space(self.memories.action_set.size)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._everywhere = np.ones(self.num_envs, np.bool_)
@@ -79,32 +101,57 @@ class VecWorld(gym.vector.VectorEnv):
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin new episodes, everywhere or where `options["reset_mask"]` says so."""
-        self.world.reset(seed, (options or {}).get("reset_mask"))
-        return self.world.observations.copy(), self._info()
+        mask = (options or {}).get("reset_mask")
+        self.world.reset(seed, mask)
+        self.memories.forget(mask)
+        return self._inputs(self.world.observations), self._info(self.world.access)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One turn of every environment."""
         world = self.world
-        num_ended = world.step(actions)
-        info = self._info()
-        if num_ended:
-            self._tell_endings(info)
+        num_ended = world.step(actions) if self.memories.idle else self._step_and_remember(actions)
+        info = self._endings() if num_ended else {}
+        info |= self._info(world.access)
         terminated = np.zeros(self.num_envs, np.bool_)
-        return world.observations.copy(), world.rewards10 / 10, terminated, world.ended.copy(), info
+        return self._inputs(world.observations), world.rewards10 / 10, terminated, world.ended.copy(), info
 
-    def _info(self) -> dict[str, Any]:
-        return {"access": self.world.access.copy(), "_access": self._everywhere}
+    def _step_and_remember(self, choices: np.ndarray) -> int:
+        """One turn of every environment. Returns how many episodes ended."""
+        world, memories = self.world, self.memories
+        seen, had_ended = world.words.copy(), world.ended.copy()
+        actions = memories.actions_of(choices)
+        num_ended = world.step(actions)
+        memories.remember(seen, actions)
+        if self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP:
+            memories.forget(had_ended)  # they took no action, but began anew
+        return num_ended
 
-    def _tell_endings(self, info: dict[str, Any]) -> None:
+    def _inputs(self, observations: np.ndarray) -> np.ndarray:
+        """Observations [N, 52], and after them what is remembered."""
+        if not self.memories.scheme.groups:
+            return observations.copy()
+        return np.concatenate((observations, self.memories.bits()), axis=1)
+
+    def _info(self, access: np.ndarray) -> dict[str, Any]:
+        mask, everywhere = self.memories.masks().view(np.int8), self._everywhere
+        return {"access": access.copy(), "_access": everywhere, "action_mask": mask, "_action_mask": everywhere}
+
+    def _endings(self) -> dict[str, Any]:
+        """What is said of the episodes that ended in this step. Those of SAME_STEP have begun anew, with nothing in mind."""
         world, ended = self.world, self.world.ended.copy()
-        info["episode"] = {
-            "r": np.where(ended, world.final_returns10 / 10, 0.0),
-            "l": np.where(ended, world.final_lengths, 0),
+        told: dict[str, Any] = {
+            "episode": {
+                "r": np.where(ended, world.final_returns10 / 10, 0.0),
+                "l": np.where(ended, world.final_lengths, 0),
+            },
+            "_episode": ended,
         }
-        info["_episode"] = ended
         if self.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP:
-            info["final_obs"], info["_final_obs"] = world.final_observations.copy(), ended
-            info["final_info"], info["_final_info"] = {"access": world.final_access.copy(), "_access": ended}, ended
+            final_info = self._info(world.final_access) | {"_access": ended, "_action_mask": ended}
+            told |= {"final_obs": self._inputs(world.final_observations), "_final_obs": ended}
+            told |= {"final_info": final_info, "_final_info": ended}
+            self.memories.forget(ended)
+        return told
 
     def render(self) -> tuple[np.ndarray, ...] | tuple[str, ...]:
         """One frame per environment, see `frames`."""
@@ -114,10 +161,15 @@ class VecWorld(gym.vector.VectorEnv):
         """All states as values, [N] records: save them, or put them back later, also into other environments."""
         return self.world.get_state()
 
-    def set_state(self, states: np.ndarray) -> np.ndarray:
-        """Put back N states, or one into all environments. Returns the observations [N, 52] they show."""
+    def set_state(self, states: np.ndarray, memories: np.ndarray | None = None) -> np.ndarray:
+        """Put back N states, or one into all environments. Returns the observations they show.
+
+        What was remembered is no part of a state: save `memories.records` with it, or nothing will be remembered.
+        """
+        records = self.memories.checked(memories)
         self.world.set_state(states)
-        return self.world.observations.copy()
+        self.memories.records[:] = records
+        return self._inputs(self.world.observations)
 
     def close_extras(self, **kwargs: Any) -> None:
         """End worker processes, if the world has any; called once by `close()`."""
@@ -133,9 +185,12 @@ class VecCage2(VecWorld):
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        memory: MemoryScheme | str = "none",
+        action_set: ActionSet | str = "all",
         **settings: Unpack[GameSettings],
     ):
-        super().__init__(World(num_envs, autoreset=autoreset_name(autoreset_mode), **settings), render_mode)
+        world = World(num_envs, autoreset=autoreset_name(autoreset_mode), **settings)
+        super().__init__(world, render_mode, memory, action_set)
 
 
 class Cage2(gym.Env[np.ndarray, np.int64]):
@@ -167,10 +222,8 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """One turn."""
-        if np.ndim(action) != 0:
-            raise ActionError(f"action must be one whole number, got {action!r}")
         world = self.world
-        world.step(np.array([action]))
+        world.step(single_action(action))
         info: dict[str, Any] = {"access": world.access[0].copy()}
         ended = bool(world.ended[0])
         if ended:
@@ -189,6 +242,56 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         """Put a state back. Returns the observation [52] it shows."""
         self.world.set_state(state)
         return np.array(self.world.observations[0])
+
+
+class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.utils.RecordConstructorArgs):
+    """A single environment of 52 bits and 145 actions with a memory and an action set, as `VecWorld` has them.
+
+    info: "action_mask" [A] int8, 1 where a choice may be taken.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[np.ndarray, np.int64],
+        memory: MemoryScheme | str = "full",
+        action_set: ActionSet | str = "macros",
+    ):
+        gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
+        gym.Wrapper.__init__(self, env)
+        if env.observation_space.shape != (OBSERVATION_BITS,) or env.action_space != action_space():
+            raise WorldError(
+                f"Remember needs an environment with {OBSERVATION_BITS} observations and {NUM_ACTIONS} actions, "
+                f"got {env.observation_space} and {env.action_space}"
+            )
+        self.memories = Memories(1, memory, action_set)
+        self.observation_space = observation_space(self.memories.scheme.inputs)
+        self.action_space = action_space(self.memories.action_set.size)
+        self._seen = np.zeros(1, np.uint64)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin a new episode, with nothing in mind."""
+        view, info = self.env.reset(seed=seed, options=options)
+        self.memories.forget()
+        return self._show(view), info | self._info()
+
+    def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """One turn."""
+        taken = self.memories.actions_of(single_action(action))
+        view, reward, terminated, truncated, info = self.env.step(taken[0])
+        self.memories.remember(self._seen, taken)
+        return self._show(view), float(reward), terminated, truncated, info | self._info()
+
+    def action_masks(self) -> np.ndarray:
+        """[A] bool: may the choice be taken now? By this name MaskablePPO of sb3-contrib asks for it."""
+        return self.memories.masks()[0]
+
+    def _show(self, view: np.ndarray) -> np.ndarray:
+        """What the environment shows [52], and after it what is remembered."""
+        self._seen = pack(view[None])
+        return np.concatenate((view, self.memories.bits()[0]), dtype=np.int8)
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": self.action_masks().astype(np.int8)}
 
 
 def autoreset_name(mode: AutoresetMode | str) -> str:

@@ -23,7 +23,7 @@ from fixfirst.game.network import (
     USER,
 )
 from fixfirst.game.red_agents import ENTERPRISE_UNITS, choose_red
-from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
+from fixfirst.game.state import BITS_PER_HOST, NO_TARGET, OBSERVATION_BITS, OTService, RedVerb, Success
 from fixfirst.game.tables import (
     ACTION_HOST,
     ACTION_VERB,
@@ -64,8 +64,6 @@ RESTORE_TENTHS = round(10 * RESTORE_COST)
 # What the observation says of a host: two bits of activity in this step, two bits of what blue believes.
 QUIET, SEEN_SCAN, SEEN_EXPLOIT = 0b00, 0b01, 0b11
 BELIEVED_CLEAN, BELIEVED_UNKNOWN, BELIEVED_USER, BELIEVED_PRIVILEGED = 0b00, 0b01, 0b10, 0b11
-BITS_PER_HOST = 4
-OBSERVATION_BITS = BITS_PER_HOST * NUM_HOSTS
 BELIEFS_MASK = sum(0b1100 << BITS_PER_HOST * host for host in range(NUM_HOSTS))
 
 NEXT_STEP, SAME_STEP, DISABLED = range(3)  # when an ended episode is followed by a new one

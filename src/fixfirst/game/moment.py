@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fixfirst.game.actions import ACTIONS
-from fixfirst.game.kernel import BITS_PER_HOST, OT_TENTHS, QUIET, RESTORE_TENTHS, SEEN_EXPLOIT, SEEN_SCAN
+from fixfirst.game.kernel import OT_TENTHS, QUIET, RESTORE_TENTHS, SEEN_EXPLOIT, SEEN_SCAN
 from fixfirst.game.network import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VARIANTS, VariantName
-from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
+from fixfirst.game.state import BITS_PER_HOST, NO_TARGET, OTService, RedVerb, Success
 from fixfirst.game.tables import VALUE_TENTHS
 
 ACCESS = ("none", "user", "root")  # what red truly has on a host

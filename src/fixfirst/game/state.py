@@ -50,6 +50,9 @@ class OTService(IntEnum):
 
 NO_TARGET = -1
 
+BITS_PER_HOST = 4  # of blue's view: two of activity, two of belief
+OBSERVATION_BITS = BITS_PER_HOST * NUM_HOSTS
+
 STATE_DTYPE = np.dtype(
     [
         # the clock

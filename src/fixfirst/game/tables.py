@@ -22,7 +22,8 @@ from fixfirst.game.network import (
 )
 
 
-def _constant(values: object, dtype: type = np.int64) -> np.ndarray:
+def constant(values: object, dtype: type = np.int64) -> np.ndarray:
+    """An array that nobody can change."""
     array: np.ndarray = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
@@ -46,54 +47,53 @@ def unit_mask(*units: str) -> int:
 # ---- sets: any set of hosts, ports or exploits is a lower half of 7 possible members and an upper half
 HALF_BITS = 7
 HALF = (1 << HALF_BITS) - 1
-HALF_SIZE = _constant([half.bit_count() for half in range(HALF + 1)], np.int8)  # [128]
-HALF_MEMBER = _constant(  # [128, 7]: the n-th smallest member
+HALF_SIZE = constant([half.bit_count() for half in range(HALF + 1)], np.int8)  # [128]
+HALF_MEMBER = constant(  # [128, 7]: the n-th smallest member
     [sorted(range(HALF_BITS), key=lambda member: (~half >> member & 1, member)) for half in range(HALF + 1)],
     np.int8,
 )
 
 # ---- bits as bytes: bit k of 0..255 becomes byte k
-EIGHT_BYTES = _constant([sum((bits >> k & 1) << 8 * k for k in range(8)) for bits in range(256)], np.uint64)  # [256]
+EIGHT_BYTES = constant([sum((bits >> k & 1) << 8 * k for k in range(8)) for bits in range(256)], np.uint64)  # [256]
 
 # ---- blue: action id -> verb and host
-ACTION_VERB = _constant([VERBS.index(a.verb) for a in ACTIONS])  # [A]
-ACTION_HOST = _constant([-1 if a.host is None else HOST_ID[a.host] for a in ACTIONS])  # [A]
+ACTION_VERB = constant([VERBS.index(a.verb) for a in ACTIONS])  # [A]
+ACTION_HOST = constant([-1 if a.host is None else HOST_ID[a.host] for a in ACTIONS])  # [A]
 
 # ---- where things are
-SUBNET_HOSTS = _constant([hosts_mask(*(h.name for h in HOSTS if h.subnet == s)) for s in range(len(SUBNETS))])
-HOST_SUBNET = _constant([h.subnet for h in HOSTS])  # [H]
-REVEALED_HOST = _constant([0 if h.reveals is None else hosts_mask(h.reveals) for h in HOSTS])  # [H] mask
-REVEALED_ID = _constant([-1 if h.reveals is None else HOST_ID[h.reveals] for h in HOSTS])  # [H]
-VALUE_TENTHS = _constant([round(10 * h.value) for h in HOSTS])  # [H]
+SUBNET_HOSTS = constant([hosts_mask(*(h.name for h in HOSTS if h.subnet == s)) for s in range(len(SUBNETS))])
+HOST_SUBNET = constant([h.subnet for h in HOSTS])  # [H]
+REVEALED_HOST = constant([0 if h.reveals is None else hosts_mask(h.reveals) for h in HOSTS])  # [H] mask
+REVEALED_ID = constant([-1 if h.reveals is None else HOST_ID[h.reveals] for h in HOSTS])  # [H]
+VALUE_TENTHS = constant([round(10 * h.value) for h in HOSTS])  # [H]
 
 
 def _cost_tenths(hosts: int) -> int:
     return sum(int(value) for host, value in enumerate(VALUE_TENTHS) if hosts >> host & 1)
 
 
-HALF_COST = _constant(  # [2, 128]: the values of all hosts of a lower, and of an upper half
+HALF_COST = constant(  # [2, 128]: the values of all hosts of a lower, and of an upper half
     [[_cost_tenths(half << shift) for half in range(HALF + 1)] for shift in (0, HALF_BITS)]
 )
 
 # ---- what listens
-REAL_PORTS = _constant(
-    [[ports_mask(*(p for s in h.services for p in s.ports)) for h in v.hosts] for v in VARIANTS]
-)  # [V, H]
+REAL_PORTS = constant([[ports_mask(*(p for s in h.services for p in s.ports)) for h in v.hosts] for v in VARIANTS])  # [V, H]
 SMTP_HOSTS = hosts_mask(*(h.name for h in HOSTS if any(s.kind == "smtp" for s in h.services)))
 
 
 # ---- decoys
-def _fits(decoy: Decoy, host: Host) -> bool:
+def fits(decoy: Decoy, host: Host) -> bool:
+    """Does the decoy run on the host's operating system?"""
     return decoy.os in (None, host.os)
 
 
-DECOY_NEEDS_FREE = _constant([[ports_mask(d.needs_free) for d in v.decoys] for v in VARIANTS])  # [V, D] mask
-DECOY_OPENS = _constant(  # [V, D, H] mask; 0: the decoy does not fit the host
-    [[[ports_mask(d.opens) if _fits(d, h) else 0 for h in v.hosts] for d in v.decoys] for v in VARIANTS], np.int16
+DECOY_NEEDS_FREE = constant([[ports_mask(d.needs_free) for d in v.decoys] for v in VARIANTS])  # [V, D] mask
+DECOY_OPENS = constant(  # [V, D, H] mask; 0: the decoy does not fit the host
+    [[[ports_mask(d.opens) if fits(d, h) else 0 for h in v.hosts] for d in v.decoys] for v in VARIANTS], np.int16
 )
 
 # ---- exploits, in the order in which red lists them
-EXPLOIT_PORT = _constant([ports_mask(e.port) for e in EXPLOITS])  # [E] mask of one
+EXPLOIT_PORT = constant([ports_mask(e.port) for e in EXPLOITS])  # [E] mask of one
 
 
 def _fitting(ports: int) -> list[int]:
@@ -107,8 +107,8 @@ def _fitting(ports: int) -> list[int]:
 
 
 _FITTING = [_fitting(ports) for ports in range(2 ** len(PORTS))]
-HEAVIEST_EXPLOIT = _constant([fitting[0] if fitting else -1 for fitting in _FITTING], np.int8)  # [2**P] of a set of ports
-OTHER_EXPLOITS = _constant([sum(1 << e for e in fitting[1:]) for fitting in _FITTING], np.int16)  # [2**P] mask: all but it
+HEAVIEST_EXPLOIT = constant([fitting[0] if fitting else -1 for fitting in _FITTING], np.int8)  # [2**P] of a set of ports
+OTHER_EXPLOITS = constant([sum(1 << e for e in fitting[1:]) for fitting in _FITTING], np.int16)  # [2**P] mask: all but it
 
 # What an exploit meets on a real service.
 NOTHING, USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD, NO_PASSWORD = range(5)
@@ -128,17 +128,17 @@ def _on_real_service(exploit: Exploit, host: Host) -> int:
 
 
 def _decoy_catches(exploit: Exploit, host: Host, decoys: tuple[Decoy, ...]) -> bool:
-    return any(d.opens == exploit.port and d.kind == exploit.kind and _fits(d, host) for d in decoys)
+    return any(d.opens == exploit.port and d.kind == exploit.kind and fits(d, host) for d in decoys)
 
 
-ON_REAL_SERVICE = _constant([[[_on_real_service(e, h) for e in EXPLOITS] for h in v.hosts] for v in VARIANTS])  # [V, H, E]
-DECOY_CATCHES = _constant(  # [V, H, E]: would a decoy on the exploit's port here play the right kind of service?
+ON_REAL_SERVICE = constant([[[_on_real_service(e, h) for e in EXPLOITS] for h in v.hosts] for v in VARIANTS])  # [V, H, E]
+DECOY_CATCHES = constant(  # [V, H, E]: would a decoy on the exploit's port here play the right kind of service?
     [[[_decoy_catches(e, h, v.decoys) for e in EXPLOITS] for h in v.hosts] for v in VARIANTS], np.bool_
 )
 
 # ---- the variants' switches
-SCANS_ACCUMULATE = _constant([v.scans_accumulate for v in VARIANTS], np.bool_)  # [V]
-RESTORE_PATCHES_SMTP = _constant([v.restore_patches_smtp for v in VARIANTS], np.bool_)  # [V]
-REMOVE_REPORTS_RESULT = _constant([v.remove_reports_result for v in VARIANTS], np.bool_)  # [V]
-ANY_SESSION_COSTS = _constant([v.any_session_costs for v in VARIANTS], np.bool_)  # [V]
-CALLBACK_OUTRANKS_SCAN = _constant([v.callback_outranks_scan for v in VARIANTS], np.bool_)  # [V]
+SCANS_ACCUMULATE = constant([v.scans_accumulate for v in VARIANTS], np.bool_)  # [V]
+RESTORE_PATCHES_SMTP = constant([v.restore_patches_smtp for v in VARIANTS], np.bool_)  # [V]
+REMOVE_REPORTS_RESULT = constant([v.remove_reports_result for v in VARIANTS], np.bool_)  # [V]
+ANY_SESSION_COSTS = constant([v.any_session_costs for v in VARIANTS], np.bool_)  # [V]
+CALLBACK_OUTRANKS_SCAN = constant([v.callback_outranks_scan for v in VARIANTS], np.bool_)  # [V]

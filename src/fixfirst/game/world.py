@@ -18,7 +18,16 @@ from fixfirst.game.compiling import announce_compilation
 from fixfirst.game.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
 from fixfirst.game.red_agents import BLINE_LAST_STAGE
 from fixfirst.game.settings import check_variant, red_odds
-from fixfirst.game.state import NO_TARGET, STATE_DTYPE, TURN_DTYPE, OTService, RedAgent, RedVerb, Success
+from fixfirst.game.state import (
+    NO_TARGET,
+    OBSERVATION_BITS,
+    STATE_DTYPE,
+    TURN_DTYPE,
+    OTService,
+    RedAgent,
+    RedVerb,
+    Success,
+)
 
 AUTORESET_MODES = {"next_step": kernel.NEXT_STEP, "same_step": kernel.SAME_STEP, "disabled": kernel.DISABLED}
 
@@ -43,12 +52,12 @@ class WorldSettings(GameSettings, total=False):
 # What a world shows of each of its N environments: name -> (shape of one row, dtype). H = 13 hosts.
 ARRAYS: Mapping[str, tuple[tuple[int, ...], type]] = MappingProxyType(
     {
-        "observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "observations": ((OBSERVATION_BITS,), np.int8),
         "words": ((), np.uint64),
         "access": ((NUM_HOSTS,), np.uint8),
         "rewards10": ((), np.int32),
         "ended": ((), np.bool_),
-        "final_observations": ((kernel.OBSERVATION_BITS,), np.int8),
+        "final_observations": ((OBSERVATION_BITS,), np.int8),
         "final_access": ((NUM_HOSTS,), np.uint8),
         "final_returns10": ((), np.int32),
         "final_lengths": ((), np.int32),
@@ -133,15 +142,9 @@ class BaseWorld(ABC):
         if self._autoreset == kernel.DISABLED and self.ended.any():
             which = np.flatnonzero(self.ended)[:5].tolist()
             raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,):
-            raise ActionError(f"actions must have shape ({self.num_envs},), one per environment, got {array.shape}")
-        if array.dtype.kind not in "iu":
-            raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
-        num_ended = self._step(np.ascontiguousarray(array, np.int64))
+        num_ended = self._step(actions_array(actions, self.num_envs))
         if num_ended < 0:
-            i = -1 - num_ended
-            raise ActionError(f"action {actions[i]} of environment {i} is not in 0..{NUM_ACTIONS - 1}; nothing was stepped")
+            raise out_of_range(actions, -1 - num_ended, NUM_ACTIONS)
         return num_ended
 
     @abstractmethod
@@ -294,6 +297,14 @@ def compile_kernel() -> None:
     world.step(np.zeros(1, np.int64))
 
 
+def pack(observations: np.ndarray) -> np.ndarray:
+    """Observations [N, 52] of bits as words [N] uint64: bit i = observations[:, i]."""
+    padded = np.zeros((len(observations), 8), np.uint8)
+    bits = np.packbits(observations.astype(np.bool_), axis=1, bitorder="little")
+    padded[:, : bits.shape[1]] = bits
+    return padded.view("<u8")[:, 0]
+
+
 # ---------------------------------------------------------------- what users may say
 
 
@@ -310,6 +321,21 @@ def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     if min(seeds) < 0 or max(seeds) >= 2**64:
         raise WorldError(f"a seed must be in 0..2**64-1, got {min(seeds) if min(seeds) < 0 else max(seeds)}")
     return np.array(seeds, np.uint64)
+
+
+def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
+    """Actions [N] int64 from anything that holds one whole number per environment."""
+    array = np.asarray(actions)
+    if array.shape != (num_envs,):
+        raise ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def out_of_range(actions: np.ndarray, i: int, count: int) -> ActionError:
+    """What to raise when the action of environment i is not one of so many."""
+    return ActionError(f"action {actions[i]} of environment {i} is not in 0..{count - 1}; nothing was stepped")
 
 
 def whole(what: str, value: int) -> int:
@@ -334,7 +360,7 @@ _STATE_RANGES: dict[
     "explored_subnets": _SUBNET_SET,
     "decoys": _PORT_SET,
     "remembered": _PORT_SET,
-    "observation": (0, 2**kernel.OBSERVATION_BITS - 1),
+    "observation": (0, 2**OBSERVATION_BITS - 1),
     "blue_action": (0, len(ACTIONS) - 1),
     "blue_success": (min(Success), max(Success)),
     "chances": (0, 2 ** (Decision.REFUSED + 1) - 1),

@@ -1,0 +1,84 @@
+"""Which groups of its memory a policy reads: none of them, those of a known scheme, or any others.
+
+A policy's row is a number of 64-bit words: the observation in bits 0..51, then the bits of the scheme's groups, one group
+after the other in the order of `memory.GROUPS`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from fixfirst.errors import WorldError
+from fixfirst.game.memory import GROUPS
+from fixfirst.game.state import OBSERVATION_BITS
+
+GROUP_NAMES = tuple(group.name for group in GROUPS)
+SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "none": (),
+        "scans": ("scans",),
+        "full": tuple(name for name in GROUP_NAMES if name != "scans"),  # which says hardly more than act1
+    }
+)
+
+
+@dataclass(frozen=True)
+class MemoryScheme:
+    """Groups of memory, in the order of `memory.GROUPS`."""
+
+    groups: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for group in self.groups:
+            if group not in GROUP_NAMES:
+                raise WorldError(f"unknown memory {group!r}; {_RIGHT}")
+        if len(set(self.groups)) != len(self.groups):
+            raise WorldError(f"memory {'+'.join(self.groups)} names a group twice; {_RIGHT}")
+        object.__setattr__(self, "groups", tuple(sorted(self.groups, key=GROUP_NAMES.index)))
+
+    @classmethod
+    def parse(cls, text: "MemoryScheme | str") -> "MemoryScheme":
+        """From the name of a scheme, or from names of groups and schemes: MemoryScheme.parse("act1+last+decoy")."""
+        if isinstance(text, MemoryScheme):
+            return text
+        if not isinstance(text, str):
+            raise WorldError(f"memory is given by name, got {text!r}; {_RIGHT}")
+        parts = [part.strip() for part in text.split("+")]
+        return cls(tuple(group for part in parts for group in SCHEMES.get(part, (part,))))
+
+    @property
+    def name(self) -> str:
+        known = (name for name, groups in SCHEMES.items() if groups == self.groups)
+        return next(known, "+".join(self.groups))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each bit stands for, e.g. "act1 Enterprise0", "quiet 3", "decoy User2 Tomcat"."""
+        return tuple(f"{group.name} {part}" for group in GROUPS if group.name in self.groups for part in group.parts)
+
+    @property
+    def bits(self) -> int:
+        return len(self.names)
+
+    @property
+    def inputs(self) -> int:
+        """Of a policy that reads the observation and this."""
+        return OBSERVATION_BITS + self.bits
+
+    @property
+    def starts(self) -> np.ndarray:
+        """[8] int64: the bit of a row at which each group of `memory.GROUPS` begins, or -1. For compiled functions."""
+        starts, free = [], OBSERVATION_BITS
+        for group in GROUPS:
+            starts.append(free if group.name in self.groups else -1)
+            free += len(group.parts) if group.name in self.groups else 0
+        return np.array(starts, np.int64)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_RIGHT = f"use {', '.join(SCHEMES)}, or groups joined by '+' of {', '.join(GROUP_NAMES)}"

@@ -1,0 +1,238 @@
+"""What a defender may choose from: the lists derived from the world, what macros do there, and what is masked."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+from fixfirst.game.action_sets import ALL, MACROS, REMOVABLE, TAKEABLE
+from fixfirst.game.actions import ACTIONS, SLEEP, action_id
+from fixfirst.game.decoy_lists import DECOY_LISTS, SLOTS
+from fixfirst.game.network import DECOYS, HOST_ID, HOST_NAMES, HOSTS, LINUX
+from fixfirst.game.remembering import Memories
+from fixfirst.game.state import Success
+from fixfirst.game.tables import ports_mask
+from fixfirst.game.world import World
+
+VARIANTS = ("current", "leaderboard", "debugged")
+BOTH = "b_line:0.5,meander:0.5"
+PORT = {decoy.name: decoy.opens for decoy in DECOYS}
+
+
+def choice(name):
+    return MACROS.names.index(name)
+
+
+# ---------------------------------------------------------------- what there is
+
+
+def test_the_lists_hold_the_decoys_that_fool_somebody_heaviest_exploit_first():
+    plain_linux = ("HarakaSMPT", "Tomcat", "Apache")  # HarakaRCE 6, HTTPSRFI 4, HTTPRFI 3
+    assert dict(DECOY_LISTS) == {
+        "Defender": plain_linux,
+        "Enterprise0": plain_linux,
+        "Enterprise1": ("Femitter",),
+        "Enterprise2": ("Femitter",),
+        "Op_Host0": plain_linux,
+        "Op_Host1": plain_linux,
+        "Op_Host2": plain_linux,
+        "Op_Server0": plain_linux,
+        "User0": ("Tomcat", "Apache", "Smss", "Svchost"),
+        "User1": ("Tomcat", "Apache", "Smss", "Svchost"),
+        "User2": ("Femitter", "Tomcat", "Apache", "SSHD"),
+        "User3": ("SSHD",),
+        "User4": (),
+    }
+    assert len(SLOTS) == 33
+
+
+def test_the_macros_set_has_40_choices_and_all_has_the_worlds_145():
+    takeable = [host for host in HOST_NAMES if host not in ("Defender", "User0")]
+    removable = ["Enterprise1", "Enterprise2", "User2", "User3", "User4"]
+    assert MACROS.names == (
+        "Sleep",
+        *(f"Analyse {host}" for host in takeable),
+        *(f"Remove {host}" for host in removable),
+        *(f"Restore {host}" for host in takeable),
+        *(f"Decoy {host}" for host in HOST_NAMES if host != "User4"),
+    )
+    assert MACROS.size == 1 + 11 + 5 + 11 + 12 == 40
+    assert ALL.names == tuple(map(str, ACTIONS)) and ALL.size == 145
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_these_are_the_hosts_red_takes_and_those_on_which_remove_can_help(variant):
+    """In random play, 40,000 turns; User0 is red's anyway and Defender cannot be taken."""
+    world = World(400, red_agent=BOTH, variant=variant)
+    world.reset(0)
+    taken, removable, rng = 0, 0, np.random.default_rng(0)
+    for _ in range(100):
+        world.step(rng.integers(0, 145, 400))
+        states = world.get_state()
+        taken |= np.bitwise_or.reduce(states["privileged"] | states["removable"] | states["stubborn"])
+        removable |= np.bitwise_or.reduce(states["removable"])
+    members = [{host for h, host in enumerate(HOST_NAMES) if hosts >> h & 1} for hosts in (taken, removable)]
+    assert members == [{*TAKEABLE, "User0"}, {*REMOVABLE}]
+
+
+# ---------------------------------------------------------------- what macros do in the world
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("host", MACROS.macros)
+def test_a_macro_places_the_list_in_its_order_and_each_placing_works(host, variant):
+    envs = ff.make_vec(1, red_agent="sleep", variant=variant, action_set="macros")
+    _, info = envs.reset(seed=0)
+    macro = choice(f"Decoy {host}")
+    for placed in range(len(DECOY_LISTS[host])):
+        assert info["action_mask"][0, macro] == 1
+        *_, info = envs.step([macro])
+        (state,) = envs.get_state()
+        assert ACTIONS[state["blue_action"]] == (f"Decoy{DECOY_LISTS[host][placed]}", host)
+        assert state["blue_success"] == Success.TRUE
+        assert state["decoys"][HOST_ID[host]] == ports_mask(*(PORT[decoy] for decoy in DECOY_LISTS[host][: placed + 1]))
+    assert info["action_mask"][0, macro] == 0 and info["action_mask"].sum() == 39
+    envs.step([macro])  # masked, and yet taken
+    assert envs.get_state()["blue_action"] == SLEEP
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_decoy_of_a_list_can_be_placed_whichever_others_stand(variant):
+    orders = [(host, order) for host in MACROS.macros for order in permutations(DECOY_LISTS[host])]
+    world = World(len(orders), red_agent="sleep", variant=variant)
+    world.reset(0)
+    for place in range(4):
+        world.step(
+            np.array([action_id(f"Decoy{order[place]}", host) if place < len(order) else SLEEP for host, order in orders])
+        )
+        expected = [Success.TRUE if place < len(order) else Success.UNKNOWN for _, order in orders]
+        assert world.get_state()["blue_success"].tolist() == expected
+
+
+def test_after_restore_a_macro_begins_its_list_again():
+    envs = ff.make_vec(1, red_agent="sleep", action_set="macros")
+    envs.reset(seed=0)
+    taken = []
+    for name in ("Decoy User2", "Decoy User2", "Restore User2", "Decoy User2", "Decoy User1"):
+        envs.step([choice(name)])
+        taken.append(str(ACTIONS[envs.get_state()["blue_action"][0]]))
+    assert taken == [
+        "DecoyFemitter User2",
+        "DecoyTomcat User2",
+        "Restore User2",
+        "DecoyFemitter User2",
+        "DecoyTomcat User1",
+    ]
+
+
+def standing_ports(memories):
+    """[N, H] the ports of the decoys that are remembered to stand."""
+    ports = np.zeros((len(memories.records), len(HOSTS)), np.int64)
+    for slot, (host, decoy) in enumerate(SLOTS):
+        ports[:, HOST_ID[host]] |= (memories.records["decoy"] >> slot & 1) * ports_mask(PORT[decoy])
+    return ports
+
+
+@pytest.mark.parametrize("green", [False, True])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_memory_knows_which_decoys_stand_when_macros_place_them(variant, green):
+    """At each of 40,000 random turns, over two episodes. The mask is what the truth leaves open."""
+    n, rng = 200, np.random.default_rng(0)
+    envs = ff.make_vec(n, red_agent=BOTH, variant=variant, green=green, action_set="macros")
+    _, info = envs.reset(seed=0)
+    lists = np.array([ports_mask(*(PORT[decoy] for decoy in DECOY_LISTS[host])) for host in MACROS.macros])
+    hosts = [HOST_ID[host] for host in MACROS.macros]
+    for _ in range(201):
+        decoys = envs.get_state()["decoys"]
+        assert np.array_equal(standing_ports(envs.memories), decoys)
+        assert np.array_equal(info["action_mask"][:, -12:] == 0, decoys[:, hosts] == lists)
+        assert info["action_mask"][:, :-12].all()
+        *_, info = envs.step(np.where(rng.random(n) < 0.5, rng.integers(28, 40, n), rng.integers(0, 28, n)))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_with_all_145_actions_memory_misses_vsftpd_and_nothing_else(variant):
+    """Vsftpd is in no list. Where it blocks Apache, the port it opened is Apache's: what is remembered stands."""
+    n, rng, missed = 200, np.random.default_rng(0), set()
+    envs = ff.make_vec(n, red_agent=BOTH, variant=variant, memory="decoy")
+    envs.reset(seed=0)
+    vsftpd = ports_mask(21 if variant == "debugged" else 80)
+    for _ in range(100):
+        envs.step(rng.integers(0, 145, n))
+        decoys, remembered = envs.get_state()["decoys"], standing_ports(envs.memories)
+        assert not (remembered & ~decoys).any()
+        assert set(np.unique(decoys & ~remembered)) <= {0, vsftpd}
+        missed |= {HOSTS[h].os for h in np.nonzero(decoys & ~remembered)[1]}
+    assert missed == {LINUX}
+
+
+def test_decoys_are_remembered_for_macros_whatever_the_memory_scheme():
+    envs = ff.make_vec(1, red_agent="sleep", memory="none", action_set="macros")
+    obs, _ = envs.reset(seed=0)
+    *_, info = envs.step([choice("Decoy User3")])
+    assert obs.shape == (1, 52) and info["action_mask"][0, choice("Decoy User3")] == 0
+
+
+# ---------------------------------------------------------------- masks and bad choices
+
+
+def test_exactly_the_macros_without_a_decoy_left_are_masked():
+    memories = Memories(2, "none", "macros")
+    for host, decoy in (("User3", "SSHD"), ("Enterprise1", "Femitter"), ("Defender", "Apache"), ("Defender", "Tomcat")):
+        memories.remember(np.zeros(2, np.uint64), np.array([action_id(f"Decoy{decoy}", host), SLEEP]))
+    assert [name for name, free in zip(MACROS.names, memories.masks()[0], strict=True) if not free] == [
+        "Decoy Enterprise1",
+        "Decoy User3",
+    ]
+    assert memories.masks()[1].all()
+    assert memories.actions_of([choice("Decoy Defender")] * 2).tolist() == [action_id("DecoyHarakaSMPT", "Defender")] * 2
+
+
+def test_in_all_nothing_is_masked():
+    envs = ff.make_vec(3)
+    _, info = envs.reset(seed=0)
+    assert info["action_mask"].shape == (3, 145) and info["action_mask"].dtype == np.int8 and info["action_mask"].all()
+
+
+@pytest.mark.parametrize(
+    ("choices", "says"),
+    [
+        ([0, 40, 0], r"action 40 of environment 1 is not in 0\.\.39; nothing was stepped"),
+        ([0, 0, -1], r"action -1 of environment 2 is not in 0\.\.39"),
+        ([0, 0], r"actions must have shape \(3,\), one per environment, got \(2,\)"),
+        ([0.0, 1.0, 2.0], "actions must be whole numbers, got dtype float64"),
+    ],
+)
+def test_bad_choices_are_refused_and_nothing_moves(choices, says):
+    envs = ff.make_vec(3, memory="full", action_set="macros")
+    envs.reset(seed=0)
+    envs.step([30, 30, 30])
+    before = envs.get_state(), envs.memories.records.copy()
+    with pytest.raises(ff.ActionError, match=says):
+        envs.step(choices)
+    assert np.array_equal(envs.get_state(), before[0]) and np.array_equal(envs.memories.records, before[1])
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: ff.make_vec(2, action_set="some"), "unknown action set 'some'; use all or macros"),
+        (lambda: ff.ActionSet("mine", (0, 145)), r"action set 'mine' needs actions of 0\.\.144, got \(0, 145\)"),
+        (lambda: ff.ActionSet("mine", (0,), ("User4",)), "has macros for"),
+        (lambda: ff.ActionSet("mine", tuple(range(145)), ("User3",)), "has 146 choices, with macros at most 63"),
+    ],
+)
+def test_an_action_set_that_makes_no_sense(make, says):
+    with pytest.raises(ff.WorldError, match=says):
+        make()
+
+
+def test_an_action_set_of_ones_own():
+    """Two actions and one macro: a defender that can only sleep, restore User3 or put a decoy there."""
+    mine = ff.ActionSet("mine", (SLEEP, action_id("Restore", "User3")), ("User3",))
+    envs = ff.make_vec(1, red_agent="sleep", action_set=mine)
+    envs.reset(seed=0)
+    masks = [envs.step([chosen])[4]["action_mask"][0].tolist() for chosen in (2, 0, 1)]
+    assert mine.names == ("Sleep", "Restore User3", "Decoy User3")
+    assert masks == [[1, 1, 0], [1, 1, 0], [1, 1, 1]] and envs.get_state()["blue_action"] == action_id("Restore", "User3")

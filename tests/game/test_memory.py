@@ -1,0 +1,257 @@
+"""What a defender remembers: hand-worked turns, a plain twin over random play, and the bits that a policy reads."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, action_id
+from fixfirst.game.decoy_lists import SLOTS
+from fixfirst.game.memory import GROUPS, MEMORY_DTYPE, SCAN_HOSTS
+from fixfirst.game.memory_schemes import MemoryScheme
+from fixfirst.game.network import HOST_ID, HOST_NAMES, NUM_HOSTS
+from fixfirst.game.remembering import Memories, write_batch
+from fixfirst.game.world import World
+
+EVERYTHING = "full+scans"
+SCAN, EXPLOIT = 0b01, 0b11  # activity as a number; a belief follows in the next two bits
+
+
+def view(**activity):
+    """What blue sees, as a word [1]: view(User2=SCAN)."""
+    return np.array([sum(seen << 4 * HOST_ID[host] for host, seen in activity.items())], np.uint64)
+
+
+def action(verb, host=None):
+    return np.array([action_id(verb, host)])
+
+
+def remembered(memories):
+    """The names of all that the first environment remembers."""
+    return {name for name, bit in zip(memories.scheme.names, memories.bits()[0], strict=True) if bit}
+
+
+# ---------------------------------------------------------------- by hand
+
+
+def test_four_turns_on_user2_written_out():
+    memories = Memories(1, EVERYTHING)
+    assert remembered(memories) == set()
+
+    memories.remember(view(), action("DecoyFemitter", "User2"))
+    assert remembered(memories) == {"quiet 1", "decoy User2 Femitter"}
+
+    memories.remember(view(User2=SCAN), action("DecoyTomcat", "User2"))  # red saw Femitter; Tomcat came after its scan
+    known = {"act1 User2", "last User2", "scans User2", "seen User2 Femitter"}
+    assert remembered(memories) == known | {"decoy User2 Femitter", "decoy User2 Tomcat"}
+
+    memories.remember(view(User2=EXPLOIT), action("Restore", "User2"))
+    known |= {"expl User2", "rest User2"}
+    assert remembered(memories) == known
+
+    memories.remember(view(), action("Sleep"))
+    assert remembered(memories) == known | {"quiet 1"}
+
+
+def test_what_blue_sees_now_is_not_memory_yet_so_a_repeated_scan_differs_from_a_first_one():
+    memories = Memories(1, "full")
+    memories.remember(view(), action("Sleep"))
+    first = remembered(memories)  # User1 is scanned now
+    memories.remember(view(User1=SCAN), action("Sleep"))
+    again = remembered(memories)  # and once more
+    assert first == {"quiet 1"} and again == {"act1 User1", "last User1"}
+
+
+def test_a_belief_is_no_activity():
+    memories = Memories(1, EVERYTHING)
+    memories.remember(view(User1=0b1100), action("Sleep"))
+    assert remembered(memories) == {"quiet 1"}
+
+
+def test_last_is_the_most_recent_host_and_of_two_the_first():
+    """With green two hosts can be active in one turn."""
+    memories = Memories(1, "last")
+    for activity, host in (({"User3": SCAN}, "User3"), ({}, "User3"), ({"User4": SCAN, "Enterprise2": SCAN}, "Enterprise2")):
+        memories.remember(view(**activity), action("Sleep"))
+        assert remembered(memories) == {f"last {host}"}
+
+
+def test_quiet_counts_to_five_and_starts_again_after_activity():
+    memories = Memories(1, "quiet")
+    counted = []
+    for seen in (view(), view(), view(), view(), view(), view(), view(User0=SCAN), view()):
+        memories.remember(seen, action("Sleep"))
+        counted.append(len(remembered(memories)))
+    assert counted == [1, 2, 3, 4, 5, 5, 0, 1]
+    assert remembered(memories) == {"quiet 1"}  # the lowest bit first
+
+
+def test_an_exploit_is_no_scan():
+    memories = Memories(1, EVERYTHING)
+    memories.remember(view(), action("DecoyTomcat", "Op_Server0"))
+    memories.remember(view(Op_Server0=EXPLOIT), action("Sleep"))
+    assert not {"scans Op_Server0", "seen Op_Server0 Tomcat"} & remembered(memories)
+
+
+def test_scans_leaves_out_the_three_operational_hosts():
+    assert [*HOST_NAMES[:4], "Op_Server0", *(f"User{n}" for n in range(5))] == [*SCAN_HOSTS]
+    memories = Memories(1, "scans")
+    memories.remember(view(**dict.fromkeys(HOST_NAMES, SCAN)), action("Sleep"))
+    assert remembered(memories) == {f"scans {host}" for host in SCAN_HOSTS}
+
+
+def test_forgetting_leaves_nothing_and_may_concern_some_environments_only():
+    memories = Memories(3, "full")
+    memories.records["decoy"], memories.records["quiet"] = 7, 1
+    memories.forget(np.array([True, False, True]))
+    assert memories.bits().any(axis=1).tolist() == [False, True, False]
+    memories.forget()
+    assert not memories.bits().any()
+
+
+# ---------------------------------------------------------------- a plain twin
+
+
+class Diary:
+    """The same as a memory, kept in sets of names."""
+
+    def __init__(self):
+        self.act1, self.expl, self.rest, self.scans, self.seen, self.decoy = (set() for _ in range(6))
+        self.last, self.quiet = None, 0
+
+    def write(self, observation, action):
+        activity = {host: tuple(observation[4 * h : 4 * h + 2].tolist()) for h, host in enumerate(HOST_NAMES)}
+        active = [host for host in HOST_NAMES if activity[host] != (0, 0)]
+        scanned = [host for host in active if activity[host] != (1, 1)]
+        self.act1 |= {*active}
+        self.expl |= {*active} - {*scanned}
+        self.scans |= {*scanned} & {*SCAN_HOSTS}
+        self.seen |= {(host, decoy) for host, decoy in self.decoy if host in scanned}
+        self.last, self.quiet = (active[0], 0) if active else (self.last, self.quiet + 1)
+        verb, host = ACTIONS[action]
+        if verb == "Restore":
+            self.rest.add(host)
+            self.decoy = {(other, decoy) for other, decoy in self.decoy if other != host}
+        if (host, verb.removeprefix("Decoy")) in SLOTS:
+            self.decoy.add((host, verb.removeprefix("Decoy")))
+
+    def names(self):
+        names = {f"{group} {host}" for group in ("act1", "expl", "rest", "scans") for host in getattr(self, group)}
+        names |= {f"{group} {host} {decoy}" for group in ("decoy", "seen") for host, decoy in getattr(self, group)}
+        names |= {f"quiet {turns}" for turns in range(1, min(self.quiet, 5) + 1)}
+        return names | ({f"last {self.last}"} if self.last else set())
+
+
+@pytest.mark.parametrize("green", [False, True])
+@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
+@pytest.mark.parametrize("red_agent", ["b_line", "meander"])
+def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
+    n, steps = 20, 100  # 24,000 turns in all
+    world, memories = World(n, red_agent=red_agent, variant=variant, green=green), Memories(n, EVERYTHING)
+    world.reset(1)
+    diaries, rng, met = [Diary() for _ in range(n)], np.random.default_rng(0), set()
+    repeats = rng.choice(NUM_ACTIONS, 30)  # so that decoys are also cleared, placed again and scanned
+    for _ in range(steps):
+        actions = np.where(rng.random(n) < 0.5, rng.choice(repeats, n), rng.integers(0, NUM_ACTIONS, n))
+        for diary, observation, chosen in zip(diaries, world.observations, actions, strict=True):
+            diary.write(observation, chosen)
+        memories.remember(world.words, actions)
+        world.step(actions)
+        for diary, bits in zip(diaries, memories.bits(), strict=True):
+            names = {name for name, bit in zip(memories.scheme.names, bits, strict=True) if bit}
+            assert names == diary.names()
+            met |= {name.split()[0] for name in names}
+    assert met == {group.name for group in GROUPS}
+
+
+# ---------------------------------------------------------------- schemes
+
+
+def test_the_three_schemes_have_52_62_and_175_inputs():
+    assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full")] == [52, 62, 175]
+    assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10]
+    assert MEMORY_DTYPE.itemsize == 27
+
+
+def test_any_groups_make_a_scheme_and_their_order_is_fixed():
+    scheme = MemoryScheme.parse("decoy + act1+last")
+    assert scheme == MemoryScheme.parse("act1+last+decoy") == MemoryScheme(("last", "decoy", "act1"))
+    assert scheme.groups == ("act1", "last", "decoy") and scheme.name == str(scheme) == "act1+last+decoy"
+    assert (scheme.bits, scheme.inputs) == (13 + 13 + 33, 111)
+    full = MemoryScheme.parse("seen+quiet+rest+expl+last+act1+decoy")
+    assert full.name == "full" and MemoryScheme.parse(full) is full
+
+
+def test_every_bit_has_a_name_in_its_place():
+    names = MemoryScheme.parse("full").names
+    assert names[1] == "act1 Enterprise0" and names[13] == "last Defender" and names[52:57][2] == "quiet 3"
+    assert names[57:60] == ("decoy Defender HarakaSMPT", "decoy Defender Tomcat", "decoy Defender Apache")
+    assert names[57 + 32] == "decoy User3 SSHD" and names[57 + 33] == "seen Defender HarakaSMPT"
+    assert len(set(names)) == 123
+
+
+@pytest.mark.parametrize(
+    ("memory", "says"),
+    [
+        ("everything", "unknown memory 'everything'; use none, scans, full, or groups joined by '.' of act1, last, expl"),
+        ("act1+lst", "unknown memory 'lst'"),
+        ("", "unknown memory ''"),
+        ("act1+act1", r"memory act1\+act1 names a group twice"),
+        ("full+last", "names a group twice"),
+        (3, "memory is given by name, got 3"),
+    ],
+)
+def test_a_scheme_that_makes_no_sense(memory, says):
+    with pytest.raises(ff.WorldError, match=says):
+        Memories(2, memory)
+
+
+# ---------------------------------------------------------------- packed
+
+
+def random_memories(n, scheme):
+    memories, rng = Memories(n, scheme), np.random.default_rng(0)
+    for group in GROUPS:
+        memories.records[group.name] = rng.integers(0, 1 << len(group.parts), n)
+    return memories
+
+
+@pytest.mark.parametrize("scheme", ["none", "scans", "full", "full+scans", "act1+last+decoy", "decoy", "quiet+seen"])
+def test_rows_hold_the_observation_and_from_bit_52_on_what_is_remembered(scheme):
+    """And whoever has bits further on, here the last one, keeps them."""
+    memories = random_memories(50, scheme)
+    rows = np.zeros((50, 4), np.uint64)
+    rows[:, 0] = words = np.random.default_rng(1).integers(0, 1 << 52, 50, np.uint64)
+    rows[:, 3] = 1 << 63
+    write_batch(memories.records, memories.scheme.starts, rows)
+    for row, word, bits in zip(rows.tolist(), words.tolist(), memories.bits().tolist(), strict=True):
+        number = sum(part << 64 * k for k, part in enumerate(row))
+        assert number == word + sum(bit << 52 + k for k, bit in enumerate(bits)) + (1 << 255)
+
+
+def test_bits_stand_in_the_order_of_the_groups():
+    """quiet before decoy: bits 52..56 and 57..89 of the row."""
+    memories = Memories(1, "decoy+quiet")
+    memories.records["quiet"], memories.records["decoy"] = 0b00011, 1 << 32
+    assert memories.scheme.starts.tolist() == [-1, -1, -1, -1, 52, 57, -1, -1]
+    assert np.flatnonzero(memories.bits()[0]).tolist() == [0, 1, 5 + 32]
+    rows = np.zeros((1, 2), np.uint64)
+    write_batch(memories.records, memories.scheme.starts, rows)
+    assert rows.tolist() == [[0b11 << 52, 1 << (57 + 32 - 64)]]
+
+
+def test_every_host_has_its_place_in_a_set():
+    for h, host in enumerate(HOST_NAMES):
+        memories = Memories(1, "act1")
+        memories.remember(view(**{host: SCAN}), action("Sleep"))
+        assert memories.records["act1"][0] == 1 << h
+    assert h + 1 == NUM_HOSTS
+
+
+def test_the_episode_in_the_documents_happens(capsys):
+    text = (Path(ff.__file__).parents[2] / "docs" / "model.md").read_text()
+    ((program, output),) = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", text, re.M | re.S)
+    exec(program, {})
+    assert capsys.readouterr().out == output
