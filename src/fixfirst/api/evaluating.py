@@ -16,7 +16,6 @@ from fixfirst.play import (
     PROTOCOL_STEPS,
     Evaluation,
     Player,
-    PolicyTable,
     make_baseline,
 )
 from fixfirst.play import evaluate as evaluate_player
@@ -82,8 +81,7 @@ def make_player(policy: Named, workflow: str | None, greedy: bool) -> tuple[Play
         orders: tuple[Workflow, ...] = () if workflow is None else (Workflow.parse(workflow),)
         return make_baseline(policy, orders), orders
     loaded = load_named(policy)
-    orders = loaded.orders(workflow)
-    player = PolicyTable(loaded.network, orders, greedy=greedy)
+    orders, player = loaded.orders(workflow), loaded.player(workflow if loaded.scheme is not None else None, greedy=greedy)
     if loaded.scheme is None and workflow is not None:  # it cannot follow an order, but can be judged by one
         return player, (Workflow.parse(workflow),)
     return player, orders

@@ -9,7 +9,7 @@ from fixfirst.api.evaluating import load_named
 from fixfirst.errors import ConfigError
 from fixfirst.game import NUM_HOSTS, OBSERVATION_BITS, VecWorld, World, check_seeds, whole
 from fixfirst.learner import Policy
-from fixfirst.play import PolicyTable, Track, bits_of, play_steps
+from fixfirst.play import Track, bits_of, play_steps
 
 
 class Steps(NamedTuple):
@@ -44,16 +44,17 @@ def rollout(
 ) -> Steps:
     """Play on from where the environments stand, and leave them where they are then: as if stepped.
 
-    policy: a loaded one, a run, or a policy's folder or file. seed: of its actions; greedy: the most probable action instead
-    of a drawn one. workflow: the order to follow, if the policy does not carry one. Episodes end and begin as the
-    environments' autoreset mode says; in the mode `next_step` the action after an end is not played, and earns 0.
+    policy: a loaded one, a run, or a policy's folder or file; one with a memory begins without any, so reset the
+    environments first. seed: of its actions; greedy: the most probable action instead of a drawn one. workflow: the order to
+    follow, if the policy does not carry one. Episodes end and begin as the environments' autoreset mode says; in the mode
+    `next_step` the action after an end is not played, and earns 0.
     """
     if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
         raise ConfigError(
             f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
         )
     loaded, count = load_named(policy), whole("steps", steps)
-    player = PolicyTable(loaded.network, loaded.orders(workflow), greedy=greedy)
+    player = loaded.player(workflow, greedy=greedy)
     track = Track.empty(count, envs.num_envs)
     play_steps(envs.world, player, np.zeros(envs.num_envs, np.int64), int(check_seeds(seed, 1)[0]), track)
     return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended)

@@ -71,7 +71,7 @@ def resume_training(folder: Path, *, quiet: bool = False) -> TrainRun:
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
-    return None if from_policy is None else load_parent(Path(from_policy), config.policy_scheme).weights
+    return None if from_policy is None else load_parent(Path(from_policy), config.role).weights
 
 
 def _run(config: TrainConfig, folder: Path, start: Weights | None, tensorboard: bool, quiet: bool) -> TrainRun:

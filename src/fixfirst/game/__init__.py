@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fixfirst.game.elementary import exp, log
     from fixfirst.game.gym_env import Cage2, Remember, VecCage2, VecWorld, autoreset_name, render_mode_name
     from fixfirst.game.kernel import NEXT_STEP, SAME_STEP, held, next_episode, step_one
+    from fixfirst.game.memory import MEMORY_DTYPE
     from fixfirst.game.memory_schemes import MemoryScheme
     from fixfirst.game.moment import Moment, moment_of
     from fixfirst.game.network import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         HOSTS,
         NUM_HOSTS,
         OT_SERVER,
+        RESTORE_COST,
         SUBNETS,
         UNIT_TYPES,
         VARIANTS,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     )
     from fixfirst.game.processes import CORES_VARIABLE, available_cores, follow_parent
     from fixfirst.game.registration import register_environments
+    from fixfirst.game.remembering import Memories, forget_one, masked, remember_one, world_action, write_bits
     from fixfirst.game.settings import Backend, Game, red_agent_name, red_odds
     from fixfirst.game.state import (
         NO_TARGET,

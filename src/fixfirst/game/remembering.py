@@ -95,7 +95,7 @@ def world_action(meanings, shifts, choice, memory):
 
 
 @inlined
-def masked(slots, first_macro, memory):
+def masked(first_macro, slots, memory):
     """The set of choices that are masked, bit c = choice c: macros whose decoys all stand. 0 for a set without macros."""
     full = 0
     for macro in range(len(slots)):
@@ -144,7 +144,7 @@ def mask_batch(slots, memories, allowed):
     """Clear the masked choices in allowed [N, A] bool. The macros are the last columns."""
     first_macro = allowed.shape[1] - len(slots)
     for i in range(len(memories)):
-        full = masked(slots, first_macro, memories[i])
+        full = masked(first_macro, slots, memories[i])
         for choice in range(first_macro, allowed.shape[1]):
             if full >> choice & 1:
                 allowed[i, choice] = False

@@ -1,6 +1,6 @@
 """From a rollout to what an update learns from: distinct rows, returns and advantages, sums per row and per pair. Compiled.
 
-T steps, B episodes, M = T * B transitions, U distinct rows, P (row, action) pairs that occurred, K words per row.
+T steps, B episodes, M = T * B transitions, U distinct rows, P (row, action) pairs that occurred.
 CAGE2 episodes end by their step limit only: the end is a truncation, and no return runs across it.
 """
 
@@ -11,44 +11,57 @@ import numpy as np
 
 from fixfirst.game import called, compiled
 from fixfirst.learner.config import PPOConfig
-from fixfirst.play import Rollout, Table, find_row, list_bits, order_rows, split_rows
+from fixfirst.play import Rollout, chance_keys, list_bits, uniform
 
 
 class Seen(NamedTuple):
     """The distinct rows of a rollout."""
 
-    rows: np.ndarray  # [V, K] uint64: V >= U, the last V - U were seen after the last action only
+    rows: np.ndarray  # [V, row words] uint64: V >= U, the last V - U were seen after the last action only
     used: int  # U
     found: np.ndarray  # [T + 1, B] int64: the row of each step, and of what came after the last one
 
 
-def distinct_rows(rollout: Rollout) -> Seen:
-    """Every row once, in the order in which they were met."""
-    orders = order_rows(rollout.workflows)
-    table = Table.empty(rollout.words.size, orders.shape[1], 0)
-    found = np.empty(rollout.words.shape, np.int64)
-    used = index_steps(table, np.ascontiguousarray(rollout.words), *split_rows(orders[rollout.assigned]), found)
-    return Seen(table.rows[: table.filled[0]], used, found)
+def distinct_rows(rollout: Rollout, seed: int | None = None) -> Seen:
+    """Every row that was met once, in the order in which they were met; with a seed, those met before an action shuffled."""
+    numbers, met = np.full(len(rollout.rows), -1, np.int64), np.empty(len(rollout.rows), np.int64)
+    found = np.empty(rollout.found.shape, np.int64)
+    used, count = number_rows(np.ascontiguousarray(rollout.found), numbers, met, found)
+    if seed is not None:
+        keys, draws = np.empty(used, np.uint64), np.empty(used)
+        chance_keys(seed, 0, keys)
+        uniform(keys, 0, np.ones(used), draws)
+        order = np.concatenate([np.argsort(draws, kind="stable"), np.arange(used, count)])
+        met[:count], found = met[order], np.argsort(order, kind="stable")[found]
+    return Seen(rollout.rows[met[:count]], used, found)
 
 
 @compiled
-def index_steps(table, words, heads, tails, found):
-    """Fill found [T + 1, B] for words [T + 1, B]. Returns how many rows were met before the last action."""
-    steps, episodes = words.shape
-    used = 0
+def number_rows(before, numbers, met, found):
+    """Fill found [T + 1, B] with new numbers for those of before [T + 1, B], and met with the old ones in their order.
+
+    numbers [M]: all -1. Returns how many were met before the last action, and how many in all.
+    """
+    steps, episodes = before.shape
+    used, count = 0, 0
     for t in range(steps):
-        used = table.filled[0] if t == steps - 1 else used
+        used = count if t == steps - 1 else used
         for i in range(episodes):
-            found[t, i] = find_row(table.slots, table.rows, table.filled, heads[i] | words[t, i], tails, i)
-    return used
+            old = before[t, i]
+            if numbers[old] < 0:
+                numbers[old] = count
+                met[count] = old
+                count += 1
+            found[t, i] = numbers[old]
+    return used, count
 
 
 @compiled
-def bits_of_rows(rows, starts, active):
-    """Fill starts [V + 1] and active [all inputs of all rows]: the set bits of row v are active[starts[v]:starts[v + 1]]."""
+def bits_of_rows(rows, words, starts, active):
+    """Fill starts [V + 1] and active: the set bits in the first words of row v are active[starts[v] : starts[v + 1]]."""
     starts[0] = 0
     for v in range(len(rows)):
-        starts[v + 1] = list_bits(rows, v, active, starts[v])
+        starts[v + 1] = list_bits(rows, v, words, active, starts[v])
 
 
 # ---------------------------------------------------------------- returns and advantages

@@ -7,7 +7,7 @@ from fixfirst.errors import PolicyError
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.training import Training
 from fixfirst.orders import Counts
-from fixfirst.play import num_inputs, shapes
+from fixfirst.play import shapes
 from fixfirst.runs import CHECKPOINT_PREFIX
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
@@ -59,7 +59,7 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
 def _shapes(training: Training) -> dict[str, tuple[int, ...]]:
     """Of the weights and of Adam's moments."""
     expected: dict[str, tuple[int, ...]] = {}
-    for name, shape in shapes(num_inputs(training.config.policy_scheme)).items():
+    for name, shape in shapes(training.role.inputs, training.role.actions).items():
         expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
     return expected | {"adam.step": ()}
 

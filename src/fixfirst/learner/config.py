@@ -9,13 +9,15 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import Game
+from fixfirst.game import ActionSet, Game, MemoryScheme
 from fixfirst.orders import FIVE_TYPES, Gate, Judging, UnitScheme, Workflow, all_workflows
+from fixfirst.play import Role
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 
 FlatNames = Mapping[tuple[str, ...], str]  # by place: ppo.num_envs is called n_envs
+Schedule = Literal["constant", "linear"]
 Engine = Literal["auto", "compiled", "torch"]
 Beta = Annotated[float, Field(ge=0, lt=1)]
 
@@ -28,19 +30,30 @@ class PPOConfig(BaseModel):
 
     num_envs: int = Field(50, ge=1, description="Environments side by side.")
     episodes_per_update: int = Field(50, ge=1, description="What one update learns from; a multiple of --n-envs.")
+    growth: tuple[tuple[int, int], ...] = Field(
+        (), description="Growing updates: pairs of (from so many episodes on, episodes per update), in a config file."
+    )
     epochs: int = Field(4, ge=1, description="Passes over an update's episodes.")
-    minibatches: int = Field(1, ge=1, description="Parts an epoch is cut into; 1 = all at once.")
+    minibatches: int = Field(1, ge=1, description="Parts an epoch is cut into, by transitions; 1 = all at once.")
+    row_parts: int = Field(1, ge=1, description="Parts an epoch is cut into by what the policy read; compiled learner only.")
     returns: Literal["monte_carlo", "gae"] = Field("gae", description="How advantages are computed.")
     gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
     bootstrap: bool = Field(True, description="With gae: count the value of the state at the step limit.")
     gamma: float = Field(0.99, gt=0, le=1, description="Discount per step.")
     clip: float = Field(0.2, gt=0, description="How far an update may move a probability, as a ratio.")
     entropy: float = Field(0.003, ge=0, description="Weight of the entropy bonus.")
+    entropy_schedule: Schedule = Field("constant", description="linear: down to 0 over the budget.")
     value: float = Field(0.5, ge=0, description="Weight of the value loss.")
     max_grad_norm: float = Field(0.5, gt=0, description="Gradients are clipped to this norm.")
     learning_rate: float = Field(0.002, gt=0, description="Of Adam.")
-    lr_schedule: Literal["constant", "linear"] = Field("constant", description="linear: down to 0 over the budget.")
+    lr_schedule: Schedule = Field("constant", description="linear: down to --lr-final over the budget.")
+    lr_final: float = Field(0.0, ge=0, le=1, description="Share of the learning rate that is left at the end, if linear.")
+    norms_apart: bool = Field(False, description="Clip the gradients of actor and critic each by itself.")
+    free_restores: int = Field(
+        0, ge=0, description="Episodes over which the learner's price of Restore rises from 0 to its own; 0 = at once."
+    )
     adam_betas: tuple[Beta, Beta] = Field((0.9, 0.99), description="Of Adam.")
+    last_layer: float = Field(1.0, gt=0, description="Factor on the first weights of the last layers: small is unsure.")
     reward_scale: float = Field(0.1, gt=0, description="The learner sees rewards times this.")
     engine: Engine = Field(
         "auto", description="Who learns: compiled, or torch (its twin with PyTorch); auto: torch for minibatches only."
@@ -48,14 +61,17 @@ class PPOConfig(BaseModel):
 
     @model_validator(mode="after")
     def _whole_passes(self) -> "PPOConfig":
-        if self.episodes_per_update % self.num_envs:
-            raise ValueError(
-                f"episodes_per_update ({self.episodes_per_update}) must be a multiple of num_envs ({self.num_envs})"
-            )
+        for size in (self.episodes_per_update, *(size for _, size in self.growth)):
+            if size < 1 or size % self.num_envs:
+                raise ValueError(f"episodes_per_update ({size}) must be a multiple of num_envs ({self.num_envs})")
+        if list(self.growth) != sorted(self.growth):
+            raise ValueError(f"growth must name its episodes in order, got {self.growth}")
         return self
 
     @model_validator(mode="after")
     def _engine_can(self) -> "PPOConfig":
+        if self.row_parts > 1 and self.uses_torch:
+            raise ValueError(f"PyTorch's learner cuts by --minibatches, got row_parts={self.row_parts}")
         if self.engine == "compiled" and self.minibatches > 1:
             raise ValueError(
                 f"engine 'compiled' learns from all at once, got minibatches={self.minibatches}; use engine 'torch'"
@@ -67,10 +83,23 @@ class PPOConfig(BaseModel):
         """Does PyTorch learn?"""
         return self.engine == "torch" or (self.engine == "auto" and self.minibatches > 1)
 
-    @property
-    def passes(self) -> int:
-        """Episodes of each environment in one update."""
-        return self.episodes_per_update // self.num_envs
+    def batch_at(self, episodes: int) -> int:
+        """Episodes of the update that comes after so many."""
+        sizes = [size for start, size in self.growth if start <= episodes]
+        return sizes[-1] if sizes else self.episodes_per_update
+
+    def entropy_at(self, progress: float) -> float:
+        """The entropy bonus at this share of the episode budget."""
+        return self.entropy * (1.0 if self.entropy_schedule == "constant" else max(1.0 - progress, 0.0))
+
+    def learning_rate_at(self, progress: float) -> float:
+        """At this share of the episode budget."""
+        fall = 0.0 if self.lr_schedule == "constant" else min(progress, 1.0) * (1.0 - self.lr_final)
+        return self.learning_rate * (1.0 - fall)
+
+    def restore_price(self, episodes: int) -> float:
+        """What Restore costs the learner after so many episodes, as a share of its true price."""
+        return min(episodes / self.free_restores, 1.0) if self.free_restores else 1.0
 
 
 class Alignment(BaseModel):
@@ -127,6 +156,10 @@ class TrainConfig(BaseModel):
         "--from a policy that can defend already).",
     )
     units: dict[str, list[str]] | None = None  # another grouping of hosts than the five types
+    memory: str = Field(
+        "none", description="What the policy remembers: none, scans, full, or groups such as act1+last (docs/model.md)."
+    )
+    action_set: str = Field("all", description="What it chooses from: all 145 actions, or macros, the 40 that can help.")
     total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
     preset: str = Field(
@@ -144,7 +177,7 @@ class TrainConfig(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "TrainConfig":
-        _ = self.scheme, self.workflows  # they make sense
+        _ = self.scheme, self.workflows, self.role  # they make sense
         if self.game.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
         if self.total_episodes < self.ppo.episodes_per_update:
@@ -166,6 +199,11 @@ class TrainConfig(BaseModel):
     def policy_scheme(self) -> UnitScheme | None:
         """The unit types whose order the policy reads; None = it knows no order."""
         return None if self.workflow == NONE else self.scheme
+
+    @property
+    def role(self) -> Role:
+        """What the policy reads and may choose."""
+        return Role(MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), self.policy_scheme)
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:

@@ -7,15 +7,16 @@ from fixfirst.errors import ConfigError
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.interface import Learner
 from fixfirst.learner.ppo import PPO
+from fixfirst.play import Role
 
 
-def make_learner(config: PPOConfig, num_inputs: int, seed: int) -> Learner:
+def make_learner(config: PPOConfig, role: Role, seed: int) -> Learner:
     """The learner that a config asks for."""
     if config.uses_torch:
         asked = f"engine {config.engine!r} with minibatches={config.minibatches}"
-        learner: Learner = torch_twin(asked).TorchPPO(config, num_inputs, seed)
+        learner: Learner = torch_twin(asked).TorchPPO(config, role, seed)
         return learner
-    return PPO(config, num_inputs, seed)
+    return PPO(config, role, seed)
 
 
 def torch_twin(asked: str) -> ModuleType:

@@ -49,7 +49,6 @@ class Settings(NamedTuple):
     """Numbers that steer one update."""
 
     epochs: int
-    transitions: np.float32
     clip: np.float32
     entropy: np.float32
     value: np.float32
@@ -57,6 +56,8 @@ class Settings(NamedTuple):
     learning_rate: float
     beta1: float
     beta2: float
+    parts: int  # of an epoch, each a share of the rows
+    split: int  # how many numbers of the gradient, the actor's, are clipped apart from the others; 0: all together
 
 
 # ---------------------------------------------------------------- one update
@@ -101,13 +102,24 @@ def learn(network, gradient, moment1, moment2, steps, rows, settings, actor_benc
     """
     old = np.empty(len(rows.action), np.float32)  # log-probabilities of the pairs before the first step
     pair_slopes = np.empty(len(rows.action), np.float32)
+    taken, count = steps, len(rows.visits)
+    policy_gradient(network.actor, gradient.actor, rows, (0, count, ZERO), old, pair_slopes, settings, actor_bench, stats)
     for epoch in range(settings.epochs):
-        gradient.vector[:] = 0
         stats[:] = 0
-        policy_gradient(network.actor, gradient.actor, rows, old, pair_slopes, epoch == 0, settings, actor_bench, stats)
-        value_gradient(network.critic, gradient.critic, rows, settings, critic_bench, stats)
-        clip_norm(gradient.vector, settings.max_grad_norm)
-        adam(network.vector, gradient.vector, moment1, moment2, steps + epoch + 1, settings)
+        for part in range(settings.parts):
+            begin_row, end_row = part * count // settings.parts, (part + 1) * count // settings.parts
+            transitions = ZERO
+            for row in range(begin_row, end_row):
+                transitions += rows.visits[row]
+            share = ONE / max(transitions, ONE)
+            gradient.vector[:] = 0
+            span = begin_row, end_row, share
+            policy_gradient(network.actor, gradient.actor, rows, span, old, pair_slopes, settings, actor_bench, stats)
+            value_gradient(network.critic, gradient.critic, rows, span, settings, critic_bench, stats)
+            clip_norm(gradient.vector[: settings.split], settings.max_grad_norm)
+            clip_norm(gradient.vector[settings.split :], settings.max_grad_norm)
+            taken += 1
+            adam(network.vector, gradient.vector, moment1, moment2, taken, settings)
 
 
 @compiled
@@ -125,12 +137,16 @@ def values_of_rows(critic, starts, active, work, values):
 
 
 @called
-def policy_gradient(actor, gradient, rows, old, pair_slopes, is_first, settings, bench, stats):
-    """Add the gradient of the policy loss and of the entropy bonus. is_first: `old` [P] is still to be filled."""
+def policy_gradient(actor, gradient, rows, span, old, pair_slopes, settings, bench, stats):
+    """Add the gradient of the policy loss and of the entropy bonus, on a span of rows: first, end, share of a transition.
+
+    With a share of 0 only their log-probabilities `old` [P] are taken down.
+    """
     begin(actor, bench)
+    begin_row, end_row, share = span
     logits, odds = bench.work.outputs, bench.odds
-    for first in range(0, len(rows.visits), BLOCK):
-        n = min(BLOCK, len(rows.visits) - first)
+    for first in range(begin_row, end_row, BLOCK):
+        n = min(BLOCK, end_row - first)
         forward(actor, rows.starts, rows.active, first, n, bench.work)
         if len(rows.allowed):
             bar(logits, rows.allowed, first, n)
@@ -138,8 +154,9 @@ def policy_gradient(actor, gradient, rows, old, pair_slopes, is_first, settings,
         for r in range(n):
             for a in range(logits.shape[1]):
                 odds[r, a] = fading(logits[r, a])
-        slopes(rows, first, n, old, pair_slopes, is_first, settings, bench, stats)
-        backward(gradient, rows.starts, rows.active, first, n, bench)
+        slopes(rows, first, n, share, old, pair_slopes, settings, bench, stats)
+        if share > ZERO:
+            backward(gradient, rows.starts, rows.active, first, n, bench)
     end(gradient, bench)
 
 
@@ -152,7 +169,7 @@ def bar(logits, allowed, first, n):
 
 
 @called
-def slopes(rows, first_row, n, old, pair_slopes, is_first, settings, bench, stats):
+def slopes(rows, first_row, n, share, old, pair_slopes, settings, bench, stats):
     """Turn the logits [R, A] of the n rows from `first_row` on into the loss's gradient with respect to them.
 
     A row's largest logit is 0; odds = e^logits. With p = odds / their sum, g the derivative of the loss with respect to a
@@ -161,14 +178,14 @@ def slopes(rows, first_row, n, old, pair_slopes, is_first, settings, bench, stat
     """
     logits, odds = bench.work.outputs, bench.odds
     width = logits.shape[1]
-    low, high, share = ONE - settings.clip, ONE + settings.clip, ONE / settings.transitions
+    low, high = ONE - settings.clip, ONE + settings.clip
     policy_loss, entropies, divergence, clipped = 0.0, 0.0, 0.0, 0.0
     for r in range(n):
         row, total = first_row + r, dot(odds, bench.ones, r, width)
         first, last, log_sum, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], np.float32(log(total)), ZERO
         for k in range(first, last):
             log_prob = logits[r, rows.action[k]] - log_sum
-            if is_first:
+            if share == ZERO:
                 old[k] = log_prob
             log_ratio = log_prob - old[k]
             ratio = exponential(log_ratio)
@@ -199,12 +216,13 @@ def slopes(rows, first_row, n, old, pair_slopes, is_first, settings, bench, stat
 
 
 @called
-def value_gradient(critic, gradient, rows, settings, bench, stats):
-    """Add the gradient of the value loss."""
+def value_gradient(critic, gradient, rows, span, settings, bench, stats):
+    """Add the gradient of the value loss, on a span of rows."""
     begin(critic, bench)
-    outputs, factor = bench.work.outputs, TWO * settings.value / settings.transitions
-    for first in range(0, len(rows.visits), BLOCK):
-        n = min(BLOCK, len(rows.visits) - first)
+    begin_row, end_row, share = span
+    outputs, factor = bench.work.outputs, TWO * settings.value * share
+    for first in range(begin_row, end_row, BLOCK):
+        n = min(BLOCK, end_row - first)
         forward(critic, rows.starts, rows.active, first, n, bench.work)
         for r in range(n):
             row, value = first + r, outputs[r, 0]

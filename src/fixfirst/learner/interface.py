@@ -5,7 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-from fixfirst.learner.config import PPOConfig
 from fixfirst.play import Network, Probabilities, Rollout, Weights
 
 
@@ -58,11 +57,6 @@ class Learner(Protocol):
     def restore(self, tensors: Weights) -> None:
         """Go on from saved tensors."""
         ...
-
-
-def learning_rate(config: PPOConfig, progress: float) -> float:
-    """At this share of the episode budget."""
-    return config.learning_rate * (1.0 if config.lr_schedule == "constant" else max(1.0 - progress, 0.0))
 
 
 def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.ndarray]:

@@ -2,25 +2,30 @@
 
 import numpy as np
 
-from fixfirst.play import Network, Weights, chance_keys, shapes, uniform
+from fixfirst.game import NUM_ACTIONS
+from fixfirst.play import LAYERS, Network, Weights, chance_keys, shapes, uniform
 
 
-def initial_weights(inputs: int, seed: int) -> dict[str, np.ndarray]:
-    """Uniform in +-1 / sqrt(inputs of the layer), from counter-based chance: the same numbers on every machine."""
-    network = Network.zeros(inputs)
+def initial_weights(inputs: int, seed: int, actions: int = NUM_ACTIONS, last: float = 1.0) -> dict[str, np.ndarray]:
+    """Uniform in +-1 / sqrt(inputs of the layer), from counter-based chance: the same numbers on every machine.
+
+    last: factor on the last layers, which decides how sure the first policy is.
+    """
+    network = Network.zeros(inputs, actions)
     keys, draws = np.empty(len(network.vector), np.uint64), np.empty(len(network.vector))
     chance_keys(seed, 0, keys)
     uniform(keys, 0, np.full(len(keys), 2.0), draws)
     network.vector[:] = draws - 1.0
     weights = network.as_weights()
-    for name in shapes(inputs):
+    for name in shapes(inputs, actions):
         fan_in = weights[name.replace("bias", "weight")].shape[1]
-        weights[name] = weights[name] * np.float32(1 / np.sqrt(fan_in))
+        factor = last if name.split(".")[1] == str(LAYERS[-1]) else 1.0
+        weights[name] = weights[name] * np.float32(factor / np.sqrt(fan_in))
     return weights
 
 
 def widen(weights: Weights, inputs: int) -> dict[str, np.ndarray]:
-    """Weights of a policy that knows no order, for one that does: it begins by ignoring the workflow's bits."""
+    """Weights of a policy that knows no order, for one that does: it begins by ignoring the workflow's bits, the last."""
     wide = dict(weights)
     for name in ("actor.0.weight", "critic.0.weight"):
         missing = inputs - wide[name].shape[1]

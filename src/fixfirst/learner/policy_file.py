@@ -1,37 +1,61 @@
 """A trained policy, ready to play, and its two files. Needs no PyTorch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.errors import ConfigError, PolicyError, WorkflowError
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS
+from fixfirst.errors import ConfigError, PolicyError, WorkflowError, WorldError
+from fixfirst.game import OBSERVATION_BITS, ActionSet, Memories, MemoryScheme
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.engines import torch_twin
 from fixfirst.learner.training import Training
 from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import Network, PolicyTable, Probabilities, chance_keys, num_inputs, probabilities, shapes
+from fixfirst.play import Network, PolicyTable, Probabilities, Role, chance_keys, probabilities, shapes
 from fixfirst.runs import BEST, POLICY_JSON, POLICY_TENSORS, versions
 
 if TYPE_CHECKING:
     from fixfirst.learner.torch_ppo import ActorCritic
 
 
+class _Play:
+    """What a policy keeps from call to call: N environments, how far their episodes are, what it remembers of each."""
+
+    def __init__(self, num_envs: int, role: Role):
+        self.memories = Memories(num_envs, role.memory, role.action_set)
+        self.steps = np.zeros(num_envs, np.int64)
+
+    def begin(self, mask: np.ndarray) -> None:
+        """New episodes in the environments of mask [N] bool."""
+        self.memories.forget(mask)
+        self.steps[mask] = 0
+
+
 @dataclass(frozen=True)
 class Policy:
-    """A trained policy, ready to play."""
+    """A trained policy, ready to play.
+
+    It remembers by itself what its role asks for, separately for every environment of the batch that `act` is called with:
+    say when episodes begin, with `reset` or with `episode_start`.
+    """
 
     weights: dict[str, np.ndarray] = field(repr=False)
     workflow: Workflow | None  # the order it follows; None: it knows no order, or is told one when it plays
-    scheme: UnitScheme | None
+    role: Role  # what it reads and may choose, its opening
     config: dict[str, Any] = field(repr=False)  # of its training
     facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def scheme(self) -> UnitScheme | None:
+        """The unit types whose order it reads; None: it knows no order."""
+        return self.role.units
 
     @property
     def probabilities(self) -> Probabilities:
-        """inputs [M, 52 + workflow bits] -> probabilities [M, 145]."""
+        """inputs [M, 52 + memory and workflow bits] -> probabilities [M, choices]."""
         return probabilities(self.network)
 
     @property
@@ -39,22 +63,67 @@ class Policy:
         """Its weights as the compiled code reads them."""
         return Network.of(self.weights)
 
-    def act(
-        self, obs: np.ndarray, *, workflow: Workflow | str | None = None, greedy: bool = False, seed: int = 0, step: int = 0
-    ) -> np.ndarray:
-        """Actions [N] for observations [N, 52] (or one for one).
+    def player(self, workflow: Workflow | str | None = None, *, greedy: bool = False) -> PolicyTable:
+        """It as a player for rollouts, following this order or its own."""
+        return PolicyTable(self.network, self.orders(workflow), role=self.role, greedy=greedy)
 
-        Sampled actions are a pure function of (seed, step, position in the batch): give another step at every call.
+    def reset(self, num_envs: int = 1) -> None:
+        """Episodes begin in this many environments: nothing is remembered."""
+        self._kept["play"] = _Play(num_envs, self.role)
+
+    def act(
+        self,
+        obs: np.ndarray,
+        *,
+        episode_start: np.ndarray | None = None,
+        workflow: Workflow | str | None = None,
+        greedy: bool = False,
+        seed: int = 0,
+        step: int | None = None,
+    ) -> np.ndarray:
+        """Actions [N] of the world for observations [N, 52] (or one for one), which count as taken.
+
+        episode_start [N] bool: where an episode begins with this observation. Drawn actions are a pure function of (seed,
+        step, position in the batch), and the step is counted unless it is given.
         """
         batch = np.atleast_2d(np.asarray(obs))
         if batch.ndim != 2 or batch.shape[1] != OBSERVATION_BITS or not np.isin(batch, (0, 1)).all():
-            raise PolicyError(f"observations must be [N, {OBSERVATION_BITS}] bits, got shape {np.shape(obs)}")
+            raise PolicyError(
+                f"observations must be [N, {OBSERVATION_BITS}] bits, got shape {np.shape(obs)}; "
+                "what a policy remembers it keeps itself"
+            )
+        play = self._play(len(batch), episode_start)
         words = (batch.astype(np.uint64) << np.arange(OBSERVATION_BITS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
-        keys, n = np.empty(len(words), np.uint64), len(words)
+        keys = np.empty(len(words), np.uint64)
         chance_keys(seed, 0, keys)
-        player = PolicyTable(self.network, self.orders(workflow), greedy=greedy)
-        actions = player.act(words, np.empty((n, 0)), np.zeros(n, np.int64), keys, step)
+        name = (str(workflow), greedy)
+        if name not in self._kept:
+            self._kept[name] = self.player(workflow, greedy=greedy)
+        player = self._kept[name]
+        steps = play.steps if step is None else np.full(len(words), step, np.int64)
+        orders = np.repeat(player.orders[:1], len(words), axis=0)
+        _, _, actions = player.choose_with(play.memories, words, orders, keys, steps)
+        play.steps += 1
         return actions if np.ndim(obs) == 2 else actions[0]
+
+    def _play(self, num_envs: int, episode_start: np.ndarray | None) -> _Play:
+        play = self._kept.get("play")
+        starts = np.zeros(num_envs, np.bool_)
+        if episode_start is not None:
+            starts |= np.asarray(episode_start, np.bool_).reshape(-1)
+        if play is None or (len(play.steps) != num_envs and (starts.all() or not self._keeps_something)):
+            play = self._kept["play"] = _Play(num_envs, self.role)
+        if len(play.steps) != num_envs:
+            raise PolicyError(
+                f"this policy remembers {len(play.steps)} environments and got {num_envs} observations; "
+                f"begin new episodes with reset({num_envs})"
+            )
+        play.begin(starts)
+        return play
+
+    @property
+    def _keeps_something(self) -> bool:
+        return bool(self.role.memory.groups or self.role.action_set.macros or self.role.opening)
 
     def to_torch(self) -> "ActorCritic":
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
@@ -76,12 +145,15 @@ class Policy:
 def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
     """Write policy.safetensors and policy.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    config, workflows = training.config, training.workflows
+    config, workflows, role = training.config, training.workflows, training.role
     document = {
         "workflow": str(workflows[0]) if len(workflows) == 1 else None,
         "units": None if config.policy_scheme is None else config.policy_scheme.as_dict(),
-        "inputs": num_inputs(config.policy_scheme),
-        "actions": NUM_ACTIONS,
+        "memory": role.memory.name,
+        "action_set": role.action_set.name,
+        "opening": [role.action_set.names[choice] for choice in role.opening],
+        "inputs": role.inputs,
+        "actions": role.actions,
         "episodes": training.episodes,
         "updates": training.updates,
         "versions": versions(),
@@ -98,15 +170,31 @@ def load_policy(path: str | Path) -> Policy:
     try:
         scheme = None if facts["units"] is None else UnitScheme.from_dict(facts["units"])
         workflow = None if facts["workflow"] is None or scheme is None else Workflow.parse(facts["workflow"], scheme)
-    except (KeyError, TypeError, AttributeError, WorkflowError) as e:
+        memory = MemoryScheme.parse(facts.get("memory", "none"))
+        action_set = ActionSet.parse(facts.get("action_set", "all"))
+        role = Role(memory, action_set, scheme, opening_of(action_set, facts.get("opening", [])))
+    except (KeyError, TypeError, AttributeError, WorkflowError, WorldError, ConfigError) as e:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
-    check_arrays(folder / POLICY_TENSORS, tensors, shapes(num_inputs(scheme)))
-    return Policy(tensors, workflow, scheme, facts.get("config", {}), facts)
+    check_arrays(folder / POLICY_TENSORS, tensors, shapes(role.inputs, role.actions))
+    return Policy(tensors, workflow, role, facts.get("config", {}), facts)
 
 
-def load_parent(path: Path, scheme: UnitScheme | None) -> Policy:
-    """A policy whose weights a training can inherit: of the same unit types, or of none."""
-    policy = load_policy(path)
+def opening_of(action_set: ActionSet, names: Sequence[str]) -> tuple[int, ...]:
+    """The choices of these names."""
+    unknown = [name for name in names if name not in action_set.names]
+    if unknown:
+        raise ConfigError(f"the action set {action_set} has no choice {unknown[0]!r}; it has {', '.join(action_set.names)}")
+    return tuple(action_set.names.index(name) for name in names)
+
+
+def load_parent(path: Path, role: Role) -> Policy:
+    """A policy whose weights a training can inherit: of the same memory, action set and unit types, or of none of these."""
+    policy, scheme = load_policy(path), role.units
+    have = {"memory": policy.role.memory.name, "action set": policy.role.action_set.name}
+    need = {"memory": role.memory.name, "action set": role.action_set.name}
+    for what in need:
+        if have[what] != need[what]:
+            raise ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
     if policy.scheme not in (None, scheme):
         known = ", ".join(policy.scheme.names)
         wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"

@@ -5,25 +5,22 @@ PyTorch's (`torch_ppo.py`) is its readable twin, tested to have the same gradien
 
 import numpy as np
 
-from fixfirst.game import NUM_ACTIONS
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import Bench, Settings, learn, values_of_rows
-from fixfirst.learner.interface import UpdateStats, learning_rate, named_moments, part_of
+from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.play import Network, Rollout, Weights
-
-ALL_ALLOWED = np.empty((0, NUM_ACTIONS), np.bool_)
+from fixfirst.play import Network, Role, Rollout, Weights
 
 
 class PPO:
     """The compiled learner; see `Learner`."""
 
-    def __init__(self, config: PPOConfig, num_inputs: int, seed: int):
-        self.config = config
-        self.policy = Network.of(initial_weights(num_inputs, seed))
-        self._gradient, self._first, self._second = (Network.zeros(num_inputs) for _ in range(3))
-        self._benches = Bench.make(NUM_ACTIONS), Bench.make(1)
+    def __init__(self, config: PPOConfig, role: Role, seed: int):
+        self.config, self.role = config, role
+        self.policy = Network.of(initial_weights(role.inputs, seed, role.actions, config.last_layer))
+        self._gradient, self._first, self._second = (Network.zeros(role.inputs, role.actions) for _ in range(3))
+        self._benches = Bench.make(role.actions), Bench.make(1)
         self._steps = 0
 
     @property
@@ -42,18 +39,18 @@ class PPO:
 
     def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
         """See `Learner`."""
-        config, seen = self.config, distinct_rows(rollout)
+        config, role, seen = self.config, self.role, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
         starts = np.empty(len(seen.rows) + 1, np.int64)
-        active = np.empty(len(seen.rows) * len(self.policy.actor.matrix1), np.int64)
-        bits_of_rows(seen.rows, starts, active)
+        active = np.empty(len(seen.rows) * role.inputs, np.int64)
+        bits_of_rows(seen.rows, role.words, starts, active)
         advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found])
-        rows = aggregate(
-            starts, active, ALL_ALLOWED, seen.found, rollout.actions, advantages, returns, seen.used, NUM_ACTIONS
-        )
-        settings, stats = self.settings(rollout.actions.size, entropy, progress), np.empty(5)
+        allowed = role.allowed(seen.rows[: seen.used])
+        learned = seen.found, rollout.choices, advantages, returns, seen.used, role.actions
+        rows = aggregate(starts, active, allowed, *learned)
+        settings, stats = self.settings(entropy, progress), np.empty(5)
         moments = self._first.vector, self._second.vector
         learn(self.policy, self._gradient, *moments, self._steps, rows, settings, *self._benches, stats)
-        self._steps += config.epochs
+        self._steps += config.epochs * config.row_parts
         policy_loss, value_loss, spread, approx_kl, clip_fraction = (stats / rollout.actions.size).tolist()
         return UpdateStats(policy_loss, value_loss, spread, approx_kl, clip_fraction, seen.used, rollout.actions.size)
 
@@ -63,19 +60,20 @@ class PPO:
         values_of_rows(self.policy.critic, starts, active, self._benches[1].work, values)
         return values
 
-    def settings(self, transitions: int, entropy: float, progress: float) -> Settings:
-        """What steers an update on so many transitions."""
+    def settings(self, entropy: float, progress: float) -> Settings:
+        """What steers an update."""
         config = self.config
         return Settings(
             epochs=config.epochs,
-            transitions=np.float32(transitions),
             clip=np.float32(config.clip),
             entropy=np.float32(entropy),
             value=np.float32(config.value),
             max_grad_norm=np.float32(config.max_grad_norm),
-            learning_rate=learning_rate(config, progress),
+            learning_rate=config.learning_rate_at(progress),
             beta1=config.adam_betas[0],
             beta2=config.adam_betas[1],
+            parts=config.row_parts,
+            split=sum(array.size for array in self.policy.actor) if config.norms_apart else 0,
         )
 
     def tensors(self) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ its gradient flows back there: the mathematics of one row per transition, with l
 depend on the CPU (PyTorch chooses among several versions of its code); those of the compiled learner do not.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,9 +18,11 @@ from torch import Tensor, nn
 from fixfirst.game import NUM_ACTIONS
 from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.interface import UpdateStats, learning_rate, named_moments, part_of
+from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.play import HIDDEN, Network, Probabilities, Rollout, Weights, bits_of, num_inputs
+from fixfirst.play import HIDDEN, Network, Probabilities, Role, Rollout, Weights, bits_of
+
+LOWEST = -1e9  # the logit of a masked choice; its probability is 0, and so is its share of the entropy
 
 # ---------------------------------------------------------------- networks
 
@@ -28,8 +30,8 @@ from fixfirst.play import HIDDEN, Network, Probabilities, Rollout, Weights, bits
 class ActorAndCritic(Protocol):
     """Any module with these two: inputs [M, I] -> logits [M, 145], and inputs [M, I] -> values [M, 1]."""
 
-    actor: Callable[[Tensor], Tensor]
-    critic: Callable[[Tensor], Tensor]
+    actor: nn.Module
+    critic: nn.Module
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
@@ -37,9 +39,9 @@ class ActorAndCritic(Protocol):
 class ActorCritic(nn.Module):
     """Separate networks: what to do, and how much reward is still to come."""
 
-    def __init__(self, num_inputs: int):
+    def __init__(self, num_inputs: int, num_actions: int = NUM_ACTIONS):
         super().__init__()
-        self.actor = _network(num_inputs, NUM_ACTIONS)
+        self.actor = _network(num_inputs, num_actions)
         self.critic = _network(num_inputs, 1)
 
 
@@ -106,20 +108,30 @@ class Batch:
     action: Tensor  # [M] int64
     counts: Tensor  # [U] how many transitions share a row
     after: Tensor  # [B, I] what was seen after the last step
+    forbidden: Tensor | None = None  # [U, A] bool: choices that are masked
 
 
-def make_batch(rollout: Rollout, num_inputs: int) -> Batch:
+def make_batch(rollout: Rollout, role: Role) -> Batch:
     """The distinct rows of a rollout."""
     seen = distinct_rows(rollout)
-    inputs = torch.from_numpy(bits_of(seen.rows, num_inputs))
+    inputs, allowed = torch.from_numpy(bits_of(seen.rows, role.inputs)), role.allowed(seen.rows[: seen.used])
     row = torch.from_numpy(seen.found[:-1].ravel())
     return Batch(
         inputs=inputs[: seen.used],
         row=row,
-        action=torch.from_numpy(rollout.actions.ravel().astype(np.int64)),
+        action=torch.from_numpy(rollout.choices.ravel().astype(np.int64)),
         counts=torch.bincount(row, minlength=seen.used).to(torch.float32),
         after=inputs[torch.from_numpy(seen.found[-1])],
+        forbidden=torch.from_numpy(~allowed) if len(allowed) else None,
     )
+
+
+def log_probabilities(net: ActorAndCritic, batch: Batch) -> Tensor:
+    """[U, A] of every choice in every row."""
+    logits = net.actor(batch.inputs)
+    if batch.forbidden is not None:
+        logits = logits.masked_fill(batch.forbidden, LOWEST)
+    return torch.log_softmax(logits, dim=1)
 
 
 def update(
@@ -128,6 +140,7 @@ def update(
     config: PPOConfig,
     rollout: Rollout,
     rewards: np.ndarray,
+    role: Role,
     *,
     seed: int,
     entropy: float | None = None,
@@ -138,9 +151,9 @@ def update(
     """
     if entropy is not None:
         config = config.model_copy(update={"entropy": entropy})
-    batch = make_batch(rollout, num_inputs(rollout.workflows[0].scheme if rollout.workflows else None))
+    batch = make_batch(rollout, role)
     with torch.no_grad():
-        old_log_probs = _chosen(torch.log_softmax(net.actor(batch.inputs), dim=1), batch.row, batch.action)
+        old_log_probs = _chosen(log_probabilities(net, batch), batch.row, batch.action)
         values = net.critic(batch.inputs).squeeze(1)[batch.row].reshape(rewards.shape)
         values = torch.cat([values, net.critic(batch.after).T])
     advantages, returns = (
@@ -178,7 +191,7 @@ def _gradient_step(
         row, action = row[chosen], action[chosen]
         counts = torch.bincount(row, minlength=len(batch.inputs)).to(torch.float32)
         old_log_probs, advantages, returns = old_log_probs[chosen], advantages[chosen], returns[chosen]
-    log_probs = torch.log_softmax(net.actor(batch.inputs), dim=1)  # [U, A]
+    log_probs = log_probabilities(net, batch)  # [U, A]
     values = net.critic(batch.inputs).squeeze(1)  # [U]
     log_ratio = _chosen(log_probs, row, action) - old_log_probs
     ratio = log_ratio.exp()
@@ -189,8 +202,9 @@ def _gradient_step(
     loss = policy_loss + config.value * value_loss - config.entropy * entropy
 
     optimiser.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    torch.nn.utils.clip_grad_norm_(net.parameters(), config.max_grad_norm)
+    loss.backward()
+    for part in (net.actor.parameters(), net.critic.parameters()) if config.norms_apart else (net.parameters(),):
+        torch.nn.utils.clip_grad_norm_(part, config.max_grad_norm)
     optimiser.step()
     with torch.no_grad():
         approx_kl = (ratio - 1 - log_ratio).mean()  # Schulman's low-variance estimate
@@ -209,15 +223,15 @@ def _chosen(log_probs: Tensor, row: Tensor, action: Tensor) -> Tensor:
 class TorchPPO:
     """The learner of PyTorch; see `Learner`. net: one of your own (`ActorAndCritic`) instead of the usual networks."""
 
-    def __init__(self, config: PPOConfig, num_inputs: int, seed: int, net: nn.Module | None = None):
+    def __init__(self, config: PPOConfig, role: Role, seed: int, net: nn.Module | None = None):
         torch.set_num_threads(1)  # spinning thread pools lose at these sizes
-        self.config = config
-        self.net: Any = net if net is not None else ActorCritic(num_inputs)
+        self.config, self.role = config, role
+        self.net: Any = net if net is not None else ActorCritic(role.inputs, role.actions)
         self.optimiser = Adam(self.net, config.learning_rate, config.adam_betas)
-        self._network = Network.zeros(num_inputs)  # a copy, to play with
+        self._network = Network.zeros(role.inputs, role.actions)  # a copy, to play with
         self.policy: Network | Probabilities = self._network if net is None else self._probabilities
         if net is None:
-            self.start_from(initial_weights(num_inputs, seed))
+            self.start_from(initial_weights(role.inputs, seed, role.actions, config.last_layer))
 
     @torch.no_grad()
     def _probabilities(self, inputs: np.ndarray) -> np.ndarray:
@@ -244,8 +258,8 @@ class TorchPPO:
 
     def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
         """See `Learner`."""
-        self.optimiser.learning_rate = learning_rate(self.config, progress)
-        stats = update(self.net, self.optimiser, self.config, rollout, rewards, seed=seed, entropy=entropy)
+        self.optimiser.learning_rate = self.config.learning_rate_at(progress)
+        stats = update(self.net, self.optimiser, self.config, rollout, rewards, self.role, seed=seed, entropy=entropy)
         self._follow()
         return stats
 
@@ -269,6 +283,6 @@ class TorchPPO:
 
 def module_of(weights: Weights) -> ActorCritic:
     """A policy's networks as a PyTorch module: `.actor(inputs [M, I])` gives logits, `.critic(inputs)` values."""
-    net = ActorCritic(weights["actor.0.weight"].shape[1])
+    net = ActorCritic(weights["actor.0.weight"].shape[1], len(weights["actor.4.bias"]))
     net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
     return net

@@ -12,14 +12,17 @@ import numpy as np
 
 from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
-from fixfirst.game import BaseWorld
+from fixfirst.game import ACTIONS, RESTORE_COST, BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.engines import make_learner
 from fixfirst.learner.interface import Learner
 from fixfirst.learner.networks import soften, widen
 from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_reward
-from fixfirst.play import Evaluation, PolicyTable, Rollout, Weights, collect, derive, evaluate, num_inputs
+from fixfirst.play import Evaluation, PolicyTable, Rollout, Weights, collect, derive, evaluate
 from fixfirst.runs import EpisodeRow, UpdateRow
+
+RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
+RESTORES.setflags(write=False)
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,16 @@ class Training:
     def __init__(self, config: TrainConfig, number: int = 0, learner: Learner | None = None):
         self.config, self.number = config, number
         self.workflows = config.workflows
-        inputs = num_inputs(config.policy_scheme)
-        self.learner = learner if learner is not None else make_learner(config.ppo, inputs, derive(config.seed, "weights"))
+        self.role = config.role
+        weights = derive(config.seed, "weights")
+        self.learner = learner if learner is not None else make_learner(config.ppo, self.role, weights)
         self.updates = 0
         self.episodes = 0
         self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
         self._world: BaseWorld | None = None
         self._seeds = {name: derive(config.seed, name) for name in ("world", "policy")}
-        self._player = PolicyTable(self.learner.policy, self.workflows)
+        self._player = PolicyTable(self.learner.policy, self.workflows, role=self.role)
 
     @property
     def world(self) -> BaseWorld:
@@ -89,7 +93,7 @@ class Training:
     @property
     def done(self) -> bool:
         """Is there no budget left for another update?"""
-        return self.episodes + self.config.ppo.episodes_per_update > self.config.total_episodes
+        return self.episodes + self.config.ppo.batch_at(self.episodes) > self.config.total_episodes
 
     def step(self) -> Update:
         """One update."""
@@ -102,7 +106,7 @@ class Training:
 
         stats = self.learner.update(
             rollout,
-            rollout.rewards10 / 10 + alignment,
+            self._rewards(rollout) + alignment,
             entropy=self._entropy(counts),
             progress=self.episodes / config.total_episodes,
             seed=derive(config.seed, "batch", self.updates),
@@ -113,7 +117,7 @@ class Training:
             )
         self._player.forget()
         self.updates += 1
-        self.episodes += config.ppo.episodes_per_update
+        self.episodes += len(rollout.assigned)
         self.latest = counts
         multiplier, share = self.multiplier, _pooled(counts)
         self.multiplier = config.alignment.adapted(multiplier, share)
@@ -142,12 +146,18 @@ class Training:
         )
         return Update(row, rollout.returns, alignment.sum(axis=0), counts)
 
+    def _rewards(self, rollout: Rollout) -> np.ndarray:
+        """[T, B] the world's rewards as the learner sees them: Restore may be cheaper at first."""
+        free = 1.0 - self.config.ppo.restore_price(self.episodes)
+        return rollout.rewards10 / 10 + free * RESTORE_COST * RESTORES[rollout.actions]
+
     def _entropy(self, counts: Counts | None) -> float:
         """The entropy bonus of this update: larger while the order is not kept."""
         config, share = self.config, _pooled(counts)
+        bonus = config.ppo.entropy_at(self.episodes / config.total_episodes)
         if config.alignment.kind != "penalty" or share is None or share >= config.alignment.target:
-            return config.ppo.entropy
-        return max(config.ppo.entropy, config.alignment.explore)
+            return bonus
+        return max(bonus, config.alignment.explore)
 
     def _play(self) -> Rollout:
         ppo = self.config.ppo
@@ -156,8 +166,8 @@ class Training:
             self._player,
             world_seed=self._seeds["world"],
             policy_seed=self._seeds["policy"],
-            first_episode=self.updates * ppo.passes,
-            passes=ppo.passes,
+            first_episode=self.episodes // ppo.num_envs,
+            passes=ppo.batch_at(self.episodes) // ppo.num_envs,
             workflows=self.workflows,
         )
 
@@ -184,7 +194,7 @@ class Training:
         it is.
         """
         config = self.config
-        wide = widen(weights, num_inputs(config.policy_scheme))
+        wide = widen(weights, self.role.inputs)
         self._start_from(wide)
         if len(self.workflows) != 1 or config.softening == 1:
             return

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fixfirst.play.network import (
         HIDDEN,
         INFINITY,
+        LAYERS,
         ONE,
         TWO,
         ZERO,
@@ -37,21 +38,11 @@ if TYPE_CHECKING:
         list_bits,
         log,
         lower_to_largest,
-        num_inputs,
         shapes,
         whole_tiles,
     )
-    from fixfirst.play.policy_table import (
-        PolicyTable,
-        Probabilities,
-        Table,
-        chance_keys,
-        find_row,
-        order_rows,
-        probabilities,
-        split_rows,
-        uniform,
-    )
+    from fixfirst.play.policy_table import PolicyTable, Probabilities, chance_keys, probabilities, uniform
+    from fixfirst.play.role import Role
     from fixfirst.play.rollout import Player, Rollout, collect
     from fixfirst.play.seeds import derive
     from fixfirst.play.vectors import TILE, add_to_lines, dot

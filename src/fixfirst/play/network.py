@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, called, inlined
-from fixfirst.orders import UnitScheme
+from fixfirst.game import NUM_ACTIONS, called, inlined
 from fixfirst.play.vectors import (
     TILE,
     TILE_ROWS,
@@ -33,11 +32,6 @@ from fixfirst.play.vectors import (
 HIDDEN = 64
 LAYERS = (0, 2, 4)  # their names in files; between them stand the tanh
 Weights = Mapping[str, np.ndarray]  # "actor.0.weight" [outputs, inputs], "actor.0.bias" [outputs] and so on, float32
-
-
-def num_inputs(scheme: UnitScheme | None) -> int:
-    """How many bits a policy reads: the observation, and the order if it follows one."""
-    return OBSERVATION_BITS + (0 if scheme is None else scheme.encoding_bits)
 
 
 def shapes(inputs: int, actions: int = NUM_ACTIONS) -> dict[str, tuple[int, ...]]:
@@ -114,16 +108,16 @@ def words_of(bits: np.ndarray) -> np.ndarray:
 
 
 def bits_of(words: np.ndarray, inputs: int) -> np.ndarray:
-    """Words [M, K] unpacked into bits [M, I] float32."""
+    """The first I bits of words [M, K], unpacked into [M, I] float32."""
     packed = np.ascontiguousarray(words).astype("<u8").view(np.uint8)
     return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).astype(np.float32)
 
 
 @inlined
-def list_bits(rows, row, active, start):
-    """Write the numbers of the set bits of a row of rows [M, K] into active, from `start` on. Returns where they end."""
+def list_bits(rows, row, words, active, start):
+    """Write the numbers of the set bits in the first words of a row into active, from `start` on. Returns where they end."""
     end = start
-    for k in range(rows.shape[1]):
+    for k in range(words):
         word, bit = rows[row, k], 64 * k
         while word:
             if word & np.uint64(1):

@@ -4,7 +4,7 @@ Observations repeat enormously. A *row* is all that a policy reads, packed into 
 with the same row need one answer. Actions are then drawn by counter-based chance keyed by (seed, environment, episode,
 step), like those of the world.
 
-N environments, M rows, K words per row, I inputs, A actions, W workflows.
+N environments, M rows, I inputs, A choices, W workflows. What a row is, `role.py` says.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, called, compiled, counter_uniform, environment_key, inlined
+from fixfirst.game import (
+    Memories,
+    called,
+    compiled,
+    counter_uniform,
+    environment_key,
+    inlined,
+    masked,
+    write_bits,
+)
 from fixfirst.orders import Workflow
 from fixfirst.play.network import (
+    INFINITY,
     ONE,
     ZERO,
     Network,
@@ -28,6 +38,7 @@ from fixfirst.play.network import (
     lower_to_largest,
     words_of,
 )
+from fixfirst.play.role import Role, role_for
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
 Probabilities = Callable[[np.ndarray], np.ndarray]
@@ -52,50 +63,90 @@ class Table(NamedTuple):
 class PolicyTable:
     """A frozen policy that is asked once per distinct row and then remembered.
 
-    policy: a network, or a function. greedy: the most probable action instead of a drawn one.
+    policy: a network, or a function. role: what it reads and chooses; unless given, no memory, all 145 actions, and the
+    order if there are workflows. greedy: the most probable action instead of a drawn one.
     """
 
-    def __init__(self, policy: Network | Probabilities, workflows: Sequence[Workflow] = (), *, greedy: bool = False):
+    def __init__(
+        self,
+        policy: Network | Probabilities,
+        workflows: Sequence[Workflow] = (),
+        *,
+        role: Role | None = None,
+        greedy: bool = False,
+    ):
+        self.role = role if role is not None else role_for(workflows)
+        self.arrays = self.role.arrays()
         self.network = policy if isinstance(policy, Network) else None
         self.desk = Desk.make(policy) if isinstance(policy, Network) else None
         self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
-        self.orders = order_rows(workflows)  # [W, K]
-        self.inputs = OBSERVATION_BITS + (workflows[0].scheme.encoding_bits if workflows else 0)
+        self.orders = self.role.orders(workflows)  # [W, row words]
         self.greedy = greedy
-        self.table = Table.empty(256, self.orders.shape[1], NUM_ACTIONS)
+        self.table = Table.empty(256, self.role.row_words, self.role.actions)
+        self._memories = Memories(0)
 
     def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
-        """See `Player`."""
-        n = len(words)
-        self.make_room(n)
-        found, actions = np.empty(n, np.int64), np.empty(n, np.int64)
-        known = int(self.table.filled[0])
-        find_rows(self.table, words, *self.read(assigned), found)
-        self._answer(known)
-        draw_actions(self.table, found, keys, when, actions)
-        return actions
+        """See `Player`. Episodes begin at step 0: what was remembered is forgotten then."""
+        return self.choose(words, assigned, keys, when)[2]
 
-    def read(self, assigned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Heads [N] and tails [N, K - 1]: what environments with these workflows read beside their observations."""
-        return split_rows(self.orders[assigned])
+    def choose(
+        self, words: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The row, the choice and the world's action of every environment, all [N]; the action counts as taken."""
+        n, steps = len(words), np.full(len(words), when, np.int64)
+        if when == 0 or n != len(self._memories.records):
+            self._memories = Memories(n, self.role.memory, self.role.action_set)
+        return self.choose_with(self._memories, words, self.orders[assigned], keys, steps)
+
+    def choose_with(
+        self, memories: Memories, words: np.ndarray, orders: np.ndarray, keys: np.ndarray, steps: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `choose`, with memories kept elsewhere. orders [N, row words]; steps [N]: of each environment's episode."""
+        found, choices = self.look(memories, words, orders), np.empty(len(words), np.int64)
+        draw_choices(self.table, found, keys, steps, self.arrays.opening, choices)
+        actions = np.array(memories.actions_of(choices))
+        memories.remember(words, actions)
+        return found, choices, actions
+
+    def look(self, memories: Memories, words: np.ndarray, orders: np.ndarray) -> np.ndarray:
+        """The rows [N] that environments read now, answered if they are new."""
+        self.make_room(len(words))
+        rows, found, known = np.array(orders), np.empty(len(words), np.int64), int(self.table.filled[0])
+        read_rows(memories.records, self.arrays, words, rows)
+        find_rows(self.table, rows, found)
+        self._answer(known)
+        return found
+
+    def look_after(self, words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
+        """The rows [N] that environments read after the last `choose`."""
+        return self.look(self._memories, words, self.orders[assigned])
 
     def _answer(self, known: int) -> None:
         """Ask the policy about the rows from `known` on."""
         count = int(self.table.filled[0])
         if count == known:
             return
-        odds = self._probabilities(bits_of(self.table.rows[known:count], self.inputs))
+        rows = self.table.rows[known:count]
+        odds = self._probabilities(bits_of(rows, self.role.inputs))
+        allowed = self.role.allowed(rows)
+        if len(allowed):
+            odds = odds * allowed
         if self.greedy:
-            odds = np.eye(NUM_ACTIONS, dtype=np.float32)[odds.argmax(axis=1)]
+            odds = np.eye(self.role.actions, dtype=np.float32)[odds.argmax(axis=1)]
         self.table.cumulative[known:count] = np.cumsum(odds, axis=1)
         self.table.likely[known:count] = odds.argmax(axis=1)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """[M, row words] all that were met since it was told to forget."""
+        return self.table.rows[: self.table.filled[0]]
 
     def make_room(self, more: int) -> None:
         """Let the table hold so many rows more."""
         count = int(self.table.filled[0])
         if count + more <= len(self.table.rows):
             return
-        larger = Table.empty(max(2 * len(self.table.rows), count + more), self.table.rows.shape[1], NUM_ACTIONS)
+        larger = Table.empty(max(2 * len(self.table.rows), count + more), self.role.row_words, self.role.actions)
         larger.cumulative[:count], larger.likely[:count] = self.table.cumulative[:count], self.table.likely[:count]
         enter_rows(larger, self.table.rows[:count])
         self.table = larger
@@ -104,19 +155,6 @@ class PolicyTable:
         """For a policy that has changed."""
         self.table.filled[0] = 0
         self.table.slots[:] = -1
-
-
-def order_rows(workflows: Sequence[Workflow]) -> np.ndarray:
-    """[W, K] uint64: rows of these workflows without an observation; [1, 1] zeros without workflows."""
-    if not workflows:
-        return np.zeros((1, 1), np.uint64)
-    none = np.zeros((len(workflows), OBSERVATION_BITS), np.int8)
-    return words_of(np.concatenate([none, [workflow.encode() for workflow in workflows]], axis=1))
-
-
-def split_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first words [M] of rows [M, K], and the others [M, K - 1]."""
-    return np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:])
 
 
 def probabilities(network: Network) -> Probabilities:
@@ -133,22 +171,39 @@ def probabilities(network: Network) -> Probabilities:
 
 # ---------------------------------------------------------------- rows, compiled
 # Numba counts references to arrays by atomic operations, for views and for tuples of arrays that are handed on: what is done
-# in every step takes whole arrays and numbers. Environment i reads the row (heads[i] | its observation, tails[i]).
+# in every step takes whole arrays and numbers.
 
 
 @inlined
-def find_row(slots, rows, filled, first, tails, i):
-    """The number of the row (first, tails[i]) in a `Table`, entered if it is new. There must be room."""
+def read_row(memory, starts, first_macro, slots, remembers, observation, rows, i):
+    """Complete row i of rows [N, row words], which holds the order: observation, memory, and the set of masked choices."""
+    rows[i, 0] |= observation
+    if remembers:
+        write_bits(memory, starts, rows, i)
+        if len(slots):
+            rows[i, rows.shape[1] - 1] = uint64(masked(first_macro, slots, memory))
+
+
+@compiled
+def read_rows(memories, arrays, words, rows):
+    """Complete rows [N, row words] of N environments that see words [N]."""
+    for i in range(len(words)):
+        read_row(memories[i], arrays.starts, arrays.first_macro, arrays.slots, arrays.remembers, words[i], rows, i)
+
+
+@inlined
+def find_row(slots, rows, filled, read, i):
+    """The number of the row read[i] in a `Table`, entered if it is new. There must be room."""
     mask = uint64(len(slots) - 1)
-    mixed = mix_in(uint64(0), first)
-    for k in range(tails.shape[1]):
-        mixed = mix_in(mixed, tails[i, k])
+    mixed = uint64(0)
+    for k in range(read.shape[1]):
+        mixed = mix_in(mixed, read[i, k])
     slot = mixed & mask
     while slots[slot] >= 0:
         number = np.int64(slots[slot])
-        same = rows[number, 0] == first
-        for k in range(tails.shape[1]):
-            if rows[number, k + 1] != tails[i, k]:
+        same = True
+        for k in range(read.shape[1]):
+            if rows[number, k] != read[i, k]:
                 same = False
                 break
         if same:
@@ -156,9 +211,8 @@ def find_row(slots, rows, filled, first, tails, i):
         slot = (slot + uint64(1)) & mask
     number = filled[0]
     slots[slot] = number
-    rows[number, 0] = first
-    for k in range(tails.shape[1]):
-        rows[number, k + 1] = tails[i, k]
+    for k in range(read.shape[1]):
+        rows[number, k] = read[i, k]
     filled[0] = number + 1
     return number
 
@@ -171,18 +225,17 @@ def mix_in(mixed, word):
 
 
 @compiled
-def find_rows(table, words, heads, tails, found):
-    """Fill found [N] with the row of every observation [N] under its order; new ones are entered."""
-    for i in range(len(words)):
-        found[i] = find_row(table.slots, table.rows, table.filled, heads[i] | words[i], tails, i)
+def find_rows(table, read, found):
+    """Fill found [N] with the numbers of rows read [N, row words]; new ones are entered."""
+    for i in range(len(read)):
+        found[i] = find_row(table.slots, table.rows, table.filled, read, i)
 
 
 @compiled
 def enter_rows(table, rows):
-    """Enter rows [M, K], all different, in a table without any yet."""
-    heads, tails = rows[:, 0].copy(), rows[:, 1:].copy()
+    """Enter rows [M, row words], all different, in a table without any yet."""
     for i in range(len(rows)):
-        find_row(table.slots, table.rows, table.filled, heads[i], tails, i)
+        find_row(table.slots, table.rows, table.filled, rows, i)
 
 
 # ---------------------------------------------------------------- answers, compiled
@@ -202,11 +255,18 @@ class Desk(NamedTuple):
 
 
 @called
-def answer_row(actor, rows, number, desk):
-    """Fill desk.work.outputs[0] with the odds of all actions for a row. Needs `fill_up` after every change of weights."""
-    desk.starts[1] = list_bits(rows, number, desk.active, 0)
+def answer_row(actor, rows, number, words, desk):
+    """Fill desk.work.outputs[0] with the odds of all actions for a row. Needs `fill_up` after every change of weights.
+
+    words: of a row's bits; if there is one more, it holds the masked choices.
+    """
+    desk.starts[1] = list_bits(rows, number, words, desk.active, 0)
     forward(actor, desk.starts, desk.active, 0, 1, desk.work)
     odds = desk.work.outputs
+    if rows.shape[1] > words:
+        for a in range(len(actor.bias3)):
+            if rows[number, words] >> uint64(a) & uint64(1):
+                odds[0, a] = -INFINITY
     lower_to_largest(odds, 1)
     for a in range(odds.shape[1]):
         odds[0, a] = fading(odds[0, a])
@@ -217,7 +277,7 @@ def odds_of_rows(actor, rows, desk, odds):
     """Fill odds [M, A] of rows [M, K]."""
     fill_up(actor, desk.work)
     for i in range(len(rows)):
-        answer_row(actor, rows, i, desk)
+        answer_row(actor, rows, i, rows.shape[1], desk)
         for a in range(odds.shape[1]):
             odds[i, a] = desk.work.outputs[0, a]
 
@@ -263,10 +323,13 @@ def draw_action(cumulative, likely, number, key, when):
 
 
 @compiled
-def draw_actions(table, found, keys, when, actions):
-    """Fill actions [N] of environments whose rows are found [N]."""
+def draw_choices(table, found, keys, steps, opening, choices):
+    """Fill choices [N] of environments whose rows are found [N], at these steps [N] of their episodes."""
     for i in range(len(found)):
-        actions[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], when)
+        if steps[i] < len(opening):
+            choices[i] = opening[steps[i]]
+        else:
+            choices[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], steps[i])
 
 
 @compiled

@@ -53,8 +53,11 @@ class Rollout(NamedTuple):
 
     words: np.ndarray  # [T + 1, B] uint64 observations; the last row is what came after the last action
     held: np.ndarray  # [T + 1, B] int16 sets of hosts red truly held, likewise
-    actions: np.ndarray  # [T, B] int16
+    actions: np.ndarray  # [T, B] int16 of the world
     rewards10: np.ndarray  # [T, B] int32 the world's reward in tenths
+    choices: np.ndarray  # [T, B] int16 of the policy; the same unless it has its own set of actions
+    found: np.ndarray  # [T + 1, B] int32 the policy's row at each step, an index into `rows`
+    rows: np.ndarray  # [M, row words] uint64; none of a player that is no `PolicyTable`
     assigned: np.ndarray  # [B] index of each episode's workflow in `workflows`
     workflows: tuple[Workflow, ...]  # empty: played without one
 
@@ -70,22 +73,24 @@ class Rollout(NamedTuple):
 
     def first(self, episodes: int) -> "Rollout":
         """Its first episodes."""
-        columns = {name: getattr(self, name)[:, :episodes] for name in ("words", "held", "actions", "rewards10")}
+        columns = {name: getattr(self, name)[:, :episodes] for name in _BY_STEP}
         return self._replace(assigned=self.assigned[:episodes], **columns)
+
+    def after(self, steps: int) -> "Rollout":
+        """Without the first steps of each episode."""
+        return self._replace(**{name: getattr(self, name)[steps:] for name in _BY_STEP}) if steps else self
+
+
+_BY_STEP = ("words", "held", "actions", "rewards10", "choices", "found")
 
 
 def join(parts: Sequence[Rollout]) -> Rollout:
-    """Rollouts of the same length and workflows, side by side."""
+    """Rollouts of the same length, workflows and player, side by side. The last one's rows are also those before it."""
     if len(parts) == 1:
         return parts[0]
-    return Rollout(
-        words=np.concatenate([part.words for part in parts], axis=1),
-        held=np.concatenate([part.held for part in parts], axis=1),
-        actions=np.concatenate([part.actions for part in parts], axis=1),
-        rewards10=np.concatenate([part.rewards10 for part in parts], axis=1),
-        assigned=np.concatenate([part.assigned for part in parts]),
-        workflows=parts[0].workflows,
-    )
+    columns = {name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in _BY_STEP}
+    assigned = np.concatenate([part.assigned for part in parts])
+    return Rollout(**columns, rows=parts[-1].rows, assigned=assigned, workflows=parts[0].workflows)
 
 
 def collect(
@@ -119,7 +124,11 @@ def collect(
             play_steps(world, player, assigned, policy_seed, track)
         else:
             _step_by_step(world, player, assigned, keys, track)
-        parts.append(Rollout(track.words, track.held, track.actions, track.rewards10, assigned, tuple(workflows)))
+        rows = (
+            player.table.rows[: player.table.filled[0]] if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
+        )
+        columns = {name: getattr(track, name) for name in _BY_STEP}
+        parts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows)))
     return join(parts)
 
 
@@ -128,8 +137,13 @@ def _step_by_step(world: WorldLike, player: Player, assigned: np.ndarray, keys: 
     access = np.empty((len(track.words), *world.access.shape), np.uint8)
     track.words[0], access[0] = world.words, world.access
     for t in range(len(track.actions)):
-        actions = player.act(world.words, world.access, assigned, keys, t)
+        if isinstance(player, PolicyTable):
+            track.found[t], track.choices[t], actions = player.choose(world.words, assigned, keys, t)
+        else:
+            track.choices[t] = actions = player.act(world.words, world.access, assigned, keys, t)
         world.step(actions)
         track.actions[t], track.rewards10[t] = actions, world.rewards10
         track.words[t + 1], access[t + 1] = world.words, world.access
+    if isinstance(player, PolicyTable):
+        track.found[-1] = player.look_after(world.words, assigned)
     track.held[:] = held_mask(access)

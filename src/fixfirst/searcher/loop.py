@@ -151,7 +151,7 @@ class Search:
 def begin_search(config: SearchConfig, folder: Path) -> Search:
     """A new run directory."""
     if config.from_policy is not None:
-        load_parent(Path(config.from_policy), config.scheme)
+        load_parent(Path(config.from_policy), replace(config.training.role, units=config.scheme))
         config = config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
     create_run(folder, Kind.SEARCH, config.model_dump(mode="json"), config.seed)
     return open_search(folder)

@@ -1,0 +1,96 @@
+"""What a policy reads and may choose: its memory, its set of actions, the order it follows, its opening.
+
+A *row* is all that it reads, packed into words of 64 bits: the observation's 52, those of its memory, those of the order;
+where choices may be masked, one more word holds the set of those that are. N environments, K words of bits, A choices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fixfirst.errors import ConfigError
+from fixfirst.game import ActionSet, MemoryScheme
+from fixfirst.orders import UnitScheme, Workflow
+from fixfirst.play.network import words_of
+
+_NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
+
+
+class RoleArrays(NamedTuple):
+    """A role for compiled functions; see `remembering.py` in the room of the game."""
+
+    starts: np.ndarray  # [8] int64: where the groups of memory lie in a row
+    meanings: np.ndarray  # [A, 16] int64
+    shifts: np.ndarray  # [A] int64
+    slots: np.ndarray  # [macros] int64
+    first_macro: int  # the number of the first macro among the choices
+    opening: np.ndarray  # [O] int64: the choices of the first steps of an episode
+    words: int  # K
+    remembers: bool  # is there anything to remember?
+
+
+@dataclass(frozen=True)
+class Role:
+    """units: whose order it reads; None: it knows no order. opening: choices that begin every episode, by number."""
+
+    memory: MemoryScheme = _NO_MEMORY
+    action_set: ActionSet = _ALL_ACTIONS
+    units: UnitScheme | None = None
+    opening: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        wrong = [choice for choice in self.opening if not 0 <= choice < self.action_set.size]
+        if wrong:
+            raise ConfigError(f"an opening names choices of 0..{self.action_set.size - 1}, got {wrong[0]}")
+
+    @property
+    def inputs(self) -> int:
+        """How many bits it reads."""
+        return self.memory.inputs + (0 if self.units is None else self.units.encoding_bits)
+
+    @property
+    def actions(self) -> int:
+        """How many choices it has."""
+        return self.action_set.size
+
+    @property
+    def words(self) -> int:
+        """Words of bits in a row; behind them stands the set of masked choices, if there can be any."""
+        return -(-self.inputs // 64)
+
+    @property
+    def row_words(self) -> int:
+        """Words of a row."""
+        return self.words + (1 if self.action_set.macros else 0)
+
+    def orders(self, workflows: Sequence[Workflow]) -> np.ndarray:
+        """[W, row words] uint64: rows of these workflows without anything else; one of zeros without workflows."""
+        bits = np.zeros((max(len(workflows), 1), self.row_words * 64), np.int8)
+        if self.units is not None:
+            for number, workflow in enumerate(workflows):
+                bits[number, self.memory.inputs : self.inputs] = workflow.encode()
+        return words_of(bits)
+
+    def allowed(self, rows: np.ndarray) -> np.ndarray:
+        """[M, A] bool: the choices that rows [M, row words] leave; [0, A] if nothing is ever masked."""
+        if not self.action_set.macros:
+            return np.empty((0, self.actions), np.bool_)
+        return (rows[:, -1:] >> np.arange(self.actions, dtype=np.uint64) & np.uint64(1)) == 0
+
+    def arrays(self) -> RoleArrays:
+        """Made anew: keep them."""
+        chosen, memory = self.action_set, self.memory
+        opening = np.array(self.opening, np.int64)
+        remembers = bool(memory.groups or chosen.macros)
+        tables = memory.starts, chosen.meanings, chosen.shifts, chosen.slots, len(chosen.actions)
+        return RoleArrays(*tables, opening, self.words, remembers)
+
+
+PLAIN_ROLE = Role()
+
+
+def role_for(workflows: Sequence[Workflow]) -> Role:
+    """Without memory, all actions, reading the order of these workflows if there are any."""
+    return Role(units=workflows[0].scheme) if workflows else PLAIN_ROLE
