@@ -4,7 +4,8 @@ A choice is an action of the world, or a *macro*: a host's list of decoys (`deco
 that does not stand. When all stand, the macro is masked; taken nevertheless, it is Sleep.
 """
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -53,6 +54,15 @@ class ActionSet:
     def names(self) -> tuple[str, ...]:
         """What each choice is, e.g. "Restore User1", "Decoy User2"."""
         return tuple(str(ACTIONS[a]) for a in self.actions) + tuple(f"Decoy {host}" for host in self.macros)
+
+    def numbers(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The choices of these names."""
+        for name in names:
+            if name not in self.names:
+                near = difflib.get_close_matches(str(name), self.names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self.names)}"
+                raise WorldError(f"the action set {self.name} has no choice {name!r}; {hint}")
+        return tuple(self.names.index(name) for name in names)
 
     # ---- for compiled functions: a host's standing decoys are the lowest bits of (all standing decoys >> its shift)
 

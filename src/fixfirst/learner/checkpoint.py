@@ -19,7 +19,7 @@ def save_checkpoint(folder: Path, training: Training) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{CHECKPOINT_PREFIX}{training.updates:08d}.json"
     document = {"config": training.config.model_dump(mode="json"), "numbers": training.numbers()}
-    write_pair(path, path.with_suffix(".safetensors"), _KIND, document, training.learner.tensors())
+    write_pair(path, path.with_suffix(".safetensors"), _KIND, document, training.tensors())
     for old in checkpoints(folder)[KEPT_CHECKPOINTS:]:
         _delete(old)
 
@@ -48,25 +48,33 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
             document, tensors = read_pair(path, path.with_suffix(".safetensors"), _KIND)
             if document.get("config") != training.config.model_dump(mode="json"):
                 raise PolicyError(f"{path}: belongs to a training with another configuration")
-            check_arrays(path.with_suffix(".safetensors"), tensors, _shapes(training))
-            training.restore(tensors, _check_numbers(path, document.get("numbers")))
+            numbers = _check_numbers(path, document.get("numbers"), training)
+            check_arrays(path.with_suffix(".safetensors"), tensors, _shapes(training, numbers))
+            training.restore(tensors, numbers)
             return complaints
         except PolicyError as e:
             complaints.append(str(e))
     return complaints
 
 
-def _shapes(training: Training) -> dict[str, tuple[int, ...]]:
-    """Of the weights and of Adam's moments."""
+def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Of the weights and of Adam's moments, and of the best start's."""
     expected: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes(training.role.inputs, training.role.actions).items():
         expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
-    return expected | {"adam.step": ()}
+    expected |= {"adam.step": ()}
+    return expected | ({f"best.{name}": shape for name, shape in expected.items()} if numbers["best"] is not None else {})
 
 
-def _check_numbers(path: Path, numbers: Any) -> dict[str, Any]:
+def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, Any]:
     kinds = {"updates": int, "episodes": int, "multiplier": int | float, "latest": list | None}
+    kinds |= {"stage": int, "stage_updates": int, "stage_episodes": int, "opening": list, "best": int | float | None}
     fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
+    fits = (
+        fits
+        and 0 <= numbers["stage"] < len(training.stages)
+        and all(isinstance(choice, int) and 0 <= choice < training.role.actions for choice in numbers["opening"])
+    )
     if not fits or len(numbers["latest"] or Counts._fields) != len(Counts._fields):
         raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
     return dict(numbers)

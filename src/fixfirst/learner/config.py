@@ -4,6 +4,7 @@ A field's description is its help on the command line; FLAT_NAMES says what it i
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -88,12 +89,20 @@ class PPOConfig(BaseModel):
         sizes = [size for start, size in self.growth if start <= episodes]
         return sizes[-1] if sizes else self.episodes_per_update
 
+    def updates_in(self, episodes: int) -> int:
+        """How many updates the first episodes are enough for."""
+        played = updates = 0
+        while played + self.batch_at(played) <= episodes:
+            played += self.batch_at(played)
+            updates += 1
+        return updates
+
     def entropy_at(self, progress: float) -> float:
-        """The entropy bonus at this share of the episode budget."""
+        """The entropy bonus at this share of all updates."""
         return self.entropy * (1.0 if self.entropy_schedule == "constant" else max(1.0 - progress, 0.0))
 
     def learning_rate_at(self, progress: float) -> float:
-        """At this share of the episode budget."""
+        """At this share of all updates."""
         fall = 0.0 if self.lr_schedule == "constant" else min(progress, 1.0) * (1.0 - self.lr_final)
         return self.learning_rate * (1.0 - fall)
 
@@ -144,6 +153,32 @@ class Alignment(BaseModel):
         return min(max(multiplier + self.rate * (self.target - compliance), 0.0), self.limit)
 
 
+class Course(BaseModel):
+    """What a training goes through; by default one start that is trained to the end (`stages.py`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best goes on.")
+    start_episodes: int = Field(0, ge=0, description="How many episodes each of several starts has.")
+    opening: str = Field(
+        "none",
+        description="First choices of every episode: none, find (decoys that are shown to help), or names such as "
+        '"Decoy User2, Decoy User2". Played everywhere, and kept in the policy file.',
+    )
+    opening_episodes: int = Field(0, ge=0, description="The last episodes, trained with the opening.")
+    opening_rate: float = Field(0.0015, gt=0, description="The learning rate with which they begin.")
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> "Course":
+        if (self.starts > 1) != (self.start_episodes > 0):
+            raise ValueError(f"starts ({self.starts}) and start_episodes ({self.start_episodes}) go together")
+        if self.opening == "find" and not self.opening_episodes:
+            raise ValueError("opening 'find' needs opening_episodes to train on from what was found")
+        if self.opening == NONE and self.opening_episodes:
+            raise ValueError(f"opening_episodes ({self.opening_episodes}) needs an opening: find, or names of choices")
+        return self
+
+
 class TrainConfig(BaseModel):
     """One training: a game, an order and how it is judged, a learner, a budget."""
 
@@ -169,6 +204,7 @@ class TrainConfig(BaseModel):
     judging: Judging = Judging()
     gate: Gate = Gate()
     ppo: PPOConfig = PPOConfig()
+    course: Course = Course()
     alignment: Alignment = Alignment()
     softening: float = Field(
         0.5, gt=0, le=1, description="Factor on inherited preferences that break the order; 1 = take them as they are."
@@ -180,6 +216,13 @@ class TrainConfig(BaseModel):
         _ = self.scheme, self.workflows, self.role  # they make sense
         if self.game.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
+        course = self.course
+        longest = self.total_episodes - (course.starts - 1) * course.start_episodes - course.opening_episodes
+        if course != Course() and longest < max(course.start_episodes, self.ppo.batch_at(0)):
+            raise ConfigError(
+                f"{course.starts} starts of {course.start_episodes} and {course.opening_episodes} episodes with the opening "
+                f"are more than the budget of {self.total_episodes}"
+            )
         if self.total_episodes < self.ppo.episodes_per_update:
             raise ConfigError(
                 f"a budget of {self.total_episodes} episodes is less than one update of {self.ppo.episodes_per_update}; "
@@ -203,7 +246,19 @@ class TrainConfig(BaseModel):
     @property
     def role(self) -> Role:
         """What the policy reads and may choose."""
-        return Role(MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), self.policy_scheme)
+        role = Role(MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), self.policy_scheme)
+        if self.course.opening == "find" and not role.action_set.macros:
+            raise ConfigError(
+                f"openings are found among decoy macros, the action set {role.action_set} has none; use macros"
+            )
+        return role if self.course.opening_episodes else self.opened(role)
+
+    def opened(self, role: Role) -> Role:
+        """The role with the opening that is given by name, if one is."""
+        if self.course.opening in (NONE, "find"):
+            return role
+        names = tuple(name.strip() for name in self.course.opening.split(","))
+        return replace(role, opening=role.action_set.numbers(names))
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:

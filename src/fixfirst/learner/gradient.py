@@ -103,7 +103,9 @@ def learn(network, gradient, moment1, moment2, steps, rows, settings, actor_benc
     old = np.empty(len(rows.action), np.float32)  # log-probabilities of the pairs before the first step
     pair_slopes = np.empty(len(rows.action), np.float32)
     taken, count = steps, len(rows.visits)
-    policy_gradient(network.actor, gradient.actor, rows, (0, count, ZERO), old, pair_slopes, settings, actor_bench, stats)
+    if settings.parts > 1:  # a part changes the policy before the next is looked at
+        span = 0, count, ZERO
+        policy_gradient(network.actor, gradient.actor, rows, span, old, True, pair_slopes, settings, actor_bench, stats)
     for epoch in range(settings.epochs):
         stats[:] = 0
         for part in range(settings.parts):
@@ -114,7 +116,10 @@ def learn(network, gradient, moment1, moment2, steps, rows, settings, actor_benc
             share = ONE / max(transitions, ONE)
             gradient.vector[:] = 0
             span = begin_row, end_row, share
-            policy_gradient(network.actor, gradient.actor, rows, span, old, pair_slopes, settings, actor_bench, stats)
+            is_new = settings.parts == 1 and epoch == 0
+            policy_gradient(
+                network.actor, gradient.actor, rows, span, old, is_new, pair_slopes, settings, actor_bench, stats
+            )
             value_gradient(network.critic, gradient.critic, rows, span, settings, critic_bench, stats)
             clip_norm(gradient.vector[: settings.split], settings.max_grad_norm)
             clip_norm(gradient.vector[settings.split :], settings.max_grad_norm)
@@ -137,10 +142,10 @@ def values_of_rows(critic, starts, active, work, values):
 
 
 @called
-def policy_gradient(actor, gradient, rows, span, old, pair_slopes, settings, bench, stats):
+def policy_gradient(actor, gradient, rows, span, old, is_new, pair_slopes, settings, bench, stats):
     """Add the gradient of the policy loss and of the entropy bonus, on a span of rows: first, end, share of a transition.
 
-    With a share of 0 only their log-probabilities `old` [P] are taken down.
+    is_new: their log-probabilities `old` [P] are taken down first; with a share of 0, nothing else is done.
     """
     begin(actor, bench)
     begin_row, end_row, share = span
@@ -154,7 +159,7 @@ def policy_gradient(actor, gradient, rows, span, old, pair_slopes, settings, ben
         for r in range(n):
             for a in range(logits.shape[1]):
                 odds[r, a] = fading(logits[r, a])
-        slopes(rows, first, n, share, old, pair_slopes, settings, bench, stats)
+        slopes(rows, first, n, share, old, is_new, pair_slopes, settings, bench, stats)
         if share > ZERO:
             backward(gradient, rows.starts, rows.active, first, n, bench)
     end(gradient, bench)
@@ -169,7 +174,7 @@ def bar(logits, allowed, first, n):
 
 
 @called
-def slopes(rows, first_row, n, share, old, pair_slopes, settings, bench, stats):
+def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, bench, stats):
     """Turn the logits [R, A] of the n rows from `first_row` on into the loss's gradient with respect to them.
 
     A row's largest logit is 0; odds = e^logits. With p = odds / their sum, g the derivative of the loss with respect to a
@@ -185,7 +190,7 @@ def slopes(rows, first_row, n, share, old, pair_slopes, settings, bench, stats):
         first, last, log_sum, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], np.float32(log(total)), ZERO
         for k in range(first, last):
             log_prob = logits[r, rows.action[k]] - log_sum
-            if share == ZERO:
+            if is_new:
                 old[k] = log_prob
             log_ratio = log_prob - old[k]
             ratio = exponential(log_ratio)

@@ -1,6 +1,5 @@
 """A trained policy, ready to play, and its two files. Needs no PyTorch."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,19 +171,11 @@ def load_policy(path: str | Path) -> Policy:
         workflow = None if facts["workflow"] is None or scheme is None else Workflow.parse(facts["workflow"], scheme)
         memory = MemoryScheme.parse(facts.get("memory", "none"))
         action_set = ActionSet.parse(facts.get("action_set", "all"))
-        role = Role(memory, action_set, scheme, opening_of(action_set, facts.get("opening", [])))
+        role = Role(memory, action_set, scheme, action_set.numbers(facts.get("opening", [])))
     except (KeyError, TypeError, AttributeError, WorkflowError, WorldError, ConfigError) as e:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
     check_arrays(folder / POLICY_TENSORS, tensors, shapes(role.inputs, role.actions))
     return Policy(tensors, workflow, role, facts.get("config", {}), facts)
-
-
-def opening_of(action_set: ActionSet, names: Sequence[str]) -> tuple[int, ...]:
-    """The choices of these names."""
-    unknown = [name for name in names if name not in action_set.names]
-    if unknown:
-        raise ConfigError(f"the action set {action_set} has no choice {unknown[0]!r}; it has {', '.join(action_set.names)}")
-    return tuple(action_set.names.index(name) for name in names)
 
 
 def load_parent(path: Path, role: Role) -> Policy:

@@ -38,5 +38,34 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "parallel-100": {**PUBLISHED, "n_envs": 100, "episodes_per_update": 100, "max_episodes": 100 * 100},
         "original": {**PUBLISHED, "n_envs": 1, "episodes_per_update": 200, "epochs": 6, "workflow": "none"},
         "default": {},
+        # One defender for both red agents that remembers, chooses among what can help, and has an opening (docs/model.md).
+        "champion": {
+            "workflow": "none",
+            "red_agent": "b_line:0.5,meander:0.5",
+            "variant": "leaderboard",
+            "memory": "full",
+            "action_set": "macros",
+            "n_envs": 50,
+            "episodes_per_update": 50,
+            "growth": (
+                (0, 50),
+                (10_000, 100),
+                (25_000, 250),
+            ),  # early on nearly every row is new, and small updates learn faster
+            "total_episodes": 212_500,
+            "starts": 4,  # one in six gets stuck
+            "start_episodes": 25_000,
+            "opening": "find",
+            "opening_episodes": 62_500,
+            "entropy": 0.01,
+            "entropy_schedule": "linear",
+            "lr_schedule": "linear",
+            "lr_final": 0.02,
+            "norms_apart": True,
+            "row_parts": 2,
+            "last_layer": 0.1,
+            "free_restores": 12_000,  # else it never learns to restore users early
+            "checkpoint_every": 25,
+        },
     }
 )

@@ -5,7 +5,7 @@ back from its checkpoint goes on with the same bytes.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,17 @@ from fixfirst.errors import ConfigError
 from fixfirst.game import ACTIONS, RESTORE_COST, BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.engines import make_learner
-from fixfirst.learner.interface import Learner
+from fixfirst.learner.interface import Learner, part_of
 from fixfirst.learner.networks import soften, widen
+from fixfirst.learner.openings import find_opening
+from fixfirst.learner.stages import Begin, Stage, stages_of
 from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_reward
-from fixfirst.play import Evaluation, PolicyTable, Rollout, Weights, collect, derive, evaluate
+from fixfirst.play import Evaluation, Network, PolicyTable, Role, Rollout, Weights, collect, derive, evaluate
 from fixfirst.runs import EpisodeRow, UpdateRow
 
 RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
 RESTORES.setflags(write=False)
+START_EPISODES = 2_000  # fresh ones, on which starts are compared
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,52 @@ class Training:
     def __init__(self, config: TrainConfig, number: int = 0, learner: Learner | None = None):
         self.config, self.number = config, number
         self.workflows = config.workflows
-        self.role = config.role
-        weights = derive(config.seed, "weights")
-        self.learner = learner if learner is not None else make_learner(config.ppo, self.role, weights)
+        self.stages = stages_of(config)
         self.updates = 0
         self.episodes = 0
         self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
+        self._best: tuple[float, dict[str, np.ndarray]] | None = None  # of the starts: its mean return, and its tensors
         self._world: BaseWorld | None = None
-        self._seeds = {name: derive(config.seed, name) for name in ("world", "policy")}
-        self._player = PolicyTable(self.learner.policy, self.workflows, role=self.role)
+        self._sit_down(0, config.role, learner)
+
+    def _sit_down(self, stage: int, role: Role, learner: Learner | None = None) -> None:
+        """Be at the beginning of a stage, with fresh weights unless a learner is given."""
+        self._stage, self._stage_updates, self._stage_episodes, self.role = stage, 0, 0, role
+        names = () if stage == 0 else (stage,)  # each stage has episodes and weights of its own
+        self._seeds = {name: derive(self.config.seed, name, *names) for name in ("world", "policy", "weights")}
+        self.learner = learner if learner is not None else make_learner(self.stage.ppo, role, self._seeds["weights"])
+        self._player = PolicyTable(self.learner.policy, self.workflows, role=role)
+
+    @property
+    def stage(self) -> Stage:
+        """Where in its course it is."""
+        return self.stages[self._stage]
+
+    def _next_stage(self) -> None:
+        """From the end of one to the beginning of the next."""
+        if self.stage.begin == Begin.SCRATCH and len(self.stages) > 1:
+            shown = self.evaluate(f"start/{self._stage}", START_EPISODES).mean
+            if self._best is None or shown > self._best[0]:
+                self._best = shown, {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
+        weights, role = self.learner.weights, self.role
+        if self.stages[self._stage + 1].begin == Begin.OPENING:
+            role = self._opened()
+        self._sit_down(self._stage + 1, role)
+        if self.stage.begin == Begin.BEST_START:
+            assert self._best is not None
+            self.learner.restore(self._best[1])
+        elif self.stage.begin == Begin.OPENING:
+            self._start_from(weights)
+
+    def _opened(self) -> Role:
+        """The role with its opening: the one that is given, or that is found."""
+        if self.config.course.opening != "find":
+            return self.config.opened(self.role)
+        policy = self.learner.policy
+        assert isinstance(policy, Network)
+        game = self.config.game.model_copy(update={"backend": "simulator"})  # thousands of episodes
+        return replace(self.role, opening=find_opening(policy, self.role, game, self.config.seed))
 
     @property
     def world(self) -> BaseWorld:
@@ -93,22 +132,29 @@ class Training:
     @property
     def done(self) -> bool:
         """Is there no budget left for another update?"""
-        return self.episodes + self.config.ppo.batch_at(self.episodes) > self.config.total_episodes
+        return self._stage == len(self.stages) - 1 and self._stage_is_over
+
+    @property
+    def _stage_is_over(self) -> bool:
+        stage = self.stage
+        return self._stage_episodes + stage.ppo.batch_at(stage.behind + self._stage_episodes) > stage.episodes
 
     def step(self) -> Update:
         """One update."""
         config, started = self.config, time.perf_counter()
-        rollout = self._play()
+        if self._stage_is_over:
+            self._next_stage()
+        rollout, opening = self._play(), len(self.role.opening)
         judgement = self._judge(rollout)
         alignment = self._alignment(judgement, rollout.rewards10.shape)
         counts = Counts.of(judgement) if judgement is not None else None
         collected = time.perf_counter()
 
         stats = self.learner.update(
-            rollout,
-            self._rewards(rollout) + alignment,
+            rollout.after(opening),  # nothing was chosen there
+            (self._rewards(rollout) + alignment)[opening:],
             entropy=self._entropy(counts),
-            progress=self.episodes / config.total_episodes,
+            progress=self._progress,
             seed=derive(config.seed, "batch", self.updates),
         )
         if not self.learner.is_sound:
@@ -118,6 +164,8 @@ class Training:
         self._player.forget()
         self.updates += 1
         self.episodes += len(rollout.assigned)
+        self._stage_updates += 1
+        self._stage_episodes += len(rollout.assigned)
         self.latest = counts
         multiplier, share = self.multiplier, _pooled(counts)
         self.multiplier = config.alignment.adapted(multiplier, share)
@@ -146,28 +194,33 @@ class Training:
         )
         return Update(row, rollout.returns, alignment.sum(axis=0), counts)
 
+    @property
+    def _progress(self) -> float:
+        """Share of the plan's updates that are done."""
+        return self.stage.progress(self._stage_updates)
+
     def _rewards(self, rollout: Rollout) -> np.ndarray:
         """[T, B] the world's rewards as the learner sees them: Restore may be cheaper at first."""
-        free = 1.0 - self.config.ppo.restore_price(self.episodes)
+        free = 1.0 - self.stage.ppo.restore_price(self.stage.behind + self._stage_episodes)
         return rollout.rewards10 / 10 + free * RESTORE_COST * RESTORES[rollout.actions]
 
     def _entropy(self, counts: Counts | None) -> float:
         """The entropy bonus of this update: larger while the order is not kept."""
         config, share = self.config, _pooled(counts)
-        bonus = config.ppo.entropy_at(self.episodes / config.total_episodes)
+        bonus = self.stage.ppo.entropy_at(self._progress)
         if config.alignment.kind != "penalty" or share is None or share >= config.alignment.target:
             return bonus
         return max(bonus, config.alignment.explore)
 
     def _play(self) -> Rollout:
-        ppo = self.config.ppo
+        ppo, stage = self.stage.ppo, self.stage
         return collect(
             self.world,
             self._player,
             world_seed=self._seeds["world"],
             policy_seed=self._seeds["policy"],
-            first_episode=self.episodes // ppo.num_envs,
-            passes=ppo.batch_at(self.episodes) // ppo.num_envs,
+            first_episode=self._stage_episodes // ppo.num_envs,
+            passes=ppo.batch_at(stage.behind + self._stage_episodes) // ppo.num_envs,
             workflows=self.workflows,
         )
 
@@ -245,14 +298,26 @@ class Training:
             "episodes": self.episodes,
             "multiplier": self.multiplier,
             "latest": None if self.latest is None else [column.tolist() for column in self.latest],
+            "stage": self._stage,
+            "stage_updates": self._stage_updates,
+            "stage_episodes": self._stage_episodes,
+            "opening": list(self.role.opening),
+            "best": None if self._best is None else self._best[0],
         }
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """The learner's, and those of the best start so far."""
+        kept = {} if self._best is None else {f"best.{name}": tensor for name, tensor in self._best[1].items()}
+        return self.learner.tensors() | kept
 
     def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self.learner.restore(tensors)
+        self._sit_down(numbers["stage"], replace(self.role, opening=tuple(numbers["opening"])))
+        self.learner.restore({name: tensor for name, tensor in tensors.items() if not name.startswith("best.")})
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
+        self._stage_updates, self._stage_episodes = numbers["stage_updates"], numbers["stage_episodes"]
         self.multiplier = numbers["multiplier"]
-        self._player.forget()
+        self._best = None if numbers["best"] is None else (numbers["best"], part_of(tensors, "best."))
         latest = numbers["latest"]
         self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
 
