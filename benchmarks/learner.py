@@ -93,9 +93,9 @@ def row_cost(actions, rounds):
         gain=floats(pairs),
         loss=-floats(pairs),
     )
-    numbers = {"transitions": pairs, "clip": 0.2, "entropy": 0.01, "value": 0.5, "max_grad_norm": 0.5}
+    numbers = {"clip": 0.2, "entropy": 0.01, "value": 0.5, "max_grad_norm": 0.5}
     numbers = {name: np.float32(number) for name, number in numbers.items()}
-    settings = Settings(epochs=4, learning_rate=1e-4, beta1=0.9, beta2=0.99, **numbers)
+    settings = Settings(epochs=4, learning_rate=1e-4, beta1=0.9, beta2=0.99, parts=1, split=0, **numbers)
     moments, benches, stats = (
         np.zeros((2, len(network.vector)), np.float32),
         (Bench.make(actions), Bench.make(1)),

@@ -8,6 +8,7 @@ import pytest
 from fixfirst.learner.batch import aggregate, bits_of_rows, discounted_returns, distinct_rows, gae, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.orders.workflow import Workflow
+from fixfirst.play.role import role_for
 from fixfirst.play.rollout import Rollout
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
@@ -78,10 +79,26 @@ def test_gae_advantages_are_normalised_and_the_value_targets_are_not():
 
 
 def rollout_of(words, actions, workflows=(), assigned=None):
+    """As a policy without a memory would have played it. Its table met some rows before, in another order."""
     words = np.array(words, np.uint64)
     assigned = np.zeros(words.shape[1], np.int64) if assigned is None else np.array(assigned)
-    nothing = np.zeros_like(words, np.int16)
-    return Rollout(words, nothing, np.array(actions, np.int16), nothing[:-1].astype(np.int32), assigned, workflows)
+    nothing, role = np.zeros_like(words, np.int16), role_for(workflows)
+    read = np.repeat(role.orders(workflows)[assigned][None], len(words), axis=0)
+    read[:, :, 0] |= words
+    rows, found = np.unique(read.reshape(-1, role.row_words), axis=0, return_inverse=True)
+    before = np.full((3, role.row_words), 99, np.uint64)
+    actions = np.array(actions, np.int16)
+    return Rollout(
+        words,
+        nothing,
+        actions,
+        nothing[:-1].astype(np.int32),
+        choices=actions,
+        found=(found.reshape(words.shape) + 3).astype(np.int32),
+        rows=np.concatenate([before, rows]),
+        assigned=assigned,
+        workflows=workflows,
+    )
 
 
 def test_rows_are_numbered_as_they_are_met_and_those_after_the_last_action_come_last():
@@ -95,7 +112,7 @@ def test_the_same_observation_under_another_order_is_another_row():
     seen = distinct_rows(rollout_of([[5, 5], [5, 5]], [[0, 0]], ORDERS, [0, 1]))
     assert len(seen.rows) == 2 and seen.found.tolist() == [[0, 1], [0, 1]]
     starts, active = np.empty(3, np.int64), np.empty(2 * 77, np.int64)
-    bits_of_rows(seen.rows, starts, active)
+    bits_of_rows(seen.rows, 2, starts, active)
     for row, order in enumerate(ORDERS):
         expected = [0, 2, *(52 + np.flatnonzero(order.encode())).tolist()]
         assert active[starts[row] : starts[row + 1]].tolist() == expected

@@ -15,7 +15,7 @@ from fixfirst.learner.gradient import Bench, Settings, adam, learn, power
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.ppo import PPO
 from fixfirst.learner.torch_ppo import TorchPPO
-from fixfirst.play import Network, PolicyTable, bits_of, collect, num_inputs, order_rows
+from fixfirst.play import Network, PolicyTable, Role, bits_of, collect
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 
@@ -24,9 +24,12 @@ def played(workflow, preset="default", **options):
     """A config, its rollout by the untrained policy, and rewards of it that hang on what was done."""
     settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 10_000, "n_envs": 16, "episodes_per_update": 16}
     config = make_config(preset, **settings, **options)
+    network = Network.of(initial_weights(config.role.inputs, 0, config.role.actions))
     rollout = collect(
         world_for(config.game, config.ppo.num_envs),
-        PolicyTable(Network.of(initial_weights(num_inputs(config.policy_scheme), 0)), config.workflows),
+        PolicyTable(
+            Network.of(initial_weights(config.role.inputs, 0, config.role.actions)), config.workflows, role=config.role
+        ),
         world_seed=1,
         policy_seed=2,
         first_episode=0,
@@ -40,18 +43,16 @@ def autograd(config, rollout, rewards, old, new, entropy, allowed=None):
 
     old: the weights with which the rollout was played. allowed [A] bool: other actions are never taken.
     """
-    inputs = num_inputs(config.policy_scheme)
-    orders = order_rows(rollout.workflows)[rollout.assigned]  # [B, K]
-    rows = np.repeat(orders[None], len(rollout.words), axis=0)
-    rows[:, :, 0] |= rollout.words
-    x = torch.from_numpy(bits_of(rows.reshape(-1, rows.shape[2]), inputs)).double()
+    rows = rollout.rows[rollout.found.ravel()]  # what was read, transition by transition
+    x = torch.from_numpy(bits_of(rows, config.role.inputs)).double()
+    masks = config.role.allowed(rows) if allowed is None else np.repeat(allowed[None], len(rows), axis=0)
 
     def forward(weights, net):
         hidden = x
         for layer in (0, 2):
             hidden = torch.tanh(hidden @ weights[f"{net}.{layer}.weight"].T + weights[f"{net}.{layer}.bias"])
         out = hidden @ weights[f"{net}.4.weight"].T + weights[f"{net}.4.bias"]
-        return out if net == "critic" or allowed is None else out.masked_fill(~torch.from_numpy(allowed), -torch.inf)
+        return out if net == "critic" or not len(masks) else out.masked_fill(~torch.from_numpy(masks), -1e30)
 
     def double(weights, grad):
         return {name: torch.tensor(array, dtype=torch.float64, requires_grad=grad) for name, array in weights.items()}
@@ -60,7 +61,7 @@ def autograd(config, rollout, rewards, old, new, entropy, allowed=None):
     values = forward(before, "critic").reshape(rollout.words.shape).numpy()
     advantages, returns = (torch.from_numpy(array.ravel()) for array in targets(config.ppo, rewards, values))
     m = rollout.actions.size
-    action = torch.from_numpy(rollout.actions.ravel().astype(np.int64))
+    action = torch.from_numpy(rollout.choices.ravel().astype(np.int64))
     log_probs = torch.log_softmax(forward(after, "actor")[:m], dim=1)
     old_log_probs = torch.log_softmax(forward(before, "actor")[:m], dim=1)
     chosen, old_chosen = (table.gather(1, action[:, None])[:, 0] for table in (log_probs, old_log_probs))
@@ -85,6 +86,9 @@ CASES = {
     "large entropy bonus": (ORDER, {"entropy": 0.3}),
     "no value loss": ("none", {"value_weight": 0.0}),
     "narrow clip": ("none", {"clip": 0.01}),
+    "memory": ("none", {"memory": "full"}),
+    "memory, macros and an order": (ORDER, {"memory": "full", "action_set": "macros", "red_agent": "meander"}),
+    "macros without a memory of decoys": ("none", {"memory": "scans", "action_set": "macros"}),
     "other units": (
         "front > back",
         {"units": {"front": ["User0", "User1", "User2", "User3", "User4"], "back": "rest"}},
@@ -102,11 +106,11 @@ def test_gradients_are_those_of_autograd_in_double_precision(case):
     options = {"learning_rate": 0.02, "max_grad_norm": 1e9} | options
     first, rollout, rewards = played(workflow, **options, epochs=1)
     second = first.model_copy(update={"ppo": first.ppo.model_copy(update={"epochs": 2})})
-    inputs, entropy = num_inputs(first.policy_scheme), first.ppo.entropy
-    once, twice = PPO(first.ppo, inputs, 0), PPO(second.ppo, inputs, 0)
+    role, entropy = first.role, first.ppo.entropy
+    once, twice = PPO(first.ppo, role, 0), PPO(second.ppo, role, 0)
     once.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
     stats = twice.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
-    old, new = initial_weights(inputs, 0), once.weights
+    old, new = initial_weights(role.inputs, 0, role.actions), once.weights
     expected, numbers = autograd(first, rollout, rewards, old, new, entropy)
     assert np.abs(twice._gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)
     shown = [stats.policy_loss, stats.value_loss, stats.entropy, stats.approx_kl, stats.clip_fraction]
@@ -125,25 +129,31 @@ def test_actions_that_are_not_allowed_have_no_odds_and_no_gradient():
     network, gradient = Network.of(weights), Network.zeros(52)
     seen = distinct_rows(rollout)
     starts, active = np.empty(len(seen.rows) + 1, np.int64), np.empty(52 * len(seen.rows), np.int64)
-    bits_of_rows(seen.rows, starts, active)
-    learner = PPO(config.ppo, 52, 0)
+    bits_of_rows(seen.rows, 1, starts, active)
+    learner = PPO(config.ppo, config.role, 0)
     values = learner.values(starts, active)
     advantages, returns = targets(config.ppo, rewards, values[seen.found])
     masks = np.repeat(allowed[None], seen.used, axis=0)
     rows = aggregate(starts, active, masks, seen.found, rollout.actions, advantages, returns, seen.used, 145)
     moments, stats = np.zeros((2, len(network.vector)), np.float32), np.empty(5)
-    learn(network, gradient, *moments, 0, rows, learner.settings(480, 0.003, 0.0), Bench.make(145), Bench.make(1), stats)
+    learn(network, gradient, *moments, 0, rows, learner.settings(0.003, 0.0), Bench.make(145), Bench.make(1), stats)
     expected, _ = autograd(config, rollout, rewards, weights, weights, 0.003, allowed)
     assert np.abs(gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)
     assert not gradient.actor.bias3[~allowed].any() and not gradient.actor.matrix3[:, ~allowed].any()
 
 
-@pytest.mark.parametrize("workflow", ["none", ORDER])
-def test_both_learners_learn_the_same(workflow):
+@pytest.mark.parametrize(
+    ("workflow", "options"),
+    [
+        ("none", {}),
+        (ORDER, {}),
+        ("none", {"memory": "full", "action_set": "macros", "norms_apart": True, "last_layer": 0.1}),
+    ],
+)
+def test_both_learners_learn_the_same(workflow, options):
     """Ten updates of four epochs on the same episodes: probabilities of all rows within 2 %, and the same statistics."""
-    config, rollout, rewards = played(workflow)
-    inputs = num_inputs(config.policy_scheme)
-    compiled, twin = PPO(config.ppo, inputs, 5), TorchPPO(config.ppo, inputs, 5)
+    config, rollout, rewards = played(workflow, **options)
+    compiled, twin = PPO(config.ppo, config.role, 5), TorchPPO(config.ppo, config.role, 5)
     assert np.array_equal(compiled.policy.vector, twin.policy.vector)
     for seed in range(10):
         ours, theirs = (
@@ -153,13 +163,13 @@ def test_both_learners_learn_the_same(workflow):
         assert ours.entropy == pytest.approx(theirs.entropy, rel=2e-3)
         assert ours.value_loss == pytest.approx(theirs.value_loss, rel=2e-3)
     difference = np.abs(compiled.policy.vector - twin.policy.vector)
-    moved = np.abs(compiled.policy.vector - Network.of(initial_weights(inputs, 5)).vector)
+    moved = np.abs(compiled.policy.vector - Network.of(initial_weights(config.role.inputs, 5, config.role.actions)).vector)
     assert difference.mean() < 0.02 * moved.mean()
 
 
 def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_take_over():
     config, rollout, rewards = played("none")
-    learner, again, twin = PPO(config.ppo, 52, 1), PPO(config.ppo, 52, 2), TorchPPO(config.ppo, 52, 3)
+    learner, again, twin = (kind(config.ppo, config.role, seed) for seed, kind in enumerate((PPO, PPO, TorchPPO)))
     learner.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
     for other in (again, twin):
         other.restore(learner.tensors())
@@ -171,9 +181,9 @@ def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_
 
 
 def test_who_learns():
-    assert isinstance(make_learner(PPOConfig(), 52, 0), PPO)
-    assert isinstance(make_learner(PPOConfig(engine="torch"), 52, 0), TorchPPO)
-    assert isinstance(make_learner(PPOConfig(minibatches=2), 52, 0), TorchPPO)
+    assert isinstance(make_learner(PPOConfig(), Role(), 0), PPO)
+    assert isinstance(make_learner(PPOConfig(engine="torch"), Role(), 0), TorchPPO)
+    assert isinstance(make_learner(PPOConfig(minibatches=2), Role(), 0), TorchPPO)
     with pytest.raises(ValueError, match="engine 'compiled' learns from all at once, got minibatches=2; use engine 'torch'"):
         PPOConfig(engine="compiled", minibatches=2)
 
@@ -192,9 +202,9 @@ def raised(base, exponent):
 
 
 def settings(**options):
-    numbers = {"transitions": 1, "clip": 0.2, "entropy": 0, "value": 0.5, "max_grad_norm": 1e9}
+    numbers = {"clip": 0.2, "entropy": 0, "value": 0.5, "max_grad_norm": 1e9}
     numbers = {name: np.float32(number) for name, number in numbers.items()}
-    rest = {"epochs": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99}
+    rest = {"epochs": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "parts": 1, "split": 0}
     return Settings(**{**rest, **numbers} | options)
 
 

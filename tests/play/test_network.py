@@ -118,7 +118,7 @@ def test_logits_are_lowered_until_the_largest_is_zero():
 def test_the_set_bits_of_a_row_are_listed():
     @njit
     def listed(rows, row, active, start):
-        return list_bits(rows, row, active, start)
+        return list_bits(rows, row, 3, active, start)
 
     active = np.zeros(192, np.int64)
     rows = np.array([[7, 7, 7], [1 | 1 << 63, 0, 1 << 5]], np.uint64)

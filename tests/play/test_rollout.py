@@ -13,8 +13,9 @@ from fixfirst.orders.judging import held_mask
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.play.baselines import PriorityRestore, make_baseline
 from fixfirst.play.loop import GROUP
-from fixfirst.play.network import Network, bits_of, num_inputs, words_of
-from fixfirst.play.policy_table import PolicyTable, chance_keys, draw_actions, find_rows, order_rows
+from fixfirst.play.network import Network, bits_of, words_of
+from fixfirst.play.policy_table import PolicyTable, chance_keys, draw_choices, find_rows
+from fixfirst.play.role import role_for
 from fixfirst.play.rollout import collect
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Workflow.parse("reverse"))
@@ -54,22 +55,24 @@ def same(a, b):
 
 def rows_of(rollout):
     """[T * B, K] what the policy read before each action."""
-    rows = np.repeat(order_rows(rollout.workflows)[rollout.assigned][None], len(rollout.actions), axis=0)
+    rows = np.repeat(
+        role_for(rollout.workflows).orders(rollout.workflows)[rollout.assigned][None], len(rollout.actions), axis=0
+    )
     rows[:, :, 0] |= rollout.words[:-1]
     return rows.reshape(-1, rows.shape[2])
 
 
 def inputs_of(rollout):
     """[T * B, I] the same as bits."""
-    return bits_of(rows_of(rollout), num_inputs(rollout.workflows[0].scheme if rollout.workflows else None))
+    return bits_of(rows_of(rollout), role_for(rollout.workflows).inputs)
 
 
 class Forgetful:
     """The same policy without a memory: asked for every environment in every step."""
 
     def __init__(self, act, workflows):
-        self.act_on, self.orders = act, order_rows(workflows)
-        self.inputs = num_inputs(workflows[0].scheme if workflows else None)
+        role = role_for(workflows)
+        self.act_on, self.orders, self.inputs = act, role.orders(workflows), role.inputs
 
     def act(self, words, access, assigned, keys, when):
         rows = self.orders[assigned]
@@ -79,7 +82,8 @@ class Forgetful:
             likely=np.zeros(len(words), np.int64),
         )
         actions = np.empty(len(words), np.int64)
-        draw_actions(table, np.arange(len(words)), keys, when, actions)
+        none = np.empty(0, np.int64)
+        draw_choices(table, np.arange(len(words)), keys, np.full(len(words), when), none, actions)
         return actions
 
 
@@ -96,7 +100,7 @@ def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
 
 def network(workflows=(), seed=0):
     """A network that is sure of some things."""
-    made = Network.zeros(num_inputs(workflows[0].scheme if workflows else None))
+    made = Network.zeros(role_for(workflows).inputs)
     made.vector[:] = np.random.default_rng(seed).uniform(-0.4, 0.4, len(made.vector))
     return made
 
@@ -276,7 +280,7 @@ def test_the_table_grows_and_forgets_nothing():
 
 def test_a_row_holds_the_observation_and_the_workflow():
     """Input bit i is observation bit i; the workflow's bits follow, in the first word and the next."""
-    rows = order_rows(ORDERS)[[2, 0]]
+    rows = role_for(ORDERS).orders(ORDERS)[[2, 0]]
     rows[:, 0] |= np.array([0b101, 1 << 51], np.uint64)
     inputs = bits_of(rows, 77)
     assert rows.shape == (2, 2) and inputs.shape == (2, 77) and inputs.dtype == np.float32
@@ -287,7 +291,8 @@ def test_a_row_holds_the_observation_and_the_workflow():
 
 def test_every_host_its_own_type_reads_52_and_169_bits_in_four_words():
     order = Workflow.from_number(0, UnitScheme.per_host())
-    assert order_rows([order]).shape == (1, 4) and num_inputs(order.scheme) == 221
+    role = role_for([order])
+    assert role.orders([order]).shape == (1, 4) and role.inputs == 221
 
 
 @pytest.mark.parametrize("words", [1, 2, 4])
@@ -298,7 +303,7 @@ def test_rows_of_several_words_are_told_apart(words):
     table = PolicyTable(opinionated(), (Workflow.from_number(0, UnitScheme.per_host()),)).table
     table = type(table).empty(5_000, words, 0)
     found = np.empty(5_000, np.int64)
-    find_rows(table, rows[:, 0].copy(), np.zeros(5_000, np.uint64), rows[:, 1:].copy(), found)
+    find_rows(table, rows, found)
     assert np.array_equal(table.rows[found], rows)
     assert table.filled[0] == len(np.unique(rows, axis=0)) == len(np.unique(found))
 
