@@ -108,10 +108,10 @@ def test_greedy_is_the_most_probable_action(folder):
 
 def test_a_workflow_can_be_given_and_matters(folder):
     policy = load_policy(folder)
-    own = policy.act(OBSERVATIONS)
-    assert np.array_equal(own, policy.act(OBSERVATIONS, workflow=ORDER))
-    assert np.array_equal(own, policy.act(OBSERVATIONS, workflow=Workflow.parse(ORDER)))
-    assert not np.array_equal(own, policy.act(OBSERVATIONS, workflow=OTHER))
+    own = policy.act(OBSERVATIONS, step=0)
+    assert np.array_equal(own, policy.act(OBSERVATIONS, workflow=ORDER, step=0))
+    assert np.array_equal(own, policy.act(OBSERVATIONS, workflow=Workflow.parse(ORDER), step=0))
+    assert not np.array_equal(own, policy.act(OBSERVATIONS, workflow=OTHER, step=0))
 
 
 def test_a_universal_policy_must_be_told_its_order(tmp_path):

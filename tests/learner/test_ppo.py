@@ -27,9 +27,7 @@ def played(workflow, preset="default", **options):
     network = Network.of(initial_weights(config.role.inputs, 0, config.role.actions))
     rollout = collect(
         world_for(config.game, config.ppo.num_envs),
-        PolicyTable(
-            Network.of(initial_weights(config.role.inputs, 0, config.role.actions)), config.workflows, role=config.role
-        ),
+        PolicyTable(network, config.workflows, role=config.role),
         world_seed=1,
         policy_seed=2,
         first_episode=0,

@@ -73,12 +73,12 @@ def test_original_has_no_workflow_and_batches_of_20000_steps():
 
 
 def test_all_presets_are_known():
-    assert set(PRESETS) == {"sequential", "hybrid", "parallel-25", "parallel-100", "original", "default"}
+    assert set(PRESETS) == {"sequential", "hybrid", "parallel-25", "parallel-100", "original", "default", "champion"}
 
 
 def test_a_presets_single_values_can_be_changed():
     config = make_config("hybrid", n_envs=2)
-    assert config.ppo.episodes_per_update == 10 and config.ppo.passes == 5  # still five of each environment
+    assert config.ppo.episodes_per_update == 10  # still five of each environment
     assert make_config("hybrid", n_envs="2").ppo.episodes_per_update == 10  # as an environment variable gives it
     assert make_config("hybrid", epochs=7).ppo == make_config("hybrid").ppo.model_copy(update={"epochs": 7})
     assert make_config().ppo == PPOConfig()

@@ -1,0 +1,98 @@
+"""Policies that remember, choose among macros and have an opening: the same in compiled code, step by step and by `act`."""
+
+import numpy as np
+import pytest
+
+from fixfirst.errors import ConfigError
+from fixfirst.game import ActionSet, Memories, MemoryScheme, World
+from fixfirst.orders import FIVE_TYPES, Workflow
+from fixfirst.play.loop import GROUP
+from fixfirst.play.network import Network, bits_of
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.role import Role
+from fixfirst.play.rollout import collect
+
+ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
+MACROS = ActionSet.parse("macros")
+
+
+def role(memory="full", action_set="macros", units=None, opening=()):
+    return Role(MemoryScheme.parse(memory), ActionSet.parse(action_set), units, opening)
+
+
+ROLES = {
+    "full, macros": role(),
+    "full, all actions": role(action_set="all"),
+    "scans, macros": role("scans"),
+    "no memory, macros": role("none"),
+    "full, macros, orders": role(units=FIVE_TYPES),
+    "with an opening": role(opening=MACROS.numbers(["Decoy User2", "Restore User1"])),
+}
+
+
+def network(of, seed=0):
+    made = Network.zeros(of.inputs, of.actions)
+    made.vector[:] = np.random.default_rng(seed).uniform(-0.4, 0.4, len(made.vector))
+    return made
+
+
+class InSteps(PolicyTable):
+    """Its network is hidden, so that it is played step by step."""
+
+    def __init__(self, net, workflows, **options):
+        super().__init__(net, workflows, **options)
+        self.network = None
+
+
+def play(player, workflows=(), num_envs=2 * GROUP + 5):
+    world = World(num_envs, red_agent="b_line:0.5,meander:0.5", max_steps=40, autoreset="disabled", variant="leaderboard")
+    return collect(world, player, world_seed=1, policy_seed=2, first_episode=0, passes=2, workflows=workflows)
+
+
+@pytest.mark.parametrize("greedy", [False, True], ids=["drawn", "greedy"])
+@pytest.mark.parametrize("name", ROLES)
+def test_the_compiled_loop_plays_what_is_played_step_by_step(name, greedy):
+    chosen = ROLES[name]
+    workflows = ORDERS if chosen.units is not None else ()
+    net = network(chosen)
+    fast, slow = (play(kind(net, workflows, role=chosen, greedy=greedy), workflows) for kind in (PolicyTable, InSteps))
+    for field in ("words", "held", "actions", "rewards10", "choices"):
+        assert np.array_equal(getattr(fast, field), getattr(slow, field)), field
+    assert np.array_equal(fast.rows[fast.found], slow.rows[slow.found])  # numbered in another order
+    assert len(np.unique(fast.choices)) > 4
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_row_is_the_observation_the_memory_and_the_order(name):
+    """The memory of each episode, followed by hand with the actions that were played."""
+    chosen = ROLES[name]
+    workflows = ORDERS if chosen.units is not None else ()
+    rollout = play(PolicyTable(network(chosen), workflows, role=chosen), workflows, num_envs=9)
+    memories = Memories(18, chosen.memory, chosen.action_set)
+    for t in range(41):
+        rows = rollout.rows[rollout.found[t]]
+        bits = bits_of(rows, chosen.inputs)
+        assert np.array_equal(bits[:, :52], bits_of(rollout.words[t][:, None], 52))
+        assert np.array_equal(bits[:, 52 : chosen.memory.inputs], memories.bits())
+        if workflows:
+            assert np.array_equal(bits[:, chosen.memory.inputs :], [workflows[i].encode() for i in rollout.assigned])
+        if chosen.action_set.macros:
+            assert np.array_equal(chosen.allowed(rows), memories.masks())
+        if t < 40:
+            if t >= len(chosen.opening):
+                assert memories.masks()[np.arange(18), rollout.choices[t]].all()  # a masked choice is never taken
+            assert np.array_equal(memories.actions_of(rollout.choices[t].astype(int)), rollout.actions[t])
+            memories.remember(rollout.words[t], rollout.actions[t].astype(int))
+
+
+def test_an_opening_begins_every_episode():
+    chosen = ROLES["with an opening"]
+    rollout = play(PolicyTable(network(chosen), role=chosen))
+    assert (rollout.choices[0] == chosen.opening[0]).all() and (rollout.choices[1] == chosen.opening[1]).all()
+    later = rollout.after(2)
+    assert later.actions.shape[0] == 38 and np.array_equal(later.found, rollout.found[2:])
+
+
+def test_an_opening_that_is_not_legal_is_refused():
+    with pytest.raises(ConfigError, match=r"an opening names choices of 0\.\.39, got 40"):
+        role(opening=(3, 40))
