@@ -156,7 +156,8 @@ def test_neither_is_a_dependency_of_the_core():
 # ---------------------------------------------------------------- public names
 
 KINDS = {
-    "functions": "evaluate load_policy load_run make_config make_vec report resume rollout search search_config train watch",
+    "functions": "evaluate leaderboard load_policy load_run make_config make_vec report resume rollout search search_config "
+    "train watch",
     "environments": "Cage2 CyborgVecEnv Remember VecCage2",
     "values": "ActionSet Game Judging MemoryScheme Policy SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme "
     "Workflow",

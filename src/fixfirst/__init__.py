@@ -15,7 +15,20 @@ from fixfirst.faces import offers
 from fixfirst.game import register_environments
 
 if TYPE_CHECKING:
-    from fixfirst.api import SearchRun, StudyRun, TrainRun, evaluate, load_run, report, resume, rollout, search, train, watch
+    from fixfirst.api import (
+        SearchRun,
+        StudyRun,
+        TrainRun,
+        evaluate,
+        leaderboard,
+        load_run,
+        report,
+        resume,
+        rollout,
+        search,
+        train,
+        watch,
+    )
     from fixfirst.cyborg import CyborgVecEnv, make_vec
     from fixfirst.errors import (
         ActionError,
@@ -71,6 +84,7 @@ __all__ = [
     "WorkflowError",
     "WorldError",
     "evaluate",
+    "leaderboard",
     "load_policy",
     "load_run",
     "make_config",

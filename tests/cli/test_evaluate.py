@@ -43,6 +43,33 @@ def test_json_and_csv_hold_the_same_numbers(tmp_path, capsys):
         assert float(row["repairs_per_episode"]) == document["compliance"]["repairs_per_episode"]
 
 
+def test_the_leaderboard_shows_six_columns_and_a_total_beside_the_published_ones(capsys):
+    assert main(["evaluate", "react-restore", "--leaderboard", *SMALL]) == 0
+    head, ours, error, low, high, *published, to_winner, to_best, played, source = capsys.readouterr().out.splitlines()
+    assert head.split() == ["B30", "M30", "B50", "M50", "B100", "M100", "total"]
+    lines = [[float(cell) for cell in line.split()[-7:]] for line in (low, ours, high, error, *published)]
+    assert all(a < b < c and e > 0 for a, b, c, e in zip(*lines[:4], strict=True))
+    assert sum(lines[1][:6]) == pytest.approx(lines[1][6], abs=0.05)
+    assert lines[4] == [-3.47, -5.64, -6.41, -8.69, -13.76, -16.60, -54.57] and published[0].startswith("CardiffUni, winner")
+    assert lines[5] == [-3.47, -5.64, -5.85, -8.69, -11.39, -16.60, -51.64] and published[1].startswith(
+        "best of all entries"
+    )
+    assert float(to_winner.split(":")[1].split()[0]) == pytest.approx(lines[1][6] + 54.57, abs=0.02) and "best" in to_best
+    assert "20 episodes against each, variant leaderboard" in played and "CAGE Challenge 2 leaderboard" in source
+
+
+def test_the_leaderboard_as_json_and_csv(tmp_path, capsys):
+    path, arguments = tmp_path / "table.csv", ["--variant", "leaderboard", *SMALL, "--json", "--csv"]
+    assert main(["evaluate", "random", "--leaderboard", *arguments, str(path)]) == 0
+    told, rows = json.loads(capsys.readouterr().out), list(csv.DictReader(io.StringIO(path.read_text())))
+    assert [float(row["mean"]) for row in rows] == [cell["mean"] for cell in told["columns"].values()]
+    for cell in (*told["columns"].values(), told["total"]):
+        assert cell["low"] < cell["mean"] < cell["high"] and cell["standard_error"] > 0
+    for row in told["published"]:
+        assert row["lead"]["mean"] == pytest.approx(told["total"]["mean"] - row["total"])
+        assert list(row["columns"]) == list(told["columns"]) == ["B30", "M30", "B50", "M50", "B100", "M100"]
+
+
 def test_without_an_order_there_is_no_compliance(tmp_path, capsys):
     path = tmp_path / "table.csv"
     assert main(["evaluate", "sleep", *SMALL, "--steps", "5", "--json", "--csv", str(path)]) == 0
@@ -97,6 +124,14 @@ def test_a_policy_that_knows_no_order_can_still_be_judged_by_one(policy, capsys)
     assert free["mean"] == held["mean"]  # it plays the same
 
 
+def test_greedy_and_the_seed_matter_on_the_leaderboard(policy, capsys):
+    totals = set()
+    for more in ([], ["--greedy"], ["--seed", "1"]):
+        assert main(["evaluate", policy(ORDER), "--leaderboard", *SMALL, "--json", *more]) == 0
+        totals.add(json.loads(capsys.readouterr().out)["total"]["mean"])
+    assert len(totals) == 3
+
+
 def test_the_seed_matters(capsys):
     assert rows_of(capsys, "random") != rows_of(capsys, "random", "--seed", "1")
 
@@ -113,6 +148,15 @@ def test_the_seed_matters(capsys):
         (["sleep", "--steps", "0"], "max_steps must be a whole number, at least 1, got 0"),
         (["sleep", "--red-agent", "purple"], "unknown red agent 'purple'"),
         (["sleep", "--rule", "strict"], "--rule"),
+        (
+            ["sleep", "--leaderboard", "--steps", "30"],
+            "the leaderboard is played for 30, 50 and 100 steps against b_line and",
+        ),
+        (["sleep", "--leaderboard", "--red-agent", "b_line"], "leave out red_agent (--red-agent)"),
+        (["sleep", "--leaderboard", "--variant", "current"], "leave out variant (--variant)"),
+        (["sleep", "--leaderboard", "--green"], "leave out green (--green)"),
+        (["sleep", "--leaderboard", "--backend", "both"], "--leaderboard is played in one world"),
+        (["sleep", "--leaderboard", "--episodes", "1"], "episodes must be at least 2 for a standard error, got 1"),
         (["/proc"], "holds no policy (policy.json is missing)"),
         (["sleep", "--episodes", "2", "--csv", "/proc/table.csv"], "/proc/table.csv: cannot be written ("),
         ([], "POLICY"),

@@ -1,4 +1,4 @@
-"""`ff.evaluate`: a policy or a baseline on CAGE2's protocol, on episodes it never trained on."""
+"""`ff.evaluate` and `ff.leaderboard`: a policy or a baseline on CAGE2's protocol, on episodes it never trained on."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,17 +11,25 @@ from fixfirst.learner import Policy, load_policy
 from fixfirst.orders import Workflow
 from fixfirst.play import (
     BASELINES,
+    LEADERBOARD_REDS,
     PROTOCOL_PURPOSE,
     PROTOCOL_REDS,
     PROTOCOL_STEPS,
     Evaluation,
+    Played,
     Player,
+    Standing,
+    check_enough,
     make_baseline,
+    play,
+    standing_of,
 )
 from fixfirst.play import evaluate as evaluate_player
 from fixfirst.reporter import Progress
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
+
+_RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
 
 def evaluate(
@@ -73,6 +81,51 @@ def evaluate(
                 )
             )
     return rows
+
+
+def leaderboard(
+    policy: Named,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    episodes: int = 1_000,
+    seed: int = 0,
+    quiet: bool = False,
+    **settings: Any,
+) -> Standing:
+    """The challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and their total.
+
+    policy, workflow, greedy and quiet as in `evaluate`. episodes: against each red agent; one of 100 steps counts for the
+    shorter columns, too. settings: backend, cyborg, rule, count_foothold.
+    """
+    for name, value in settings.items():
+        if name in ("red_agent", "steps", "max_steps") or _RULES.get(name, value) != value:
+            raise ConfigError(
+                "the leaderboard is played for 30, 50 and 100 steps against b_line and meander, in variant leaderboard, "
+                f"without green: leave out {name} (--{name.replace('_', '-')})"
+            )
+    game, judging = game_and_judging(settings | _RULES | {"max_steps": max(PROTOCOL_STEPS)})
+    check_enough(episodes)
+    player, orders = make_player(policy, workflow, greedy)
+    announce_compilation()
+    played: dict[str, Played] = {}
+    with Progress(episodes * len(LEADERBOARD_REDS), quiet=quiet) as progress:
+        for red in LEADERBOARD_REDS:
+
+            def on_pass(done: int, before: int = episodes * len(played), red: str = red) -> None:
+                if progress.due():
+                    progress.show(before + done, f"{red} on {game.backend}")
+
+            played[red] = play(
+                player,
+                game.model_copy(update={"red_agent": red}),
+                episodes=episodes,
+                seed=seed,
+                purpose=PROTOCOL_PURPOSE,
+                workflows=orders,
+                on_pass=on_pass,
+            )
+    return standing_of(played, judging)
 
 
 def make_player(policy: Named, workflow: str | None, greedy: bool) -> tuple[Player, tuple[Workflow, ...]]:

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.api import evaluate
+from fixfirst.api import evaluate, leaderboard
 from fixfirst.cli.app import Json, Quiet, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.errors import ConfigError
 from fixfirst.game import Backend, Game
 from fixfirst.orders import Judging
 from fixfirst.play import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
-from fixfirst.reporter import evaluation_table, side_by_side, write_csv
+from fixfirst.reporter import evaluation_table, side_by_side, standing_document, standing_table, write_csv
 
 if TYPE_CHECKING:
     GameFlags = Any
     JudgingFlags = Any
 else:
     GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "max_steps", "backend")), flags_of(Judging)
+
+ALL_REDS, ALL_STEPS = ",".join(PROTOCOL_REDS), ",".join(map(str, PROTOCOL_STEPS))
 
 
 def evaluate_command(
@@ -28,8 +30,9 @@ def evaluate_command(
     *,
     workflow: str | None = None,
     greedy: bool = False,
-    red_agent: str = ",".join(PROTOCOL_REDS),
-    steps: str = ",".join(map(str, PROTOCOL_STEPS)),
+    as_leaderboard: Annotated[bool, Parameter(name="--leaderboard", negative="")] = False,
+    red_agent: str = ALL_REDS,
+    steps: str = ALL_STEPS,
     episodes: int = 1_000,
     seed: int = 0,
     backend: Literal["simulator", "workers", "cyborg", "both"] = "simulator",
@@ -51,6 +54,10 @@ def evaluate_command(
         The order to follow and be judged by, if the policy does not carry one.
     greedy
         The most probable action instead of a drawn one.
+    as_leaderboard
+        The challenge's own table instead: 30, 50 and 100 steps against b_line (B30, B50, B100) and meander (M30, M50, M100)
+        in variant leaderboard, and their total, beside the published ones. One play of --episodes against each gives all
+        columns. Sleep's columns, 0 for a defender that does nothing without cause, are left out.
     red_agent
         Only these, separated by commas.
     steps
@@ -67,25 +74,30 @@ def evaluate_command(
     csv
         Also write the table to this file.
     """
+    settings: dict[str, Any] = {"workflow": workflow, "greedy": greedy, "seed": seed, "quiet": quiet}
+    settings |= given(game) | given(judging)
+    if as_leaderboard:
+        if backend == "both":
+            raise ConfigError("--leaderboard is played in one world: --backend simulator, workers or cyborg")
+        if red_agent != ALL_REDS:
+            settings["red_agent"] = red_agent
+        if steps != ALL_STEPS:
+            settings["steps"] = steps
+        standing = leaderboard(policy, episodes=episodes, backend=backend, **settings)
+        if csv is not None:
+            write_csv(csv, standing.columns)
+        if as_json:
+            print_json(standing_document(standing))
+        else:
+            print(standing_table(standing, policy))
+        return 0
     try:
         lengths = [int(part) for part in steps.split(",")]
     except ValueError:
         raise ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
     def run(where: Backend, episodes: int = episodes) -> list[Evaluation]:
-        return evaluate(
-            policy,
-            workflow=workflow,
-            greedy=greedy,
-            red_agent=red_agent,
-            steps=lengths,
-            episodes=episodes,
-            seed=seed,
-            quiet=quiet,
-            backend=where,
-            **given(game),
-            **given(judging),
-        )
+        return evaluate(policy, red_agent=red_agent, steps=lengths, episodes=episodes, backend=where, **settings)
 
     if backend == "both":
         _compare_worlds(run, episodes, margin, as_json)

@@ -13,9 +13,20 @@ if TYPE_CHECKING:
         PROTOCOL_STEPS,
         SIMULATOR_SHARE,
         Evaluation,
+        Played,
+        check_enough,
         difference,
         evaluate,
         play,
+    )
+    from fixfirst.play.leaderboard import (
+        COLUMNS,
+        LEADERBOARD_REDS,
+        PUBLISHED,
+        SOURCE,
+        Standing,
+        column_name,
+        standing_of,
     )
     from fixfirst.play.loop import Track, play_steps
     from fixfirst.play.network import (

@@ -149,6 +149,25 @@ class Evaluation:
     compliance: Compliance | None
 
     @classmethod
+    def of(cls, played: Played, red_agent: str, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
+        """Of at least two episodes against this red agent."""
+        returns, counts = played.returns, played.counts(judging)
+        episodes, mean = len(returns), float(returns.mean())
+        error = float(returns.std(ddof=1) / np.sqrt(episodes))
+        margin = t_quantile(episodes - 1, 0.5 + CONFIDENCE / 2) * error
+        return cls(
+            red_agent=red_agent,
+            steps=len(played.rollout.actions),
+            variant=played.variant,
+            episodes=episodes,
+            mean=mean,
+            standard_error=error,
+            low=mean - margin,
+            high=mean + margin,
+            compliance=None if counts is None else summarise(counts),
+        )
+
+    @classmethod
     def from_dict(cls, told: dict[str, Any]) -> "Evaluation":
         """From what `asdict` told, as in result.json."""
         kept = told["compliance"]
@@ -168,25 +187,17 @@ def evaluate(
     on_pass: Callable[[int], None] = lambda episodes: None,
 ) -> Evaluation:
     """Mean return with its standard error and 95 % interval, and compliance, on episodes played as in `play`."""
-    if episodes < 2:
-        raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
+    check_enough(episodes)
     played = play(
         player, game, episodes=episodes, seed=seed, purpose=purpose, workflows=workflows, world=world, on_pass=on_pass
     )
-    returns, counts = played.returns, played.counts(judging)
-    mean, error = float(returns.mean()), float(returns.std(ddof=1) / np.sqrt(episodes))
-    margin = t_quantile(episodes - 1, 0.5 + CONFIDENCE / 2) * error
-    return Evaluation(
-        red_agent=game.red_agent,
-        steps=game.max_steps,
-        variant=played.variant,
-        episodes=episodes,
-        mean=mean,
-        standard_error=error,
-        low=mean - margin,
-        high=mean + margin,
-        compliance=None if counts is None else summarise(counts),
-    )
+    return Evaluation.of(played, game.red_agent, judging)
+
+
+def check_enough(episodes: int) -> None:
+    """Are there enough to judge by?"""
+    if episodes < 2:
+        raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
 
 
 @dataclass(frozen=True)

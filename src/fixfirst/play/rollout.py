@@ -76,6 +76,11 @@ class Rollout(NamedTuple):
         columns = {name: getattr(self, name)[:, :episodes] for name in _BY_STEP}
         return self._replace(assigned=self.assigned[:episodes], **columns)
 
+    def until(self, steps: int) -> "Rollout":
+        """The first steps of each episode."""
+        beyond = {name: len(getattr(self, name)) - len(self.actions) for name in _BY_STEP}  # 1: what came after the last one
+        return self._replace(**{name: getattr(self, name)[: steps + more] for name, more in beyond.items()})
+
     def after(self, steps: int) -> "Rollout":
         """Without the first steps of each episode."""
         return self._replace(**{name: getattr(self, name)[steps:] for name in _BY_STEP}) if steps else self

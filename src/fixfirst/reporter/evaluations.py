@@ -1,13 +1,14 @@
-"""Evaluations for people and programs: a table, two worlds side by side, CSV."""
+"""Evaluations for people and programs: a table, two worlds side by side, the leaderboard, CSV."""
 
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.play import Evaluation, difference
+from fixfirst.play import COLUMNS, PUBLISHED, SOURCE, Evaluation, Standing, column_name, difference
 from fixfirst.runs import write_atomically
 
 
@@ -29,7 +30,52 @@ def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margi
     return "\n".join(lines)
 
 
-COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
+def standing_table(standing: Standing, name: str) -> str:
+    """Six columns and their total, beside the published ones."""
+    ours, total = standing.columns, standing.total
+    label = max(len(name), *(len(row.name) for row in PUBLISHED))
+
+    def line(first: str, cells: Sequence[float], last: float) -> str:
+        return f"{first:{label}} " + "".join(f"{cell:9.2f}" for cell in cells) + f"{last:10.2f}"
+
+    lines = [f"{'':{label}} " + "".join(f"{column_name(*column):>9}" for column in COLUMNS) + f"{'total':>10}"]
+    lines.append(line(name, [cell.mean for cell in ours], total.mean))
+    lines.append(line("  standard error", [cell.standard_error for cell in ours], total.standard_error))
+    lines.append(line("  95 % interval, from", [cell.low for cell in ours], total.low))
+    lines.append(line("  to", [cell.high for cell in ours], total.high))
+    lines += [line(row.name, row.columns, row.total) for row in PUBLISHED]
+    for row in PUBLISHED:
+        lead = standing.lead(row)
+        lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
+    played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
+    lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
+    lines.append(f"published: {SOURCE}")
+    return "\n".join(lines)
+
+
+def standing_document(standing: Standing) -> dict[str, Any]:
+    """The same for programs."""
+    names = [column_name(*column) for column in COLUMNS]
+    return {
+        "variant": standing.columns[0].variant,
+        "episodes": standing.columns[0].episodes,
+        "columns": {name: asdict(cell) for name, cell in zip(names, standing.columns, strict=True)},
+        "total": standing.total._asdict(),
+        "published": [
+            {
+                "name": row.name,
+                "columns": dict(zip(names, row.columns, strict=True)),
+                "total": row.total,
+                "margin": row.margin,
+                "lead": standing.lead(row)._asdict(),
+            }
+            for row in PUBLISHED
+        ],
+        "source": SOURCE,
+    }
+
+
+CSV_COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
 RATES = ("compliance", "contested", "effectiveness", "response")
 
 
@@ -60,10 +106,10 @@ def as_csv(rows: Sequence[Evaluation]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
-        [*COLUMNS, *(f"{rate}{part}" for rate in RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
+        [*CSV_COLUMNS, *(f"{rate}{part}" for rate in RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
     )
     for row in rows:
-        values: list[Any] = [getattr(row, column) for column in COLUMNS]
+        values: list[Any] = [getattr(row, column) for column in CSV_COLUMNS]
         for rate in RATES:
             shown = None if row.compliance is None else getattr(row.compliance, rate)
             values += ["", "", ""] if shown is None else [shown.value, shown.low, shown.high]

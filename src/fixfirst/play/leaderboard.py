@@ -1,0 +1,98 @@
+"""CAGE Challenge 2's leaderboard: six columns and their total, beside what the challenge published.
+
+Nobody in the game knows when an episode will end, and none ends early: one of 100 steps begins with the one of 30 and the
+one of 50. So 100 steps are played once against each red agent, and give three columns. These go up and down together: the
+error of the total is that of the episodes' sums of three columns. The red agents are independent.
+B episodes against each.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import hypot
+from typing import NamedTuple
+
+import numpy as np
+
+from fixfirst.orders import CONFIDENCE, DEFAULT_JUDGING, Judging, t_quantile
+from fixfirst.play.evaluation import PROTOCOL_STEPS, Evaluation, Played
+
+LEADERBOARD_REDS = ("b_line", "meander")  # a third, sleep, costs a defender nothing that does nothing without cause
+COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of the published table."""
+
+    name: str
+    columns: tuple[float, ...]  # mean returns of 1,000 episodes, in the order of COLUMNS
+    margin: float  # half of the total's 95 % interval; 0 where none is published
+
+    @property
+    def total(self) -> float:
+        return round(sum(self.columns), 2)
+
+
+SOURCE = "the CAGE Challenge 2 leaderboard (github.com/cage-challenge/cage-challenge-2)"
+PUBLISHED = (
+    #                                             B30    M30    B50    M50    B100    M100
+    Published("CardiffUni, winner",             (-3.47, -5.64, -6.41, -8.69, -13.76, -16.60), margin=0.43),
+    Published("best of all entries per column", (-3.47, -5.64, -5.85, -8.69, -11.39, -16.60), margin=0.0),
+)  # fmt: skip
+
+
+class Total(NamedTuple):
+    """The sum of the six columns."""
+
+    mean: float
+    standard_error: float
+    low: float  # 95 % interval
+    high: float
+
+
+class Lead(NamedTuple):
+    """A total less a published one: above 0 is better."""
+
+    mean: float
+    low: float  # 95 % interval
+    high: float
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a frozen policy earned on the leaderboard."""
+
+    columns: tuple[Evaluation, ...]  # in the order of COLUMNS
+    total: Total
+
+    def lead(self, row: Published) -> Lead:
+        """Over a row of the published table."""
+        mean, half = self.total.mean - row.total, hypot(self.total.high - self.total.mean, row.margin)
+        return Lead(mean, mean - half, mean + half)
+
+
+def column_name(red_agent: str, steps: int) -> str:
+    """As in B30, M100."""
+    return f"{red_agent[0].upper()}{steps}"
+
+
+def standing_of(played: Mapping[str, Played], judging: Judging = DEFAULT_JUDGING) -> Standing:
+    """Of the longest episodes of the protocol, by red agent."""
+    parts = {
+        (red, steps): replace(played[red], rollout=played[red].rollout.until(steps), turns=None) for red, steps in COLUMNS
+    }
+    columns = tuple(Evaluation.of(part, red, judging) for (red, _), part in parts.items())
+    sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
+    return Standing(columns, _total(sums))
+
+
+def _total(sums: Sequence[np.ndarray]) -> Total:
+    """From the episodes' sums [B], one array for each red agent; Welch's interval."""
+    mean = float(sum(each.mean() for each in sums))
+    variances = [float(each.var(ddof=1) / len(each)) for each in sums]
+    error = sum(variances) ** 0.5
+    if error == 0:
+        return Total(mean, 0.0, mean, mean)
+    freedom = error**4 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, sums, strict=True))
+    half = t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
+    return Total(mean, error, mean - half, mean + half)
