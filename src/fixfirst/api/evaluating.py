@@ -7,7 +7,7 @@ from typing import Any
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import ConfigError
 from fixfirst.game import announce_compilation, red_agent_name
-from fixfirst.learner import Policy, load_policy
+from fixfirst.learner import Policy, load_policy, shipped_policies
 from fixfirst.orders import Workflow
 from fixfirst.play import (
     BASELINES,
@@ -144,6 +144,7 @@ def load_named(policy: Named) -> Policy:
     """The policy itself, or the one in a run, folder or file."""
     if isinstance(policy, Policy):
         return policy
-    if not Path(policy).exists():
-        raise ConfigError(f"{str(policy)!r} is neither a file or run nor a baseline ({', '.join(BASELINES)})")
+    if not Path(policy).exists() and str(policy) not in shipped_policies():
+        known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({', '.join(shipped_policies())})"
+        raise ConfigError(f"{str(policy)!r} is neither a file or run nor {known}")
     return load_policy(policy)

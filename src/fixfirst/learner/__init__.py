@@ -6,7 +6,7 @@ from fixfirst.faces import offers
 
 if TYPE_CHECKING:
     from fixfirst.learner.config import ALL, NONE, FlatNames, TrainConfig
-    from fixfirst.learner.policy_file import Policy, load_parent, load_policy, policy_folder
+    from fixfirst.learner.policy_file import Policy, load_parent, load_policy, policy_folder, shipped_policies
     from fixfirst.learner.presets import PRESETS
     from fixfirst.learner.settings import make_config, merged, nested, places, readable_errors, resolve, value_at, value_in
     from fixfirst.learner.training import Training

@@ -18,6 +18,13 @@ from fixfirst.runs import BEST, POLICY_JSON, POLICY_TENSORS, versions
 if TYPE_CHECKING:
     from fixfirst.learner.torch_ppo import ActorCritic
 
+SHIPPED = Path(__file__).parent / "shipped"
+
+
+def shipped_policies() -> list[str]:
+    """The names of the policies that come with fixfirst."""
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{POLICY_JSON}"))
+
 
 class _Play:
     """What a policy keeps from call to call: N environments, how far their episodes are, what it remembers of each."""
@@ -163,7 +170,7 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
 
 
 def load_policy(path: str | Path) -> Policy:
-    """From a folder with policy.json (or with best/), or from the file itself."""
+    """From a folder with policy.json (or with best/), from the file itself, or by the name of one that comes with fixfirst."""
     folder = policy_folder(Path(path))
     facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
     try:
@@ -194,7 +201,9 @@ def load_parent(path: Path, role: Role) -> Policy:
 
 
 def policy_folder(path: Path) -> Path:
-    """The folder that holds a policy's two files."""
+    """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
+    if not path.exists() and str(path) in shipped_policies():
+        return SHIPPED / str(path)
     folder = path.parent if path.name in (POLICY_JSON, POLICY_TENSORS) else path
     if not (folder / POLICY_JSON).exists() and (folder / BEST / POLICY_JSON).exists():
         folder = folder / BEST
