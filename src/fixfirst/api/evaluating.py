@@ -145,6 +145,7 @@ def load_named(policy: Named) -> Policy:
     if isinstance(policy, Policy):
         return policy
     if not Path(policy).exists() and str(policy) not in shipped_policies():
-        known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({', '.join(shipped_policies())})"
+        shipped = ", ".join(shipped_policies()) or "there is none"
+        known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({shipped})"
         raise ConfigError(f"{str(policy)!r} is neither a file or run nor {known}")
     return load_policy(policy)

@@ -170,7 +170,7 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
 
 
 def load_policy(path: str | Path) -> Policy:
-    """From a folder with policy.json (or with best/), from the file itself, or by the name of one that comes with fixfirst."""
+    """From a folder with policy.json (or with best/), from the file itself, or one that comes with fixfirst by its name."""
     folder = policy_folder(Path(path))
     facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
     try:
