@@ -59,6 +59,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "opening_episodes": 62_500,
             "entropy": 0.01,
             "entropy_schedule": "linear",
+            "learning_rate": 0.003,
             "lr_schedule": "linear",
             "lr_final": 0.02,
             "norms_apart": True,
