@@ -54,6 +54,8 @@ SMALLER = {
     "n_envs": "4",
     "episodes_per_update": "4",
     "max_steps": "20",
+    "start_episodes": "8",
+    "opening_episodes": "8",
     "min_judged": "2",
     "compliance_threshold": "0.05",
     "workers": "1",

@@ -81,9 +81,7 @@ def test_the_opening_is_played_by_act(policy):
 def test_another_number_of_environments_needs_a_reset(policy):
     policy.reset(2)
     policy.act(np.zeros((2, 52), int))
-    with pytest.raises(
-        PolicyError, match=r"remembers 2 environments and got 3 observations; begin .* with reset\(3\)"
-    ):
+    with pytest.raises(PolicyError, match=r"remembers 2 environments and got 3 observations; begin .* with reset\(3\)"):
         policy.act(np.zeros((3, 52), int))
     assert policy.act(np.zeros((3, 52), int), episode_start=np.ones(3, bool)).shape == (3,)
 
@@ -163,7 +161,7 @@ def test_a_course_goes_on_from_any_checkpoint_with_the_same_bits(updates, tmp_pa
 
 
 def test_updates_grow():
-    ppo = config(growth=[[0, 10], [30, 20], [70, 50]]).ppo
+    ppo = config(growth=[[30, 2], [70, 5]]).ppo
     assert [ppo.batch_at(episodes) for episodes in (0, 29, 30, 69, 70, 1000)] == [10, 10, 20, 20, 50, 50]
     assert ppo.updates_in(170) == 3 + 2 + 2
 
@@ -180,7 +178,7 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"starts": 3}, r"starts \(3\) and start_episodes \(0\) go together"),
+        ({"starts": 3}, "3 starts need start_episodes: how many each of them has"),
         ({"opening": "find"}, "opening 'find' needs opening_episodes"),
         ({"opening": "Decoy User9"}, "the action set macros has no choice 'Decoy User9'; did you mean 'Decoy User"),
         ({"opening": "find", "opening_episodes": 10, "action_set": "all"}, "the action set all has none"),
@@ -188,7 +186,7 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
             {"starts": 30, "start_episodes": 20},
             "30 starts of 20 and 0 episodes with the opening are more than the",
         ),
-        ({"growth": [[0, 15]]}, r"episodes_per_update \(15\) must be a multiple of num_envs \(10\)"),
+        ({"growth": [[20, 2], [10, 3]]}, r"growth has pairs of \(episodes, factor from 1 on\), episodes in order, got"),
         ({"memory": "elephant"}, "unknown memory 'elephant'; use none, scans, full"),
         ({"row_parts": 2, "engine": "torch"}, "PyTorch's learner cuts by --minibatches, got row_parts=2"),
     ],

@@ -7,9 +7,9 @@ from fixfirst.errors import ConfigError
 from fixfirst.game import ActionSet, Memories, MemoryScheme, World
 from fixfirst.orders import FIVE_TYPES, Workflow
 from fixfirst.play.loop import GROUP
-from fixfirst.play.network import Network, bits_of
+from fixfirst.play.network import Network
 from fixfirst.play.policy_table import PolicyTable
-from fixfirst.play.role import Role
+from fixfirst.play.role import Role, bits_of
 from fixfirst.play.rollout import collect
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))

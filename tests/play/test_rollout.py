@@ -13,9 +13,9 @@ from fixfirst.orders.judging import held_mask
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.play.baselines import PriorityRestore, make_baseline
 from fixfirst.play.loop import GROUP
-from fixfirst.play.network import Network, bits_of, words_of
+from fixfirst.play.network import Network
 from fixfirst.play.policy_table import PolicyTable, chance_keys, draw_choices, find_rows
-from fixfirst.play.role import role_for
+from fixfirst.play.role import bits_of, role_for, words_of
 from fixfirst.play.rollout import collect
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Workflow.parse("reverse"))

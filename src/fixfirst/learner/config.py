@@ -32,7 +32,7 @@ class PPOConfig(BaseModel):
     num_envs: int = Field(50, ge=1, description="Environments side by side.")
     episodes_per_update: int = Field(50, ge=1, description="What one update learns from; a multiple of --n-envs.")
     growth: tuple[tuple[int, int], ...] = Field(
-        (), description="Growing updates: pairs of (from so many episodes on, episodes per update), in a config file."
+        (), description="Growing updates: pairs of (from so many episodes on, times --episodes-per-update), in a file."
     )
     epochs: int = Field(4, ge=1, description="Passes over an update's episodes.")
     minibatches: int = Field(1, ge=1, description="Parts an epoch is cut into, by transitions; 1 = all at once.")
@@ -62,11 +62,12 @@ class PPOConfig(BaseModel):
 
     @model_validator(mode="after")
     def _whole_passes(self) -> "PPOConfig":
-        for size in (self.episodes_per_update, *(size for _, size in self.growth)):
-            if size < 1 or size % self.num_envs:
-                raise ValueError(f"episodes_per_update ({size}) must be a multiple of num_envs ({self.num_envs})")
-        if list(self.growth) != sorted(self.growth):
-            raise ValueError(f"growth must name its episodes in order, got {self.growth}")
+        if self.episodes_per_update % self.num_envs:
+            raise ValueError(
+                f"episodes_per_update ({self.episodes_per_update}) must be a multiple of num_envs ({self.num_envs})"
+            )
+        if list(self.growth) != sorted(self.growth) or not all(start >= 0 and factor >= 1 for start, factor in self.growth):
+            raise ValueError(f"growth has pairs of (episodes, factor from 1 on), episodes in order, got {self.growth}")
         return self
 
     @model_validator(mode="after")
@@ -86,8 +87,8 @@ class PPOConfig(BaseModel):
 
     def batch_at(self, episodes: int) -> int:
         """Episodes of the update that comes after so many."""
-        sizes = [size for start, size in self.growth if start <= episodes]
-        return sizes[-1] if sizes else self.episodes_per_update
+        factors = [factor for start, factor in self.growth if start <= episodes]
+        return self.episodes_per_update * (factors[-1] if factors else 1)
 
     def updates_in(self, episodes: int) -> int:
         """How many updates the first episodes are enough for."""
@@ -170,13 +171,21 @@ class Course(BaseModel):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "Course":
-        if (self.starts > 1) != (self.start_episodes > 0):
-            raise ValueError(f"starts ({self.starts}) and start_episodes ({self.start_episodes}) go together")
+        if self.starts > 1 and not self.start_episodes:
+            raise ValueError(f"{self.starts} starts need start_episodes: how many each of them has")
         if self.opening == "find" and not self.opening_episodes:
             raise ValueError("opening 'find' needs opening_episodes to train on from what was found")
-        if self.opening == NONE and self.opening_episodes:
-            raise ValueError(f"opening_episodes ({self.opening_episodes}) needs an opening: find, or names of choices")
         return self
+
+    @property
+    def before(self) -> int:
+        """Episodes of the starts that are given up."""
+        return (self.starts - 1) * self.start_episodes
+
+    @property
+    def after(self) -> int:
+        """Episodes with the opening, at the end."""
+        return 0 if self.opening == NONE else self.opening_episodes
 
 
 class TrainConfig(BaseModel):
@@ -217,10 +226,10 @@ class TrainConfig(BaseModel):
         if self.game.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
         course = self.course
-        longest = self.total_episodes - (course.starts - 1) * course.start_episodes - course.opening_episodes
-        if course != Course() and longest < max(course.start_episodes, self.ppo.batch_at(0)):
+        least = course.start_episodes if course.starts > 1 else self.ppo.episodes_per_update
+        if self.total_episodes - course.before - course.after < least and (course.before or course.after):
             raise ConfigError(
-                f"{course.starts} starts of {course.start_episodes} and {course.opening_episodes} episodes with the opening "
+                f"{course.starts} starts of {course.start_episodes} and {course.after} episodes with the opening "
                 f"are more than the budget of {self.total_episodes}"
             )
         if self.total_episodes < self.ppo.episodes_per_update:
@@ -251,7 +260,7 @@ class TrainConfig(BaseModel):
             raise ConfigError(
                 f"openings are found among decoy macros, the action set {role.action_set} has none; use macros"
             )
-        return role if self.course.opening_episodes else self.opened(role)
+        return role if self.course.after else self.opened(role)
 
     def opened(self, role: Role) -> Role:
         """The role with the opening that is given by name, if one is."""

@@ -47,11 +47,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "action_set": "macros",
             "n_envs": 50,
             "episodes_per_update": 50,
-            "growth": (
-                (0, 50),
-                (10_000, 100),
-                (25_000, 250),
-            ),  # early on nearly every row is new, and small updates learn faster
+            "growth": ((10_000, 2), (25_000, 5)),  # early on nearly every row is new, and small updates learn faster
             "total_episodes": 212_500,
             "starts": 4,  # one in six gets stuck
             "start_episodes": 25_000,

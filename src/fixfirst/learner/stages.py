@@ -40,12 +40,12 @@ class Stage:
 def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
     """In order."""
     ppo, course = config.ppo, config.course
-    plan = config.total_episodes - (course.starts - 1) * course.start_episodes - course.opening_episodes
+    plan = config.total_episodes - course.before - course.after
     first = plan if course.starts == 1 else course.start_episodes
     stages = [Stage(Begin.SCRATCH, first, 0, plan, ppo)] * course.starts
     if course.starts > 1:
         stages.append(Stage(Begin.BEST_START, plan - first, first, plan, ppo))
-    if course.opening_episodes:
+    if course.after:
         changed = {
             "growth": (),
             "episodes_per_update": ppo.batch_at(plan),
@@ -53,5 +53,5 @@ def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
             "free_restores": 0,
         }
         later = ppo.model_copy(update=changed)
-        stages.append(Stage(Begin.OPENING, course.opening_episodes, 0, course.opening_episodes, later))
+        stages.append(Stage(Begin.OPENING, course.after, 0, course.after, later))
     return tuple(stages)

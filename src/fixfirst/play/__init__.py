@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         Workspace,
         add_outer,
         add_product,
-        bits_of,
         exponential,
         fading,
         fill_up,
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
         whole_tiles,
     )
     from fixfirst.play.policy_table import PolicyTable, Probabilities, chance_keys, probabilities, uniform
-    from fixfirst.play.role import Role
+    from fixfirst.play.role import Role, bits_of
     from fixfirst.play.rollout import Player, Rollout, collect
     from fixfirst.play.seeds import derive
     from fixfirst.play.vectors import TILE, add_to_lines, dot

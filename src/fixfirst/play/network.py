@@ -96,21 +96,6 @@ class Network(NamedTuple):
 
 
 # ---------------------------------------------------------------- what a policy reads
-# A row is what a policy reads, I bits packed into K = ceil(I / 64) words: the observation's 52, then those of the order.
-
-
-def words_of(bits: np.ndarray) -> np.ndarray:
-    """Bits [M, I] packed into words [M, K] uint64, bit i of the row as bit i % 64 of word i // 64."""
-    padded = np.zeros((len(bits), -(-bits.shape[1] // 64) * 64), np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    packed = np.packbits(padded, axis=1, bitorder="little")
-    return packed.view(np.dtype(np.uint64).newbyteorder("<")).astype(np.uint64)
-
-
-def bits_of(words: np.ndarray, inputs: int) -> np.ndarray:
-    """The first I bits of words [M, K], unpacked into [M, I] float32."""
-    packed = np.ascontiguousarray(words).astype("<u8").view(np.uint8)
-    return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).astype(np.float32)
 
 
 @inlined

@@ -30,15 +30,13 @@ from fixfirst.play.network import (
     ZERO,
     Network,
     Workspace,
-    bits_of,
     fading,
     fill_up,
     forward,
     list_bits,
     lower_to_largest,
-    words_of,
 )
-from fixfirst.play.role import Role, role_for
+from fixfirst.play.role import Role, bits_of, role_for, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
 Probabilities = Callable[[np.ndarray], np.ndarray]

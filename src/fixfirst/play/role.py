@@ -13,7 +13,6 @@ import numpy as np
 from fixfirst.errors import ConfigError
 from fixfirst.game import ActionSet, MemoryScheme
 from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play.network import words_of
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 
@@ -94,3 +93,20 @@ PLAIN_ROLE = Role()
 def role_for(workflows: Sequence[Workflow]) -> Role:
     """Without memory, all actions, reading the order of these workflows if there are any."""
     return Role(units=workflows[0].scheme) if workflows else PLAIN_ROLE
+
+
+# ---------------------------------------------------------------- packing
+
+
+def words_of(bits: np.ndarray) -> np.ndarray:
+    """Bits [M, I] packed into words [M, K] uint64, bit i of the row as bit i % 64 of word i // 64."""
+    padded = np.zeros((len(bits), -(-bits.shape[1] // 64) * 64), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    packed = np.packbits(padded, axis=1, bitorder="little")
+    return packed.view(np.dtype(np.uint64).newbyteorder("<")).astype(np.uint64)
+
+
+def bits_of(words: np.ndarray, inputs: int) -> np.ndarray:
+    """The first I bits of words [M, K], unpacked into [M, I] float32."""
+    packed = np.ascontiguousarray(words).astype("<u8").view(np.uint8)
+    return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).astype(np.float32)
