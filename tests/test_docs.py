@@ -68,6 +68,7 @@ SHOWING = ("conform", "doctor", "evaluate", "report", "runs", "watch")  # no lat
 PLACEHOLDERS = {"RUN": "runs/search-b_line-0", "POLICY": "runs/search-b_line-0/best", "PATH": "cage-challenge-2"}
 # Commands of other programs, and of ours that measure for minutes or need a cluster: `tests/test_cli.py` runs the first.
 NOT_RUN = ("git", "pip", ".venv/bin/pip", "cd", "export", "tensorboard", "sbatch", "srun", "ray", "kubectl", "docker")
+NOT_RUN_MODULES = [["python", "-m", module] for module in ("pytest", "fixfirst.api.blue_agent")]
 PARSED_ONLY = ("bench", "ray")
 OTHER_FLAGS = {"--num-cpus"}  # in the text, of `ray start`
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
@@ -252,7 +253,7 @@ def check(command, monkeypatch, missing):
     elif words[0] == "python" and words[1].startswith("benchmarks/"):
         check_benchmark(words, monkeypatch)
     else:
-        assert words[0] in NOT_RUN or words[:3] == ["python", "-m", "pytest"], f"how is `{command}` to be tested?"
+        assert words[0] in NOT_RUN or words[:3] in NOT_RUN_MODULES, f"how is `{command}` to be tested?"
 
 
 # ---------------------------------------------------------------- the checks themselves

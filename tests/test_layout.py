@@ -159,8 +159,8 @@ KINDS = {
     "functions": "evaluate leaderboard load_policy load_run make_config make_vec report resume rollout search search_config "
     "train watch",
     "environments": "Cage2 CyborgVecEnv Remember VecCage2",
-    "values": "ActionSet Game Judging MemoryScheme Policy SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme "
-    "Workflow",
+    "values": "ActionSet BlueAgent Game Judging MemoryScheme Policy SearchConfig SearchRun StudyRun TrainConfig TrainRun "
+    "UnitScheme Workflow",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
     "RunDirError SearchError WorkerError WorkflowError WorldError",
 }

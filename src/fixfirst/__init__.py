@@ -16,6 +16,7 @@ from fixfirst.game import register_environments
 
 if TYPE_CHECKING:
     from fixfirst.api import (
+        BlueAgent,
         SearchRun,
         StudyRun,
         TrainRun,
@@ -56,6 +57,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ActionError",
     "ActionSet",
+    "BlueAgent",
     "Cage2",
     "ConfigError",
     "ConformanceError",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fixfirst.faces import offers
 
 if TYPE_CHECKING:
+    from fixfirst.api.blue_agent import BlueAgent
     from fixfirst.api.evaluating import evaluate, leaderboard
     from fixfirst.api.playing import rollout
     from fixfirst.api.reporting import report

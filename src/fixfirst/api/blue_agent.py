@@ -1,0 +1,88 @@
+"""A policy as the blue agent that CAGE Challenge 2 scores, and the challenge's own script run with it.
+
+    FIXFIRST_POLICY=RUN python -m fixfirst.api.blue_agent CybORG/Evaluation/evaluation.py
+
+The script needs no change: it imports its example agent and makes one without arguments, and finds ours under that name.
+"""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from fixfirst.api.evaluating import load_named
+from fixfirst.cyborg import find_cyborg
+from fixfirst.errors import ConfigError, CyborgError, FixfirstError
+from fixfirst.game import NUM_ACTIONS
+from fixfirst.learner import Policy
+from fixfirst.play import derive
+
+POLICY_VARIABLE = "FIXFIRST_POLICY"
+EXAMPLE_AGENT = "CybORG.Agents.SimpleAgents.BlueLoadAgent"  # the module, and in it the class of the same name
+
+
+class BlueAgent:
+    """A policy with the methods that CybORG asks of an agent, for one game at a time behind its `ChallengeWrapper`.
+
+    policy: a run, a policy's folder or file, or a loaded one; else what FIXFIRST_POLICY names. The numbers of the wrapper's
+    actions are ours. What the policy remembers, and its opening, begin anew after every `end_episode`. greedy: the most
+    probable action; otherwise actions are drawn, in every episode with other chances that follow from the seed.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | str | Path | None = None,
+        *,
+        workflow: str | None = None,
+        greedy: bool = True,
+        seed: int = 0,
+    ):
+        named = policy if policy is not None else os.environ.get(POLICY_VARIABLE)
+        if not named:
+            raise ConfigError(f"no policy was named: BlueAgent(policy), or {POLICY_VARIABLE}=RUN in the environment")
+        self.policy = load_named(named)
+        self._workflow, self._greedy, self._seed = workflow, greedy, seed
+        self._episode = 0
+        self.policy.reset()
+
+    def get_action(self, observation: np.ndarray, action_space: Any = NUM_ACTIONS) -> int:
+        """The action for what blue sees [52]; it counts as taken."""
+        if isinstance(action_space, int) and action_space != NUM_ACTIONS:
+            raise CyborgError(f"the policy knows the {NUM_ACTIONS} actions of ChallengeWrapper, here are {action_space}")
+        seed = derive(self._seed, "agent", self._episode)
+        return int(self.policy.act(observation, workflow=self._workflow, greedy=self._greedy, seed=seed))
+
+    def end_episode(self) -> None:
+        """The next observation begins an episode."""
+        self._episode += 1
+        self.policy.reset()
+
+    def set_initial_values(self, action_space: Any, observation: Any) -> None:
+        """Nothing is needed of them."""
+
+    def train(self, results: Any) -> None:
+        """It does not learn any more."""
+
+
+def run_script(script: Path) -> None:
+    """Run an evaluation script of a CybORG checkout as a program, with `BlueAgent` in place of its example agent."""
+    folder = find_cyborg(script.resolve().parent.parent)
+    BlueAgent()  # a policy that cannot be loaded is told before the script asks its questions
+    module = ModuleType(EXAMPLE_AGENT)
+    setattr(module, EXAMPLE_AGENT.rpartition(".")[2], BlueAgent)
+    sys.modules[EXAMPLE_AGENT] = module
+    sys.path.insert(0, str(folder))
+    runpy.run_path(str(script), run_name="__main__")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: FIXFIRST_POLICY=RUN python -m fixfirst.api.blue_agent CybORG/Evaluation/evaluation.py")
+    try:
+        run_script(Path(sys.argv[1]))
+    except FixfirstError as e:
+        sys.exit(f"fixfirst: {e}")
