@@ -1,0 +1,32 @@
+"""The policies that come with fixfirst: found by name, and as good as the documents say."""
+
+import pytest
+
+import fixfirst as ff
+from fixfirst.learner import shipped_policies
+
+
+def test_their_names():
+    assert shipped_policies() == ["champion", "champion-current"]
+
+
+def test_the_champion_beats_every_published_entry_in_every_column():
+    """2,000 fresh episodes: standard errors of 0.03 to 0.1 per column, and leads of 0.4 to 2.7."""
+    standing = ff.leaderboard("champion", greedy=True, episodes=2_000, quiet=True)
+    best = (-3.47, -5.64, -5.85, -8.69, -11.39, -16.6)
+    assert all(column.high < 0 and column.mean > published for column, published in zip(standing.columns, best, strict=True))
+    assert standing.total.mean == pytest.approx(-45.4, abs=1.0)
+
+
+def test_the_champion_of_the_current_challenge():
+    rows = ff.evaluate(
+        "champion-current", greedy=True, red_agent="b_line,meander", steps=100, episodes=2_000, variant="current", quiet=True
+    )
+    assert [row.mean for row in rows] == pytest.approx([-13.75, -15.96], abs=0.6)
+
+
+def test_a_folder_of_that_name_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "champion").mkdir()
+    with pytest.raises(ff.PolicyError, match="champion: holds no policy"):
+        ff.load_policy("champion")
