@@ -164,6 +164,13 @@ def test_updates_grow():
     ppo = config(growth=[[30, 2], [70, 5]]).ppo
     assert [ppo.batch_at(episodes) for episodes in (0, 29, 30, 69, 70, 1000)] == [10, 10, 20, 20, 50, 50]
     assert ppo.updates_in(170) == 3 + 2 + 2
+    for growth in ((), [[30, 2], [70, 5]], [[0, 3], [35, 4]], [[15, 2], [15, 7], [1_000, 9]]):
+        ppo, played = config(growth=growth).ppo, 0
+        for updates in range(30):
+            after = played + ppo.batch_at(played)
+            assert [ppo.updates_in(episodes) for episodes in (played, after - 1, after)] == [updates, updates, updates + 1]
+            played = after
+    assert ppo.updates_in(10**12) > 10**9  # at once
 
 
 def test_the_price_of_restore_rises_and_the_worlds_reward_stays():

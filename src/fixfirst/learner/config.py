@@ -5,6 +5,7 @@ A field's description is its help on the command line; FLAT_NAMES says what it i
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -93,9 +94,10 @@ class PPOConfig(BaseModel):
     def updates_in(self, episodes: int) -> int:
         """How many updates the first episodes are enough for."""
         played = updates = 0
-        while played + self.batch_at(played) <= episodes:
-            played += self.batch_at(played)
-            updates += 1
+        for _, end in pairwise([0, *(start for start, _ in self.growth if start > 0), episodes + 1]):
+            size = self.batch_at(played)
+            here = max(min(-(-(end - played) // size), (episodes - played) // size), 0)
+            played, updates = played + here * size, updates + here
         return updates
 
     def entropy_at(self, progress: float) -> float:
