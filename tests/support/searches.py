@@ -25,8 +25,8 @@ EASY = {
     "ppo": {"num_envs": 4},
 }
 RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does not matter
-# Two rounds of two trials, of 30 updates after a warm-up of as many; with so many epochs each takes some 50 ms: long enough to
-# be killed within.
+# Two rounds of two trials, of 30 updates after a warm-up of as many. With so many epochs an update takes some 50 ms: long
+# enough to be killed within.
 EPISODES = {"warmup_episodes": 120, "min_episodes": 120, "max_episodes": 120, "total_episodes": 600}
 LONG = RANDOM | EPISODES | {"max_steps": 60, "ppo": {"num_envs": 4, "epochs": 100}}
 
