@@ -15,13 +15,31 @@ FixfirstError
 
 Interrupted             (a KeyboardInterrupt) Ctrl-C, at a point from which `resume` goes on
 
-A message says what came, what is wrong and what is right. The command line prints it as one line and exits with 2 (130 if
-interrupted); a traceback is a bug.
+A message says what came, what is wrong and what is right, in one printable line. The command line prints it and exits with 2
+(130 if interrupted); a traceback is a bug.
 """
+
+LONGEST_MESSAGE = 2_000
+
+
+def printable(text: str) -> str:
+    """Without control characters, which a terminal would obey, and lone surrogates, which neither XML nor UTF-8 can hold."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c == " " else "\ufffd" for c in text)
+
+
+def in_one_line(text: str) -> str:
+    """A message, whatever it quotes: printable, and not longer than somebody reads. Its end often says what to do."""
+    line = printable(" ".join(text.split()))
+    if len(line) <= LONGEST_MESSAGE:
+        return line
+    return f"{line[: LONGEST_MESSAGE // 2]} ... {line[-(LONGEST_MESSAGE // 2) :]}"
 
 
 class FixfirstError(Exception):
-    """Base of all errors a user can cause."""
+    """Base of all errors a user can cause. Its message is one printable line."""
+
+    def __str__(self) -> str:
+        return in_one_line(super().__str__())
 
 
 class ConfigError(FixfirstError, ValueError):

@@ -213,7 +213,7 @@ def test_cyborg_keeps_the_promises_of_the_vector_environment():
             obs, reward, terminated, truncated, info = envs.step(np.zeros(3, int))
             total += reward
             assert not terminated.any() and truncated.all() == (t == 3)
-        assert np.allclose(info["episode"]["r"], total) and info["episode"]["l"].tolist() == [4, 4, 4]
+        assert np.allclose(info["episode_return"], total) and info["episode_length"].tolist() == [4, 4, 4]
         assert info["final_obs"].any() and not obs.any() and info["final_info"]["access"].any()
         bits = np.unpackbits(world.words.view(np.uint8).reshape(3, 8), axis=1, bitorder="little")[:, :52]
         assert np.array_equal(bits, obs)

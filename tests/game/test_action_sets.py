@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game.action_sets import ALL, MACROS, REMOVABLE, TAKEABLE
+from fixfirst.game.action_sets import ALL, MACROS, ORIGINAL, REMOVABLE, TAKEABLE
 from fixfirst.game.actions import ACTIONS, SLEEP, action_id
 from fixfirst.game.decoy_lists import DECOY_LISTS, SLOTS
 from fixfirst.game.network import DECOYS, HOST_ID, HOST_NAMES, HOSTS, LINUX
@@ -76,6 +76,12 @@ def test_these_are_the_hosts_red_takes_and_those_on_which_remove_can_help(varian
     assert members == [{*TAKEABLE, "User0"}, {*REMOVABLE}]
 
 
+def test_the_winners_set_has_36_choices_for_nine_hosts_and_no_sleep():
+    hosts = ("Defender", "Enterprise0", "Enterprise1", "Enterprise2", "Op_Server0", "User1", "User2", "User3", "User4")
+    assert ORIGINAL.names == tuple(f"{verb} {host}" for verb in ("Analyse", "Remove", "Restore", "Decoy") for host in hosts)
+    assert ORIGINAL.size == 36 and not ORIGINAL.masks
+
+
 # ---------------------------------------------------------------- what macros do in the world
 
 
@@ -124,6 +130,26 @@ def test_after_restore_a_macro_begins_its_list_again():
         "DecoyFemitter User2",
         "DecoyTomcat User1",
     ]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_macro_of_the_winner_places_its_list_and_then_its_first_again_in_vain(variant):
+    """All nine side by side, six times each, after a Restore once more. Vsftpd is in no list of ours."""
+    lists = dict(zip(ORIGINAL.macros, ORIGINAL.lists, strict=True))
+    assert lists["Enterprise0"] == ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache") and lists["User4"] == ("Vsftpd",)
+    envs = ff.make_vec(9, red_agent="sleep", variant=variant, action_set="original")
+    _, info = envs.reset(seed=0)
+    for restored in range(2):
+        for turn in range(6):
+            before = envs.get_state()["decoys"]
+            *_, info = envs.step(np.arange(27, 36))
+            expected = [lists[host][turn if turn < len(lists[host]) else 0] for host in ORIGINAL.macros]
+            taken = [ACTIONS[action] for action in envs.get_state()["blue_action"]]
+            assert taken == [(f"Decoy{decoy}", host) for decoy, host in zip(expected, ORIGINAL.macros, strict=True)]
+            assert turn < 4 or np.array_equal(before, envs.get_state()["decoys"])
+            assert info["action_mask"].all()
+        if not restored:
+            envs.step(np.arange(18, 27))
 
 
 def standing_ports(memories):
@@ -217,9 +243,14 @@ def test_bad_choices_are_refused_and_nothing_moves(choices, says):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: ff.make_vec(2, action_set="some"), "unknown action set 'some'; use all or macros"),
+        (lambda: ff.make_vec(2, action_set="some"), "unknown action set 'some'; use all, macros, original"),
         (lambda: ff.ActionSet("mine", (0, 145)), r"action set 'mine' needs actions of 0\.\.144, got \(0, 145\)"),
+        (
+            lambda: ff.ActionSet("mine", (), ("User3",)),
+            r"needs an action of the world, such as 0 \(Sleep\): without one, nothing",
+        ),
         (lambda: ff.ActionSet("mine", (0,), ("User4",)), "has macros for"),
+        (lambda: ff.ActionSet("mine", (0,), ("User4",), (("Apache",),)), "'mine': Apache cannot be placed on User4"),
         (lambda: ff.ActionSet("mine", tuple(range(145)), ("User3",)), "has 146 choices, with macros at most 63"),
     ],
 )

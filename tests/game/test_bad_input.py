@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.game import ARRAYS
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,7 @@ import fixfirst as ff
         ({"red_agent": "b_line:-1,meander:2"}, "weight -1 in red agent mixture"),
         ({"red_agent": "b_line:inf"}, "weight inf in red agent mixture"),
         ({"red_agent": "b_line:0,meander:0"}, "sum to 0"),
+        ({"red_agent": "b_line:1e308,meander:1e308"}, "are too large to be compared"),
         ({"red_agent": "b_line:x"}, "weight 'x' in red agent mixture 'b_line:x' is not a number"),
         ({"red_agent": "b_line,meander"}, "needs a weight for 'b_line'"),
         ({"red_agent": ["b_line"] * 3}, "3 red agents given for 4 environments"),
@@ -137,3 +139,69 @@ def test_rendering_is_refused_clearly():
     env.reset(seed=0)
     with pytest.raises(ff.WorldError, match="needs a render_mode"):
         env.render()
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_arrays_that_the_compiled_code_would_write_beyond_are_refused(rows):
+    good = {name: np.zeros((4, *shape), dtype) for name, (shape, dtype) in ARRAYS.items()}
+    ff.make_vec(4, arrays=good).reset(seed=0)
+    for name, array in good.items():
+        for wrong in (array[:rows], array.astype(np.float16), np.asfortranarray(np.zeros((4, 4, 4))), None, array[::-1]):
+            with pytest.raises(ff.WorldError, match=f"arrays\\['{name}'\\] must be"):
+                ff.make_vec(4, arrays=good | {name: wrong})
+    with pytest.raises(ff.WorldError, match="must be"):
+        ff.make_vec(4, arrays={})
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+@pytest.mark.parametrize("step", [9, 10, 11, 2**32 - 2])
+def test_an_episode_put_at_or_beyond_its_end_ends_with_the_next_step(mode, step):
+    envs = ff.make_vec(2, max_steps=10, autoreset_mode=mode)
+    envs.reset(seed=0)
+    states = envs.get_state()
+    states["step"] = step
+    envs.set_state(states)
+    assert envs.step(np.zeros(2, int))[3].all()
+
+
+def test_without_a_limit_no_step_ends_an_episode():
+    envs = ff.make_vec(2, max_steps=None)
+    envs.reset(seed=0)
+    assert not envs.step(np.zeros(2, int))[3].any()
+
+
+@pytest.mark.parametrize("wrong", [None, True, 2.5, 2**63, [], {}, np.zeros(3), print])
+@pytest.mark.parametrize(
+    "name", ["red_agent", "variant", "green", "max_steps", "memory", "action_set", "backend", "autoreset_mode", "num_envs"]
+)
+def test_any_wrong_type_is_an_error_that_names_the_argument(name, wrong):
+    fine = (("max_steps", None), ("green", True), ("env_ids", None))
+    if any(name == n and wrong is v for n, v in fine):
+        return
+    with pytest.raises(ff.FixfirstError, match=name.replace("_", "[ _]")):
+        ff.make_vec(**{"num_envs": 2, name: wrong})
+
+
+@pytest.mark.parametrize("wrong", [2.5, "x", [[1], [1, 2]], {}, None])
+def test_wrong_types_in_a_reset_or_a_step(wrong):
+    envs = ff.make_vec(2)
+    envs.reset(seed=0)
+    for use in (envs.step, envs.set_state, lambda v: envs.reset(seed=v if v is not None else 2.5)):
+        with pytest.raises(ff.FixfirstError):
+            use(wrong)
+    for options in (True, "x", {"reset_mask": [[1], [1, 2]]}):
+        with pytest.raises(ff.WorldError, match=r"options|reset_mask"):
+            envs.reset(options=options)
+
+
+@pytest.mark.parametrize("group", ["act1", "quiet", "decoy", "scans"])
+def test_memories_with_bits_that_no_group_has_are_refused(group):
+    """They would be written beyond the last word of a row."""
+    envs = ff.make_vec(2, memory="full", action_set="macros")
+    envs.reset(seed=0)
+    records = envs.memories.records.copy()
+    envs.set_state(envs.get_state(), records)
+    for wrong in (-1, np.iinfo(records.dtype[group]).max):
+        records[group] = wrong
+        with pytest.raises(ff.WorldError, match=f"memories hold a {group} that is not in 0"):
+            envs.set_state(envs.get_state(), records)

@@ -49,7 +49,7 @@ def test_a_vector_environment_equals_as_many_single_ones():
             if truncated[i]:
                 assert np.array_equal(info["final_obs"][i], one[0])
                 assert np.array_equal(info["final_info"]["access"][i], one[4]["access"])
-                assert info["episode"]["r"][i] == one[4]["episode"]["r"]
+                assert info["episode_return"][i] == one[4]["episode_return"]
                 one = (*env.reset()[:1], *one[1:4], {"access": env.world.access[0]})
             assert np.array_equal(obs[i], one[0]) and np.array_equal(info["access"][i], one[4]["access"])
 
@@ -96,7 +96,7 @@ def test_next_step_autoreset_spends_one_step_on_the_reset():
         obs, reward, _, truncated, info = envs.step(restore)
         truncations.append(bool(truncated[0]))
         rewards.append(reward[0])
-        lengths += info["episode"]["l"].tolist() if "episode" in info else []
+        lengths += info["episode_length"].tolist() if "episode_length" in info else []
     assert truncations == [False, False, True, False, False, False, True, False]
     assert rewards[3] == 0.0 and rewards[7] == 0.0  # the action is ignored, a Restore would cost 1
     assert lengths == [3, 3, 3, 3] and not obs.any()
@@ -133,7 +133,7 @@ def test_episode_statistics_sum_the_rewards():
     for actions in actions_for(40, 30):
         _, reward, _, _, info = envs.step(actions)
         total += reward
-    assert np.allclose(info["episode"]["r"], total) and info["_episode"].all()
+    assert np.allclose(info["episode_return"], total) and info["_episode_return"].all()
 
 
 def test_an_endless_world_never_truncates():

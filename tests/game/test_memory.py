@@ -172,7 +172,7 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
 def test_the_three_schemes_have_52_62_and_175_inputs():
     assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full")] == [52, 62, 175]
     assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10]
-    assert MEMORY_DTYPE.itemsize == 27
+    assert MEMORY_DTYPE.itemsize == 31
 
 
 def test_any_groups_make_a_scheme_and_their_order_is_fixed():
@@ -190,6 +190,26 @@ def test_every_bit_has_a_name_in_its_place():
     assert names[57:60] == ("decoy Defender HarakaSMPT", "decoy Defender Tomcat", "decoy Defender Apache")
     assert names[57 + 32] == "decoy User3 SSHD" and names[57 + 33] == "seen Defender HarakaSMPT"
     assert len(set(names)) == 123
+
+
+def test_memory_in_words_names_hosts_and_what_is_known_of_them():
+    """Red scanned User2 and its two decoys, then shot at User3, which was restored; then two quiet views."""
+    memories = Memories(1, "full")
+    for view_then, taken in (
+        (view(), action("DecoyFemitter", "User2")),
+        (view(), action("DecoyTomcat", "User2")),
+        (view(User2=SCAN), action("Sleep")),
+        (view(User3=EXPLOIT), action("Restore", "User3")),
+        (view(), action("Sleep")),
+        (view(), action("Sleep")),
+    ):
+        memories.remember(view_then, taken)
+    assert memories.scheme.in_words(memories.bits()[0]) == {
+        "network": "quiet turns 2",
+        "User2": "active, decoys Femitter Tomcat, red saw Femitter Tomcat",
+        "User3": "active, latest, exploited, restored",
+    }
+    assert memories.scheme.in_words([0] * 123) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Rows of CSV files: what is written is what is read, and what is damaged is told."""
 
+import re
+
 import pytest
 from run_folder import trial_rows, update_row
 
@@ -19,8 +21,9 @@ UPDATE = update_row(
     collection_s=0.5,
     update_s=0.25,
 )
+INTERVAL = {"return_low": -14, "return_high": -14.2}
 ROWS = (
-    Trial(id=0, workflow=ORDER, status=Status.ACCEPTED, return_mean=-14.1, return_se=1e-17, episodes=200, parent=None),
+    Trial(id=0, workflow=ORDER, status=Status.ACCEPTED, episodes=200, return_mean=-14.1, return_se=1e-17, **INTERVAL),
     Trial(id=1, workflow=ORDER, status=Status.FAILED, episodes=0),
     ChoiceRow(iteration=4, round=4, how="ucb", beta=2.0, workflow=ORDER, ucb=-10.0, top1_workflow=ORDER, top1_mean=-12.5),
     UPDATE,
@@ -92,6 +95,14 @@ def test_plots_have_the_names_of_stable_baselines_and_leave_out_what_is_not_know
         ("accepted,-14.0", "splendid,-14.0", "status is 'splendid'"),
         ("1,user", "1.5,user", "id is '1.5'"),
         (",200,", ",,", "episodes is ''"),
+        (",200,", ",-200,", "episodes is -200, not in 0..9.0072e+15"),
+        (",200,", ",2_0,", "episodes is '2_0'"),
+        ("accepted,-14.0", "accepted,1e308", "return_mean is 1e308, not in -1e+09..1e+09"),
+        ("accepted,-14.0,0.1", "accepted,-14.0,-0.1", "return_se is -0.1, not in 0..1e+09"),
+        ("accepted,-14.0", "accepted,-13.0", "it does not fit its checksum"),
+        ("accepted,", "non_compliant,", "it does not fit its checksum"),
+        (",2.25,", ",-inf,", "seconds is '-inf'"),
+        ("user > op_host", "user" * 1000, f"workflow is {'user' * 15!r}"),
     ],
 )
 def test_a_damaged_cell_is_named_and_with_a_listener_only_its_row_is_lost(ledger, old, new, said):
@@ -105,10 +116,48 @@ def test_a_damaged_cell_is_named_and_with_a_listener_only_its_row_is_lost(ledger
     assert told == [str(raised.value)]
 
 
-def test_a_line_with_too_few_cells_is_damage_for_everybody(ledger):
-    ledger.write_text(ledger.read_text().replace("1,user", "user"))
-    with pytest.raises(RunDirError, match=f"line 3 is damaged; it does not have {len(Trial.columns())} cells"):
-        read_rows(ledger, Trial, on_damage=lambda text: None)
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda line: line.partition(",")[2], f"it has {len(Trial.columns()) - 1} cells, not {len(Trial.columns())}"),
+        (lambda line: line.replace("user", "user" * 100_000), "field larger than field limit"),
+        (lambda line: line.replace("user", '"user'), "unexpected end of data"),
+    ],
+)
+def test_a_damaged_line_is_told(ledger, damage, said):
+    header, first, second = ledger.read_text().splitlines()
+    ledger.write_text("\n".join([header, first, damage(second), ""]))
+    with pytest.raises(RunDirError, match=re.escape(f"line 3 is damaged ({said}")):
+        read_rows(ledger, Trial)
+    told = []
+    assert len(read_rows(ledger, Trial, told.append)) == len(told) == 1
+
+
+def test_every_changed_digit_of_the_ledger_is_noticed_but_those_of_the_clock(ledger):
+    whole = ledger.read_text()
+    for place in (place for place, letter in enumerate(whole) if letter.isdigit() and place > whole.index("\n")):
+        ledger.write_text(whole[:place] + str((int(whole[place]) + 1) % 10) + whole[place + 1 :])
+        told = []
+        kept = read_rows(ledger, Trial, told.append)
+        assert len(told) == 1 or [row.seconds for row in kept] != [2.25, 2.25]
+
+
+def test_a_ledger_without_checksums_is_read_and_not_written_on(ledger):
+    """As earlier versions wrote it."""
+    rows = read_rows(ledger, Trial)
+    ledger.write_text("\n".join(line.rpartition(",")[0] for line in ledger.read_text().splitlines()) + "\n")
+    assert read_rows(ledger, Trial) == rows
+    with pytest.raises(RunDirError, match="was begun by an earlier version"):
+        CsvLog(ledger, Trial)
+
+
+def test_an_accepted_trial_without_a_return_is_damage():
+    cells = ROWS[0].values() | {"return_mean": None}
+    with pytest.raises(ValueError, match="checksum"):
+        Trial.from_values(cells)
+    del cells["check"]
+    with pytest.raises(ValueError, match="it is accepted and has no return"):
+        Trial.read({column: "" if value is None else str(value) for column, value in cells.items()})
 
 
 def test_half_a_line_is_left_out_and_cut_off_before_more_is_written(ledger):

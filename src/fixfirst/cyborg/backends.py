@@ -10,8 +10,7 @@ from typing import Unpack, get_args
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.cyborg.workers import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.cyborg.world import CyborgWorld
-from fixfirst.errors import WorldError
-from fixfirst.game import Backend, BaseWorld, Game, World, WorldSettings
+from fixfirst.game import Backend, BaseWorld, Game, World, WorldSettings, one_of
 
 
 def make_world(
@@ -28,14 +27,13 @@ def make_world(
     backend: `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in worker
     processes, from the checkout `cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
     """
-    if backend == "simulator":
+    name = one_of("backend", backend, get_args(Backend))
+    if name == "simulator":
         return World(num_envs, **settings)
-    if backend == "workers":
+    if name == "workers":
         return WorkerWorld(World, num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
-    if backend == "cyborg":
-        make = partial(CyborgWorld, folder=find_cyborg(cyborg))
-        return WorkerWorld(make, num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
-    raise WorldError(f"unknown backend {backend!r}; use {', '.join(get_args(Backend))}")
+    make = partial(CyborgWorld, folder=find_cyborg(cyborg))
+    return WorkerWorld(make, num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
 
 
 def world_for(game: Game, num_envs: int) -> BaseWorld:

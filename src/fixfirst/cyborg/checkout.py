@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import CyborgError
-from fixfirst.game import RedAgent
+from fixfirst.game import RedAgent, a_path
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
 HOW_TO_GET_IT = (
@@ -33,7 +33,7 @@ def find_cyborg(path: str | Path | None = None) -> Path:
     """The folder that contains the package `CybORG`: below `path`, else below FIXFIRST_CYBORG, else on Python's path."""
     given = path or os.environ.get(ENVIRONMENT_VARIABLE)
     if given:
-        start = Path(given).expanduser().resolve()
+        start = a_path("cyborg", given).expanduser().resolve()
         for folder in (start, start / "CybORG", start / "Debugged_CybORG" / "CybORG", start.parent):
             if _holds_package(folder):
                 return folder

@@ -42,6 +42,8 @@ class CyborgWorld(BaseWorld):
         if settings.setdefault("variant", found) != found:
             raise CyborgError(f"CybORG in {folder} is the variant {found}, not {settings['variant']}")
         super().__init__(num_envs, **settings)
+        if (self._red_odds[:, len(RedAgent) - 1] < 1).any():
+            raise CyborgError("CybORG has no red agents of your own; play them on the simulator")
         self._games = [CyborgGame(cyborg, green=self.green) for _ in range(self.num_envs)]
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._episodes = np.zeros(self.num_envs, np.int64)

@@ -7,7 +7,15 @@ from fixfirst.faces import offers
 if TYPE_CHECKING:
     from fixfirst.game.action_sets import ActionSet
     from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
-    from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT, counter_uniform, environment_key
+    from fixfirst.game.arguments import a_path, one_of, seed_number, whole, yes_or_no
+    from fixfirst.game.chance import (
+        P_DETECTED,
+        P_TOP_EXPLOIT,
+        counter_uniform,
+        environment_key,
+        first_user,
+        pick_address,
+    )
     from fixfirst.game.compiling import announce_compilation, cache_folder, called, compiled, inlined, is_compiled
     from fixfirst.game.conformance import (
         HOST_LETTERS,
@@ -24,10 +32,12 @@ if TYPE_CHECKING:
     from fixfirst.game.elementary import exp, log
     from fixfirst.game.gym_env import Cage2, Remember, VecCage2, VecWorld, autoreset_name, render_mode_name
     from fixfirst.game.kernel import NEXT_STEP, SAME_STEP, held, next_episode, step_one
+    from fixfirst.game.matrices import meanings_of, memory_matrices
     from fixfirst.game.memory import MEMORY_DTYPE
     from fixfirst.game.memory_schemes import MemoryScheme
     from fixfirst.game.moment import Moment, moment_of
     from fixfirst.game.network import (
+        ENTERPRISE,
         EXPLOIT_NAMES,
         EXPLOITS,
         FOOTHOLD,
@@ -35,19 +45,34 @@ if TYPE_CHECKING:
         HOST_NAMES,
         HOSTS,
         NUM_HOSTS,
+        OPERATIONAL,
         OT_SERVER,
         RESTORE_COST,
         SUBNETS,
         UNIT_TYPES,
+        USER,
         VARIANTS,
         Variant,
         VariantName,
     )
+    from fixfirst.game.own_agents import red_agent
     from fixfirst.game.processes import CORES_VARIABLE, available_cores, follow_parent
+    from fixfirst.game.red_agents import red_intends
     from fixfirst.game.registration import register_environments
-    from fixfirst.game.remembering import Memories, forget_one, masked, remember_one, world_action, write_bits
-    from fixfirst.game.settings import Backend, Game, red_agent_name, red_odds
+    from fixfirst.game.remembering import (
+        Memories,
+        forget_one,
+        masked,
+        remember_one,
+        suspects,
+        unclean,
+        world_action,
+        write_bits,
+        write_group,
+    )
+    from fixfirst.game.settings import Backend, Game, red_agent_name, red_agent_names, red_odds
     from fixfirst.game.state import (
+        BITS_PER_HOST,
         NO_TARGET,
         OBSERVATION_BITS,
         STATE_DTYPE,
@@ -67,7 +92,6 @@ if TYPE_CHECKING:
         check_seeds,
         compile_kernel,
         pack,
-        whole,
     )
 else:
     __getattr__, __dir__ = offers(__name__)

@@ -1,7 +1,7 @@
-"""What a defender may choose from: all 145 actions, or the 40 that can help, with one decoy macro per host.
+"""What a defender may choose from: all 145 actions, the 40 that can help, or the 36 of the challenge's winner.
 
 A choice is an action of the world, or a *macro*: a host's list of decoys (`decoy_lists.py`), of which it places the first
-that does not stand. When all stand, the macro is masked; taken nevertheless, it is Sleep.
+that does not stand. When all stand, the macro is masked (taken nevertheless, it is Sleep), or places the first again.
 """
 
 import difflib
@@ -13,7 +13,7 @@ import numpy as np
 
 from fixfirst.errors import WorldError
 from fixfirst.game.actions import ACTIONS, SLEEP, action_id
-from fixfirst.game.decoy_lists import DECOY_LISTS, LONGEST_LIST, SLOTS, host_slots
+from fixfirst.game.decoy_lists import CLEARS, DECOY_LISTS, LIST_MASK, LISTED, LONGEST_LIST, PLACES, SLOT_OF, host_slots
 from fixfirst.game.network import FOOTHOLD, HOST_NAMES
 from fixfirst.game.tables import GUESSED_PASSWORD, ON_REAL_SERVICE, ROOT_SHELL, USER_SHELL
 
@@ -28,12 +28,25 @@ class ActionSet:
     name: str
     actions: tuple[int, ...]  # ids of the world
     macros: tuple[str, ...] = ()  # the hosts whose decoys they place
+    lists: tuple[tuple[str, ...], ...] = ()  # the decoys of each macro; unless given, those of `decoy_lists.py`
+    repeats: bool = False  # a macro whose decoys all stand places the first again, in vain, instead of being masked
 
     def __post_init__(self) -> None:
-        if not all(0 <= action < len(ACTIONS) for action in self.actions) or not self.actions:
+        if not all(0 <= action < len(ACTIONS) for action in self.actions):
             raise WorldError(f"action set {self.name!r} needs actions of 0..{len(ACTIONS) - 1}, got {self.actions}")
-        if not all(DECOY_LISTS.get(host) for host in self.macros):
+        if not self.actions:
+            raise WorldError(
+                f"action set {self.name!r} needs an action of the world, such as {SLEEP} (Sleep): "
+                "without one, nothing is allowed once all decoys stand"
+            )
+        if not self.lists:
+            object.__setattr__(self, "lists", tuple(DECOY_LISTS.get(host, ()) for host in self.macros))
+        if len(self.lists) != len(self.macros) or not all(self.lists):
             raise WorldError(f"action set {self.name!r} has macros for {self.macros}; there are lists for {_LISTED}")
+        for host, decoys in zip(self.macros, self.lists, strict=True):
+            for decoy in decoys:
+                if (host, decoy) not in SLOT_OF:
+                    raise WorldError(f"action set {self.name!r}: {decoy} cannot be placed on {host}")
         if self.macros and self.size > MOST_WITH_MACROS:
             raise WorldError(f"action set {self.name!r} has {self.size} choices, with macros at most {MOST_WITH_MACROS}")
 
@@ -42,8 +55,8 @@ class ActionSet:
         """From its name."""
         if isinstance(text, ActionSet):
             return text
-        if text not in ACTION_SETS:
-            raise WorldError(f"unknown action set {text!r}; use {' or '.join(ACTION_SETS)}")
+        if not isinstance(text, str) or text not in ACTION_SETS:
+            raise WorldError(f"unknown action set {text!r}; use {', '.join(ACTION_SETS)}")
         return ACTION_SETS[text]
 
     @property
@@ -64,33 +77,63 @@ class ActionSet:
                 raise WorldError(f"the action set {self.name} has no choice {name!r}; {hint}")
         return tuple(self.names.index(name) for name in names)
 
-    # ---- for compiled functions: a host's standing decoys are the lowest bits of (all standing decoys >> its shift)
+    def first_masked(self, choices: Sequence[int]) -> int | None:
+        """The place of the first of these choices that is masked if an episode begins with them; None if none is."""
+        standing = 0
+        for place, choice in enumerate(choices):
+            macro = choice - len(self.actions)
+            if self.masks and macro >= 0 and not self.slots[macro] & ~standing:
+                return place
+            action = self.actions[choice] if macro < 0 else self._meaning(macro, standing)
+            standing = standing & ~int(CLEARS[action]) | int(PLACES[action])
+        return None
+
+    @property
+    def masks(self) -> bool:
+        """Can a choice be masked?"""
+        return bool(self.macros) and not self.repeats
+
+    # ---- for compiled functions: a host's standing decoys are the lowest bits of (all standing decoys >> its first shift),
+    # and the lowest bit of (all standing decoys >> its second)
 
     @property
     def meanings(self) -> np.ndarray:
-        """[A, 16] int64: the action of the world that a choice is, given four bits of standing decoys."""
-        standing = range(1 << LONGEST_LIST)
-        plain = [[action] * len(standing) for action in self.actions]
-        return np.array(plain + [[_first_missing(host, bits) for bits in standing] for host in self.macros])
+        """[A, 32] int64: the action of the world that a choice is, given five bits of standing decoys."""
+        nearby = range(1 << LONGEST_LIST + 1)
+        rows = [[action] * len(nearby) for action in self.actions]
+        for macro, (shift, spare) in enumerate(self.shifts[len(self.actions) :].tolist()):
+            standing = ((bits & LIST_MASK) << shift | (bits >> LONGEST_LIST) << spare for bits in nearby)
+            rows.append([self._meaning(macro, decoys) for decoys in standing])
+        return np.array(rows)
 
     @property
     def shifts(self) -> np.ndarray:
-        """[A] int64: the slot at which the host of a macro begins; 0 for actions of the world."""
-        return np.array([0] * len(self.actions) + [SLOTS.index((host, DECOY_LISTS[host][0])) for host in self.macros])
+        """[A, 2] int64: where a macro's host begins in the lists and among the spare slots; 0 for actions of the world."""
+        begins = [[_lowest(host_slots(host) & LISTED), _lowest(host_slots(host) & ~LISTED)] for host in self.macros]
+        return np.array([[0, 0]] * len(self.actions) + begins)
 
     @property
     def slots(self) -> np.ndarray:
-        """[macros] int64: the set of all slots of each macro's host."""
-        return np.array([host_slots(host) for host in self.macros], np.int64)
+        """[macros] int64: the set of slots of each macro, which masks it; none where nothing is masked."""
+        lists = zip(self.macros, self.lists, strict=True)
+        sets = [sum(1 << SLOT_OF[host, decoy] for decoy in decoys) for host, decoys in lists]
+        return np.array(sets if self.masks else [], np.int64)
+
+    def _meaning(self, macro: int, standing: int) -> int:
+        """The action that places the first decoy of a macro's list that is not in a set of standing ones."""
+        host, decoys = self.macros[macro], self.lists[macro]
+        missing = [decoy for decoy in decoys if not standing >> SLOT_OF[host, decoy] & 1]
+        if not missing and not self.repeats:
+            return SLEEP
+        return action_id(f"Decoy{[*missing, decoys[0]][0]}", host)
 
     def __str__(self) -> str:
         return self.name
 
 
-def _first_missing(host: str, standing: int) -> int:
-    """The action that places the first decoy of the host's list that is not among the standing ones; Sleep if all are."""
-    missing = (decoy for place, decoy in enumerate(DECOY_LISTS[host]) if not standing >> place & 1)
-    return next((action_id(f"Decoy{decoy}", host) for decoy in missing), SLEEP)
+def _lowest(slots: int) -> int:
+    """The lowest slot of a set; 0 if there is none."""
+    return max((slots & -slots).bit_length() - 1, 0)
 
 
 def _hosts_where(*outcomes: int) -> tuple[str, ...]:
@@ -114,4 +157,25 @@ MACROS = ActionSet(
     ),
     _LISTED,
 )
-ACTION_SETS: Mapping[str, ActionSet] = MappingProxyType({"all": ALL, "macros": MACROS})
+
+# Of CardiffUni, who won the challenge, in training: no Sleep, nothing on operational hosts, and no mask.
+_WINNERS_LISTS = {
+    "Defender": ("HarakaSMPT", "Tomcat", "Apache", "Vsftpd"),
+    "Enterprise0": ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache"),
+    "Enterprise1": ("Femitter",),
+    "Enterprise2": ("Femitter",),
+    "Op_Server0": ("HarakaSMPT", "Apache", "Tomcat", "Vsftpd"),
+    "User1": ("Apache", "Tomcat", "Smss", "Svchost"),
+    "User2": ("Femitter", "Tomcat", "Apache", "SSHD"),
+    "User3": ("Vsftpd", "SSHD"),
+    "User4": ("Vsftpd",),
+}
+ORIGINAL = ActionSet(
+    "original",
+    tuple(action_id(verb, host) for verb in ("Analyse", "Remove", "Restore") for host in _WINNERS_LISTS),
+    tuple(_WINNERS_LISTS),
+    tuple(_WINNERS_LISTS.values()),
+    repeats=True,
+)
+
+ACTION_SETS: Mapping[str, ActionSet] = MappingProxyType({chosen.name: chosen for chosen in (ALL, MACROS, ORIGINAL)})

@@ -17,7 +17,6 @@ from numba import uint64
 
 from fixfirst.game.compiling import called, inlined
 from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
-from fixfirst.game.state import RedAgent
 from fixfirst.game.tables import HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, unit_mask
 
 
@@ -64,7 +63,6 @@ _MIX_1 = 0xBF58476D1CE4E5B9
 _MIX_2 = 0x94D049BB133111EB
 _UINT64 = 2**64 - 1
 _DECISIONS_PER_STEP = 16
-_NUM_AGENTS = len(RedAgent)
 
 
 @inlined
@@ -239,9 +237,9 @@ def shell_detected(env, chance):
 
 @inlined
 def red_agent_of_episode(env, chance, odds):
-    """The red agent of the episode that begins. odds [3]: cumulative probabilities in the order of `RedAgent`."""
+    """The red agent of the episode that begins. odds [3 or more]: cumulative, those of `RedAgent` and then own ones."""
     u = _unit(_bits(env, chance, Decision.AGENT))
-    for agent in range(_NUM_AGENTS):
+    for agent in range(len(odds)):
         if u < odds[agent]:
             return agent
-    return _NUM_AGENTS - 1
+    return len(odds) - 1

@@ -6,7 +6,6 @@ on, keeps a checksum with every file, and has one process compile while others w
 """
 
 import contextlib
-import fcntl
 import hashlib
 import inspect
 import os
@@ -33,6 +32,9 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
+from fixfirst.game.own_agents import digest as own_digest
+from fixfirst.locks import lock
+
 PACKAGE = Path(__file__).parent.parent
 
 # All that ends up in machine code, room by room in the order of the house. Machine code of a room depends on the files
@@ -52,6 +54,7 @@ SOURCES = (
     "game/remembering.py",
     "orders/rules.py",
     "orders/judging.py",
+    "play/opening_codes.py",
     "play/vectors.py",
     "play/network.py",
     "play/policy_table.py",
@@ -70,6 +73,7 @@ TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child proce
 # IEEE's division, which answers inf where Python's would raise: a loop that may raise is not compiled for wide registers.
 _OPTIONS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, "error_model": "numpy"}
 _ENTRY_POINTS: list["EntryPoint"] = []
+_PIECES: list["Piece"] = []
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -120,6 +124,16 @@ def _tell() -> None:
         print("fixfirst: compiling, once per machine (less than a minute) ...", file=sys.stderr, flush=True)
 
 
+def compile_anew() -> None:
+    """A red agent of the user's has changed: forget all machine code in memory, and look for it elsewhere on disk."""
+    _fingerprint.cache_clear()
+    for piece in _PIECES:
+        piece._reset_overloads()
+    for entry in _ENTRY_POINTS:
+        entry._reset_overloads()
+        entry._cache = entry.code = MachineCode(entry.py_func)
+
+
 # ---------------------------------------------------------------- where machine code is kept
 
 
@@ -137,6 +151,7 @@ def _fingerprint(room: str) -> str:
         if ROOMS.index(source.split("/")[0]) <= ROOMS.index(room):
             digest.update((PACKAGE / source).read_bytes())
     versions = platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__
+    digest.update(own_digest().encode())
     digest.update(repr((versions, cpu_target.target_context.codegen().magic_tuple())).encode())
     return digest.hexdigest()[:16]
 
@@ -222,10 +237,10 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
             self._folder.mkdir(parents=True, exist_ok=True)
             self._lock = self._path(sig).with_suffix(".lock").open("ab")
             try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(self._lock)
             except BlockingIOError:
                 os.environ[TOLD] = "1"  # whoever has it has said that it compiles
-                fcntl.flock(self._lock, fcntl.LOCK_EX)
+                lock(self._lock, wait=True)
         except OSError:  # nothing can be written here, or the file system knows no locks: every process for itself
             self.let_others()
 
@@ -255,6 +270,7 @@ class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
     def __init__(self, function: Callable[..., Any], *, forceinline: bool):
         options = _OPTIONS | {"forceinline": forceinline, "no_cpython_wrapper": True}
         super().__init__(function, targetoptions=options, pipeline_class=_PieceCompiler)
+        _PIECES.append(self)
 
     def add_overload(self, result: Any) -> None:
         """Keep what was compiled for one signature, for compiled functions only."""

@@ -10,7 +10,6 @@ what must come out [T] (RECORD_DTYPE), whose fields are named as in the kernel's
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +19,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fixfirst.errors import ConformanceError
+from fixfirst.errors import ConformanceError, in_one_line
 from fixfirst.game import kernel
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
 from fixfirst.game.network import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS, SUBNETS, VARIANT_ID, VariantName
 from fixfirst.game.state import NO_TARGET, OBSERVATION_BITS, STATE_DTYPE, OTService, RedAgent, RedVerb
+from fixfirst.reading import MB, parse_json
 
 HOST_LETTERS = "abcdefghijklm"
 SUBNET_LETTERS = "".join(name[0] for name in SUBNETS)
@@ -33,6 +33,7 @@ RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
 RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
 OT_NAMES = tuple(state.name.lower() for state in OTService)
 PID_REUSED = "pid_reused"  # field of an episode: the step in which a process got a process id that blue had noted before
+LONGEST_EPISODE = 4 * MB  # as a line of text; one of 100 steps has 10 kB
 DECISIONS = tuple(d.name.lower() for d in Decision if d not in (Decision.AGENT, Decision.REFUSED))
 
 # What a recording says of a step, in the order in which a difference explains itself best.
@@ -72,7 +73,7 @@ class Mismatch:
     def __str__(self) -> str:
         host = f" of {self.host}" if self.host else ""
         place = f"{self.file}, episode {self.episode}, step {self.step}"
-        return f"{place}: {self.field}{host}: expected {self.expected!r}, got {self.got!r}"
+        return in_one_line(f"{place}: {self.field}{host}: expected {self.expected!r}, got {self.got!r}")
 
 
 @dataclass
@@ -178,10 +179,12 @@ def read_episodes(path: Path) -> Iterator[RecordedEpisode]:
     number = 0
     try:
         opener = gzip.open if path.suffix == ".gz" else open
-        with opener(path, "rt", encoding="utf-8") as lines:
-            for line in lines:
+        with opener(path, "rb") as file:
+            while line := file.readline(LONGEST_EPISODE + 1):
                 number += 1
-                yield _episode(json.loads(line))
+                if len(line) > LONGEST_EPISODE:
+                    raise ValueError(f"more than {LONGEST_EPISODE // MB} MB")
+                yield _episode(parse_json(line))
     except FileNotFoundError as e:
         raise ConformanceError(f"{path}: no such file") from e
     except (EOFError, zlib.error) as e:

@@ -6,26 +6,31 @@ Episodes end only by their step limit, so `terminated` is always False and `trun
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.errors import ActionError, WorldError
 from fixfirst.game.action_sets import ActionSet
 from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.arguments import seed_number
 from fixfirst.game.drawing import as_text, picture
+from fixfirst.game.memory import GROUPS
 from fixfirst.game.memory_schemes import MemoryScheme
 from fixfirst.game.moment import moment_of
 from fixfirst.game.network import VariantName
 from fixfirst.game.remembering import Memories
 from fixfirst.game.state import OBSERVATION_BITS
-from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World, pack
+from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World, as_array, pack
 
 RENDER_MODES = ("rgb_array", "ansi")
 RENDER_FPS = 4
+ALL_BITS = np.uint64(2**OBSERVATION_BITS - 1)  # of an observation: whoever gave the array may have written into it
 
 
 def observation_space(bits: int = OBSERVATION_BITS) -> gym.spaces.Box:
@@ -40,16 +45,31 @@ def action_space(size: int = NUM_ACTIONS) -> gym.spaces.Discrete:
 
 def single_action(action: np.int64 | int) -> np.ndarray:
     """The action of a single environment as that of a batch of one."""
-    if np.ndim(action) != 0:
+    if np.ndim(as_array("action", action)) != 0:
         raise ActionError(f"action must be one whole number, got {action!r}")
     return np.array([action])
 
 
 def render_mode_name(mode: str | None) -> str | None:
     """The mode itself, if there is one of this name."""
-    if mode is not None and mode not in RENDER_MODES:
+    if mode is not None and (not isinstance(mode, str) or mode not in RENDER_MODES):
         raise WorldError(f"render_mode {mode!r} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
     return mode
+
+
+def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
+    """The options of a reset; none of them need be given."""
+    if not isinstance(options, dict | None):
+        raise WorldError(f"options must be a dict, or None, got {options!r}")
+    return options or {}
+
+
+def check_memories(records: np.ndarray) -> None:
+    """Refuse records with bits that their groups do not have: the compiled code would write them beyond a row."""
+    for group in GROUPS:
+        values, high = records[group.name], 2 ** len(group.parts) - 1
+        if ((values < 0) | (values > high)).any():
+            raise WorldError(f"memories hold a {group.name} that is not in 0..{high}")
 
 
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
@@ -70,8 +90,8 @@ class VecWorld(gym.vector.VectorEnv):
     `world` gives the arrays behind the interface without copying: `world.words` [N] uint64 (bit i = observation i),
     `world.access` [N, 13], `world.rewards10` [N] in tenths.
     info: "access" [N, 13] uint8, red's true access (0 none, 1 user, 2 root) before the next action; "action_mask" [N, A]
-    int8, 1 where a choice may be taken; when episodes end, "episode" {"r": return, "l": length} with the mask "_episode",
-    and in SAME_STEP mode "final_obs" and "final_info".
+    int8, 1 where a choice may be taken; when episodes end, "episode_return" and "episode_length" [N] with their masks (the
+    key "episode" is left to Gymnasium's RecordEpisodeStatistics), and in SAME_STEP mode "final_obs" and "final_info".
     """
 
     def __init__(
@@ -85,10 +105,11 @@ class VecWorld(gym.vector.VectorEnv):
         self.world = world
         self.num_envs = world.num_envs
         self.memories = Memories(self.num_envs, memory, action_set)
+        self.autoreset_mode = AutoresetMode[world.autoreset.upper()]  # as Gymnasium's own have it; TorchRL asks for it
         self.metadata = {
             "render_modes": list(RENDER_MODES),
             "render_fps": RENDER_FPS,
-            "autoreset_mode": AutoresetMode[world.autoreset.upper()],
+            "autoreset_mode": self.autoreset_mode,
         }
         self.single_observation_space = observation_space(self.memories.scheme.inputs)
         self.single_action_space = action_space(self.memories.action_set.size)
@@ -101,7 +122,7 @@ class VecWorld(gym.vector.VectorEnv):
         self, *, seed: int | Sequence[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin new episodes, everywhere or where `options["reset_mask"]` says so."""
-        mask = (options or {}).get("reset_mask")
+        mask = reset_options(options).get("reset_mask")
         self.world.reset(seed, mask)
         self.memories.forget(mask)
         return self._inputs(self.world.observations), self._info(self.world.access)
@@ -118,11 +139,11 @@ class VecWorld(gym.vector.VectorEnv):
     def _step_and_remember(self, choices: np.ndarray) -> int:
         """One turn of every environment. Returns how many episodes ended."""
         world, memories = self.world, self.memories
-        seen, had_ended = world.words.copy(), world.ended.copy()
+        seen, had_ended = world.words & ALL_BITS, world.ended.copy()
         actions = memories.actions_of(choices)
         num_ended = world.step(actions)
         memories.remember(seen, actions)
-        if self.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP:
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             memories.forget(had_ended)  # they took no action, but began anew
         return num_ended
 
@@ -140,13 +161,12 @@ class VecWorld(gym.vector.VectorEnv):
         """What is said of the episodes that ended in this step. Those of SAME_STEP have begun anew, with nothing in mind."""
         world, ended = self.world, self.world.ended.copy()
         told: dict[str, Any] = {
-            "episode": {
-                "r": np.where(ended, world.final_returns10 / 10, 0.0),
-                "l": np.where(ended, world.final_lengths, 0),
-            },
-            "_episode": ended,
+            "episode_return": np.where(ended, world.final_returns10 / 10, 0.0),
+            "episode_length": np.where(ended, world.final_lengths, 0),
+            "_episode_return": ended,
+            "_episode_length": ended,
         }
-        if self.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP:
+        if self.autoreset_mode == AutoresetMode.SAME_STEP:
             final_info = self._info(world.final_access) | {"_access": ended, "_action_mask": ended}
             told |= {"final_obs": self._inputs(world.final_observations), "_final_obs": ended}
             told |= {"final_info": final_info, "_final_info": ended}
@@ -167,6 +187,7 @@ class VecWorld(gym.vector.VectorEnv):
         What was remembered is no part of a state: save `memories.records` with it, or nothing will be remembered.
         """
         records = self.memories.checked(memories)
+        check_memories(records)
         self.world.set_state(states)
         self.memories.records[:] = records
         return self._inputs(self.world.observations)
@@ -197,6 +218,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
     """One environment. `env_id` is its number in the vectorised environment that it equals (see `World`)."""
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  gymnasium reads a plain attribute
+    _spec: EnvSpec | None = None
 
     def __init__(
         self,
@@ -214,8 +236,22 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         )
         self.observation_space, self.action_space = observation_space(), action_space()
 
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What Gymnasium was asked for, if it made this environment; `max_episode_steps` is our `max_steps`."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        # Wrappers read here how long an episode is. Registered, the same number would cut longer episodes short.
+        self._spec = copy(spec)
+        if self._spec is not None:
+            self._spec.max_episode_steps = self.world.max_steps
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a new episode."""
+        reset_options(options)
+        seed = None if seed is None else seed_number("seed", seed)
         super().reset(seed=seed)
         self.world.reset(seed)
         return self.world.observations[0].copy(), {"access": self.world.access[0].copy()}
@@ -227,7 +263,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         info: dict[str, Any] = {"access": world.access[0].copy()}
         ended = bool(world.ended[0])
         if ended:
-            info["episode"] = {"r": int(world.final_returns10[0]) / 10, "l": int(world.final_lengths[0])}
+            info |= {"episode_return": int(world.final_returns10[0]) / 10, "episode_length": int(world.final_lengths[0])}
         return world.observations[0].copy(), int(world.rewards10[0]) / 10, False, ended, info
 
     def render(self) -> np.ndarray | str:

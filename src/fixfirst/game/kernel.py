@@ -86,7 +86,7 @@ def step_one(env, blue_action, chance, variant, green_active, max_steps):
     observe(env, malware_before, decoy_host, green_target, red_noise, variant)
     env.step += 1
     env.return10 += reward10
-    env.ended = env.step == max_steps
+    env.ended = 0 < max_steps <= env.step  # 0: no end
     return reward10
 
 
@@ -426,7 +426,7 @@ def believe(view, host, belief):
 
 
 # ---------------------------------------------------------------- the whole batch
-# N environments. Inputs: states [N] and chances [N] records, actions [N] int64, red_odds [N, 3] cumulative.
+# N environments. Inputs: states [N] and chances [N] records, actions [N] int64, red_odds [N, agents] cumulative.
 # Outputs, all overwritten: observations [N, 52] int8, words [N] uint64, access [N, 13] uint8, rewards10 [N] int32.
 
 

@@ -4,7 +4,7 @@ A policy's row is a number of 64-bit words: the observation in bits 0..51, then 
 after the other in the order of `memory.GROUPS`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -13,9 +13,12 @@ import numpy as np
 
 from fixfirst.errors import WorldError
 from fixfirst.game.memory import GROUPS
+from fixfirst.game.network import HOST_NAMES
 from fixfirst.game.state import OBSERVATION_BITS
 
 GROUP_NAMES = tuple(group.name for group in GROUPS)
+NETWORK = "network"  # of this, not of a host, it is remembered for how long all was quiet
+_SHORT = {group.name: group.short for group in GROUPS}
 SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "none": (),
@@ -58,6 +61,18 @@ class MemoryScheme:
     def names(self) -> tuple[str, ...]:
         """What each bit stands for, e.g. "act1 Enterprise0", "quiet 3", "decoy User2 Tomcat"."""
         return tuple(f"{group.name} {part}" for group in GROUPS if group.name in self.groups for part in group.parts)
+
+    def in_words(self, bits: Sequence[int]) -> dict[str, str]:
+        """What is remembered of whom: {"network": "quiet turns 3", "User2": "active, decoys Femitter Tomcat"}."""
+        told: dict[str, dict[str, list[str]]] = {}
+        for name in (name for name, bit in zip(self.names, bits, strict=True) if bit):
+            group, whom, *what = name.split()
+            if group == "quiet":  # the largest number says it all
+                told.setdefault(NETWORK, {})[_SHORT[group]] = [whom]
+            else:
+                told.setdefault(whom, {}).setdefault(_SHORT[group], []).extend(what)
+        lines = {whom: ", ".join(" ".join((short, *what)) for short, what in said.items()) for whom, said in told.items()}
+        return {whom: lines[whom] for whom in (NETWORK, *HOST_NAMES) if whom in lines}
 
     @property
     def bits(self) -> int:

@@ -3,11 +3,14 @@
 A decision is written into the record `env` as `red_verb` and `red_target`; `kernel.py` carries it out.
 """
 
+from typing import Any
+
 import numpy as np
 
 from fixfirst.game import chance as dice
-from fixfirst.game.compiling import inlined
+from fixfirst.game.compiling import compile_anew, inlined
 from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, OPERATIONAL, OT_SERVER, USER
+from fixfirst.game.own_agents import on_change, own_agents
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
 from fixfirst.game.tables import REVEALED_ID, SUBNET_HOSTS, unit_mask
 
@@ -22,14 +25,41 @@ def choose_red(env, chance):
         choose_b_line(env, chance)
     elif env.red_agent == RedAgent.MEANDER:
         choose_meander(env, chance)
-    else:
+    elif env.red_agent == RedAgent.SLEEP:
         red_intends(env, RedVerb.SLEEP, NO_TARGET)
+    else:
+        choose_own(env, chance)
 
 
 @inlined
 def red_intends(env, verb, target):
     env.red_verb = verb
     env.red_target = target
+
+
+# ---------------------------------------------------------------- those of users
+
+
+def _choice_of_own() -> Any:
+    """A function that asks the own red agent whose turn it is; they are numbered after ours."""
+    scope: dict[str, Any] = {"red_intends": red_intends, "SLEEP": RedVerb.SLEEP, "NO_TARGET": NO_TARGET}
+    lines = ["def choose_own(env, chance):"]
+    for number, function in enumerate(own_agents().values(), start=len(RedAgent)):
+        scope[f"agent_{number}"] = inlined(function)
+        lines += [f"    if env.red_agent == {number}:", f"        agent_{number}(env, chance)", "        return"]
+    exec("\n".join([*lines, "    red_intends(env, SLEEP, NO_TARGET)"]), scope)
+    return inlined(scope["choose_own"])
+
+
+def _take_in() -> None:
+    """Another own agent: whatever was compiled without it is compiled anew."""
+    global choose_own
+    choose_own = _choice_of_own()
+    compile_anew()
+
+
+choose_own = _choice_of_own()
+on_change(_take_in)
 
 
 # ---------------------------------------------------------------- B_line

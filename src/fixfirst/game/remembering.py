@@ -10,14 +10,13 @@ from numba import uint64
 from fixfirst.errors import WorldError
 from fixfirst.game.action_sets import ALL, ActionSet
 from fixfirst.game.compiling import compiled, inlined
-from fixfirst.game.decoy_lists import CLEARS, LONGEST_LIST, PLACES
-from fixfirst.game.memory import ACTIVITY, HALF_SCANS, HALF_SLOTS, MEMORY_DTYPE, QUIET_TURNS, RESTORES
+from fixfirst.game.decoy_lists import CLEARS, LIST_MASK, LISTED, LONGEST_LIST, PLACES
+from fixfirst.game.memory import ACTIVITY, ANALYSES, HALF_SCANS, HALF_SLOTS, MEMORY_DTYPE, QUIET_TURNS, RESTORES
 from fixfirst.game.memory_schemes import MemoryScheme
 from fixfirst.game.tables import HALF, HALF_BITS
 from fixfirst.game.world import actions_array, out_of_range
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
-LIST_MASK = (1 << LONGEST_LIST) - 1
 
 
 # ---------------------------------------------------------------- one environment
@@ -34,12 +33,16 @@ def forget_one(memory):
     memory.decoy = 0
     memory.seen = 0
     memory.scans = 0
+    memory.suspect = 0
+    memory.analysed = 0
 
 
 @inlined
 def remember_one(memory, word, action):
     """Blue saw `word` and took `action` (one of the 145): both are past now. What it sees next is not memory yet."""
     view = np.int64(word)
+    memory.suspect = suspects(memory, word) & ~RESTORES[action]
+    memory.analysed = ANALYSES[action]
     active = hosts_of((view | view >> 1) & ACTIVITY)
     exploited = hosts_of(view & view >> 1 & ACTIVITY)
     scanned = active & ~exploited
@@ -52,6 +55,25 @@ def remember_one(memory, word, action):
     memory.scans |= HALF_SCANS[0, lower] | HALF_SCANS[1, upper]
     memory.rest |= RESTORES[action]
     memory.decoy = memory.decoy & ~CLEARS[action] | PLACES[action]
+
+
+@inlined
+def suspects(memory, word):
+    """The suspect hosts now that blue sees `word`, as a set: exploited, or active again, not restored or analysed since.
+
+    Analyse clears a host whose belief it does not turn to "privileged".
+    """
+    view = np.int64(word)
+    active, exploited = hosts_of((view | view >> 1) & ACTIVITY), hosts_of(view & view >> 1 & ACTIVITY)
+    privileged = hosts_of(view >> 2 & view >> 3 & ACTIVITY)
+    return memory.suspect & ~(memory.analysed & ~privileged) | exploited | active & memory.act1
+
+
+@inlined
+def unclean(word):
+    """The set of hosts that are believed not clean."""
+    view = np.int64(word)
+    return hosts_of((view >> 2 | view >> 3) & ACTIVITY)
 
 
 @inlined
@@ -71,7 +93,7 @@ def write_bits(memory, starts, rows, i):
     write_group(memory.expl, starts[2], rows, i)
     write_group(memory.rest, starts[3], rows, i)
     write_group(memory.quiet, starts[4], rows, i)
-    write_group(memory.decoy, starts[5], rows, i)
+    write_group(memory.decoy & LISTED, starts[5], rows, i)
     write_group(memory.seen, starts[6], rows, i)
     write_group(memory.scans, starts[7], rows, i)
 
@@ -91,7 +113,8 @@ def write_group(group, start, rows, i):
 @inlined
 def world_action(meanings, shifts, choice, memory):
     """The action of the world that a choice is now: a macro places the first decoy of its host that does not stand."""
-    return meanings[choice, memory.decoy >> shifts[choice] & LIST_MASK]
+    spare = memory.decoy >> shifts[choice, 1] & 1
+    return meanings[choice, memory.decoy >> shifts[choice, 0] & LIST_MASK | spare << LONGEST_LIST]
 
 
 @inlined
@@ -120,6 +143,14 @@ def remember_batch(memories, words, actions):
     """What was seen, words [N] uint64, and done, actions [N] int64, is past."""
     for i in range(len(memories)):
         remember_one(memories[i], words[i], actions[i])
+
+
+@compiled
+def suspect_batch(memories, words, suspect, dirty):
+    """Fill suspect [N] and dirty [N] with the sets of suspect hosts, and of those believed not clean."""
+    for i in range(len(memories)):
+        suspect[i] = suspects(memories[i], words[i])
+        dirty[i] = unclean(words[i])
 
 
 @compiled
@@ -156,11 +187,20 @@ class Memories:
     records: [N] of MEMORY_DTYPE, values that can be saved and put back. What the scheme does not read, macros may need.
     """
 
-    def __init__(self, num_envs: int, scheme: MemoryScheme | str = "none", action_set: ActionSet | str = "all"):
+    def __init__(
+        self,
+        num_envs: int,
+        scheme: MemoryScheme | str = "none",
+        action_set: ActionSet | str = "all",
+        *,
+        suspects: bool = False,
+    ):
         self.scheme, self.action_set = MemoryScheme.parse(scheme), ActionSet.parse(action_set)
         self.records = np.zeros(num_envs, MEMORY_DTYPE)
         self._worlds_own = self.action_set == ALL
-        self.idle = self._worlds_own and not self.scheme.groups  # nobody would notice if nothing was remembered
+        self.idle = (
+            self._worlds_own and not self.scheme.groups and not suspects
+        )  # nobody would notice if nothing was remembered
         self._starts = self.scheme.starts
         self._meanings, self._shifts, self._slots = self.action_set.meanings, self.action_set.shifts, self.action_set.slots
         self._nothing_masked = np.ones((num_envs, self.action_set.size), np.bool_)
@@ -177,6 +217,12 @@ class Memories:
         """What was seen, words [N] uint64, and done, actions [N] of the world, is past."""
         if not self.idle:
             remember_batch(self.records, np.ascontiguousarray(words), np.ascontiguousarray(actions, np.int64))
+
+    def suspicion(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The hosts that are suspect now, and those believed not clean, as sets [N], where words [N] uint64 is seen."""
+        suspect, dirty = np.empty((2, len(self.records)), np.int64)
+        suspect_batch(self.records, np.ascontiguousarray(words), suspect, dirty)
+        return suspect, dirty
 
     def bits(self) -> np.ndarray:
         """[N, bits] int8: what a policy reads beside the observation."""
@@ -200,7 +246,7 @@ class Memories:
 
     def masks(self) -> np.ndarray:
         """[N, A] bool: may the choice be taken now? At least one always may."""
-        if not self.action_set.macros:
+        if not self.action_set.masks:
             return self._nothing_masked
         allowed = np.ones_like(self._nothing_masked)
         mask_batch(self._slots, self.records, allowed)

@@ -5,13 +5,15 @@ Also what users may call red agents and variants.
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from fixfirst.errors import WorldError
+from fixfirst.game.arguments import MOST, one_of
 from fixfirst.game.network import VariantName
+from fixfirst.game.own_agents import own_agents
 from fixfirst.game.state import RedAgent
 
 Backend = Literal["simulator", "workers", "cyborg"]
@@ -30,12 +32,14 @@ class Game(BaseModel):
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
     )  # None, from Python: whatever the CybORG found is
     green: bool = Field(False, description="With users who scan ports at random.")
-    max_steps: int = Field(100, ge=1, description="Length of an episode.")
+    max_steps: int = Field(100, ge=1, le=MOST, description="Length of an episode.")
     backend: Backend = Field(
         "simulator",
         description="simulator, cyborg (the real thing, in worker processes), or workers (our simulator there).",
     )
-    cyborg: str | None = Field(None, description="A checkout of cage-challenge-2, for --backend cyborg.")
+    cyborg: str | None = Field(
+        None, exclude=True, description="A checkout of cage-challenge-2, for --backend cyborg."
+    )  # names code to be run, so it is never written down: whoever goes on with a run says it again
 
     @field_validator("red_agent", mode="before")
     @classmethod
@@ -50,7 +54,6 @@ class Game(BaseModel):
 
 # ---------------------------------------------------------------- what users may say
 
-RED_AGENT_NAMES = tuple(agent.name.lower() for agent in RedAgent)
 _RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all in lower case
     "bline": "b_line",
     "b_lineagent": "b_line",
@@ -60,25 +63,31 @@ _RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all
 }
 
 
+def red_agent_names() -> tuple[str, ...]:
+    """All red agents by their numbers: those of `RedAgent`, then users' own."""
+    return (*(agent.name.lower() for agent in RedAgent), *own_agents())
+
+
 def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
-    """Cumulative probabilities [N, 3] of the red agents, in the order of `RedAgent`."""
-    specs = [red_agent] if isinstance(red_agent, str) else list(red_agent)
+    """Cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
+    several = isinstance(red_agent, list | tuple | np.ndarray) and np.ndim(red_agent) > 0
+    specs: list[Any] = list(red_agent) if several else [red_agent]
     if len(specs) not in (1, num_envs):
         raise WorldError(f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment")
     rows = np.array([_agent_weights(spec) for spec in specs])
     odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
     odds[:, -1] = 1.0  # rounding must not leave a gap
     # A copy: one that cannot be written to would be another type to the compiler, and the kernel compiled twice.
-    return np.broadcast_to(odds, (num_envs, len(RedAgent))).copy()
+    return np.broadcast_to(odds, (num_envs, odds.shape[1])).copy()
 
 
 def red_agent_name(text: str) -> str:
-    """One of b_line, meander, sleep, from any spelling we know."""
+    """One of b_line, meander, sleep or an own one, from any spelling we know."""
     key = text.strip().lower() if isinstance(text, str) else str(text)
     name = _RED_ALIASES.get(key, key)
-    if name not in RED_AGENT_NAMES:
+    if name not in red_agent_names():
         raise WorldError(
-            f"unknown red agent {text!r}; use {', '.join(RED_AGENT_NAMES)} (or CybORG's B_lineAgent, RedMeanderAgent, "
+            f"unknown red agent {text!r}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, RedMeanderAgent, "
             "SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
         )
     return name
@@ -92,10 +101,10 @@ def red_agent_spec(spec: str) -> str:
 
 
 def _agent_weights(spec: str) -> list[float]:
-    """Weights of the three agents in a name or a mixture `name:weight,name:weight`."""
+    """Weights of all agents in a name or a mixture `name:weight,name:weight`."""
     if not isinstance(spec, str):
         raise WorldError(f"a red agent is given by name, got {spec!r}")
-    weights = [0.0] * len(RedAgent)
+    weights = [0.0] * len(red_agent_names())
     for part in spec.split(","):
         name, colon, weight = part.partition(":")
         if not colon and "," in spec:
@@ -106,7 +115,9 @@ def _agent_weights(spec: str) -> list[float]:
             raise WorldError(f"weight {weight!r} in red agent mixture {spec!r} is not a number") from None
         if not (math.isfinite(value) and value >= 0):
             raise WorldError(f"weight {weight} in red agent mixture {spec!r} must be a finite number, at least 0")
-        weights[RED_AGENT_NAMES.index(red_agent_name(name))] += value
+        weights[red_agent_names().index(red_agent_name(name))] += value
+    if not math.isfinite(sum(weights)):
+        raise WorldError(f"the weights of red agent mixture {spec!r} are too large to be compared")
     if sum(weights) <= 0:
         raise WorldError(f"the weights of red agent mixture {spec!r} sum to 0; at least one must be positive")
     return weights
@@ -114,7 +125,4 @@ def _agent_weights(spec: str) -> list[float]:
 
 def check_variant(variant: str) -> VariantName:
     """The variant itself, if there is one of this name."""
-    for name in get_args(VariantName):
-        if variant == name:
-            return name
-    raise WorldError(f"unknown variant {variant!r}; use {', '.join(get_args(VariantName))}")
+    return cast(VariantName, one_of("variant", variant, get_args(VariantName)))

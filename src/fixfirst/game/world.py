@@ -13,18 +13,18 @@ import numpy as np
 from fixfirst.errors import ActionError, ResetNeeded, WorldError
 from fixfirst.game import kernel
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS
+from fixfirst.game.arguments import one_of, seed_number, whole, yes_or_no
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
 from fixfirst.game.compiling import announce_compilation
 from fixfirst.game.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
 from fixfirst.game.red_agents import BLINE_LAST_STAGE
-from fixfirst.game.settings import check_variant, red_odds
+from fixfirst.game.settings import check_variant, red_agent_names, red_odds
 from fixfirst.game.state import (
     NO_TARGET,
     OBSERVATION_BITS,
     STATE_DTYPE,
     TURN_DTYPE,
     OTService,
-    RedAgent,
     RedVerb,
     Success,
 )
@@ -89,19 +89,16 @@ class BaseWorld(ABC):
         self.num_envs = n = whole("num_envs", num_envs)
         self.red_agent = red_agent
         self.variant = check_variant(variant)
-        self.green = bool(green)
+        self.green = yes_or_no("green", green)
         self.max_steps = None if max_steps is None else whole("max_steps", max_steps)
-        self._red_odds = red_odds(red_agent, n)  # [N, 3]
-        if autoreset not in AUTORESET_MODES:
-            raise WorldError(f"autoreset {autoreset!r} is not one of {', '.join(AUTORESET_MODES)}")
-        self.autoreset = autoreset
+        self._red_odds = red_odds(red_agent, n)  # [N, 3 and own ones]
+        self.autoreset = one_of("autoreset", autoreset, tuple(AUTORESET_MODES))
         self._autoreset = AUTORESET_MODES[autoreset]
-        self.env_ids = np.arange(n) if env_ids is None else np.array(env_ids, np.int64)
-        if self.env_ids.shape != (n,):
-            raise WorldError(f"env_ids must hold {n} numbers, one per environment, got shape {self.env_ids.shape}")
+        self.env_ids = np.arange(n) if env_ids is None else check_env_ids(env_ids, n)
 
         if arrays is None:
             arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in ARRAYS.items()}
+        check_arrays(arrays, n)
         self.observations = arrays["observations"]
         self.words = arrays["words"]  # [N] the same, packed: bit i = observations[:, i]
         self.access = arrays["access"]  # [N, H] true red access: 0 none, 1 user, 2 root
@@ -122,12 +119,12 @@ class BaseWorld(ABC):
         """
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
-        elif np.shape(mask) != (self.num_envs,) or np.asarray(mask).dtype != np.bool_:
-            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {np.asarray(mask)!r}")
+        elif np.shape(values := as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
+            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {mask!r}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         seeds = None if seed is None else check_seeds(seed, self.num_envs)
-        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, episode))
+        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, whole("episode", episode, 0)))
 
     def begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         """`reset` with arguments already checked: mask [N] bool; seeds [N] uint64 or None; episodes [N], used with seeds."""
@@ -191,7 +188,7 @@ class Inside(NamedTuple):
 
     states: np.ndarray  # [N] of STATE_DTYPE
     chances: np.ndarray  # [N] of CHANCE_DTYPE
-    red_odds: np.ndarray  # [N, 3]
+    red_odds: np.ndarray  # [N, 3 and own ones]
     variant: int
     green: bool
     max_steps: int  # 0 = no end
@@ -270,7 +267,7 @@ class World(BaseWorld):
         environment repeats its future, and copies in different environments part ways.
         """
         self._require_reset("set_state")
-        array = np.asarray(states)
+        array = as_array("states", states)
         if array.dtype != STATE_DTYPE or array.shape not in ((), (1,), (self.num_envs,)):
             raise WorldError(
                 f"states must be 1 or {self.num_envs} records as get_state() returns them, "
@@ -308,24 +305,49 @@ def pack(observations: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- what users may say
 
 
+def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int) -> None:
+    """Refuse arrays that the compiled code would write beyond: all of ARRAYS, each of its type and [N, ...]."""
+    for name, (shape, dtype) in ARRAYS.items():
+        array = arrays.get(name) if isinstance(arrays, Mapping) else None
+        if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != ((num_envs, *shape), np.dtype(dtype)):
+            told = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else f"{array!r}"
+            raise WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {told}")
+        if not (array.flags.writeable and array.flags.c_contiguous):
+            raise WorldError(f"arrays[{name!r}] must be writable and contiguous")
+
+
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     """Seeds [N] uint64 from one seed or one per environment."""
-    if isinstance(seed, int | np.integer):
-        seeds = [int(seed)] * num_envs
-    else:
-        if isinstance(seed, str) or not all(isinstance(s, int | np.integer) for s in seed):
-            raise WorldError(f"a seed must be a whole number, got {seed!r}")
-        seeds = [int(s) for s in seed]
-        if len(seeds) != num_envs:
-            raise WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
-    if min(seeds) < 0 or max(seeds) >= 2**64:
-        raise WorldError(f"a seed must be in 0..2**64-1, got {min(seeds) if min(seeds) < 0 else max(seeds)}")
+    if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(as_array("seed", seed)):
+        return np.full(num_envs, seed_number("a seed", seed), np.uint64)
+    seeds = [seed_number("a seed", one) for one in seed]
+    if len(seeds) != num_envs:
+        raise WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
     return np.array(seeds, np.uint64)
+
+
+def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndarray:
+    """Numbers of environments [N] int64."""
+    array = as_array("env_ids", env_ids)
+    if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
+        raise WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {env_ids!r}")
+    return np.array(array, np.int64)
+
+
+def as_array(what: str, value: object) -> np.ndarray:
+    """Anything as an array, unless its rows are of different lengths."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as e:
+        raise WorldError(f"{what} is no array: {value!r} ({e})") from None
 
 
 def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
     """Actions [N] int64 from anything that holds one whole number per environment."""
-    array = np.asarray(actions)
+    try:
+        array = np.asarray(actions)
+    except (ValueError, TypeError, OverflowError) as e:
+        raise ActionError(f"actions are no array: {actions!r} ({e})") from None
     if array.shape != (num_envs,):
         raise ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
     if array.dtype.kind not in "iu":
@@ -338,18 +360,11 @@ def out_of_range(actions: np.ndarray, i: int, count: int) -> ActionError:
     return ActionError(f"action {actions[i]} of environment {i} is not in 0..{count - 1}; nothing was stepped")
 
 
-def whole(what: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise WorldError(f"{what} must be a whole number, at least 1, got {value!r}")
-    return int(value)
-
-
 _HOST_SET, _PORT_SET, _SUBNET_SET = ((0, 2**count - 1) for count in (NUM_HOSTS, len(PORTS), len(SUBNETS)))
 _STATE_RANGES: dict[
     str, tuple[int, int]
 ] = {  # the kernel trusts these as indices and sets: what comes from outside is checked once
     "ot": (0, len(OTService) - 1),
-    "red_agent": (0, len(RedAgent) - 1),
     "red_verb": (0, len(RedVerb) - 1),
     "red_target": (NO_TARGET, NUM_HOSTS - 1),
     "red_success": (min(Success), max(Success)),
@@ -372,7 +387,8 @@ _STATE_RANGES |= dict.fromkeys(_HOST_SETS, _HOST_SET)
 
 def check_states(states: np.ndarray) -> None:
     """Refuse states [N] that no game can be in and that would lead the compiled code astray."""
-    for name, (low, high) in _STATE_RANGES.items():
+    ranges = _STATE_RANGES | {"red_agent": (0, len(red_agent_names()) - 1)}
+    for name, (low, high) in ranges.items():
         values = states[name]
         if (values < low).any() or (values > high).any():
             bad = values[(values < low) | (values > high)].flat[0]

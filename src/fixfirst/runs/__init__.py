@@ -14,10 +14,12 @@ if TYPE_CHECKING:
         compare,
         mean_interval,
     )
-    from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, scheme_of, setting
+    from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
+    from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, named_code, scheme_of, setting
     from fixfirst.runs.events import TensorBoard
     from fixfirst.runs.files import sha256, versions, write_atomically, write_json
     from fixfirst.runs.layout import (
+        ANSWER,
         BEST,
         CHECKPOINT_PREFIX,
         CHOICES,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         REPLAY,
         REPORT,
         RESULT,
+        ROUNDS,
         RUNS,
         RUNTIME,
         STUDY,
@@ -38,14 +41,36 @@ if TYPE_CHECKING:
         WARMUP,
         WARMUP_KEY,
         Kind,
+        replicate_folder,
         trial_folder,
         unused_folder,
     )
     from fixfirst.runs.ledger import Standings, read_trials, standings
     from fixfirst.runs.listing import UNREADABLE, RunSummary, find_runs, summarise_runs
-    from fixfirst.runs.lock import RUNNING, Session, duration, locked, status
+    from fixfirst.runs.lock import RUNNING, Session, duration, last_outcome, locked, status
     from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
-    from fixfirst.runs.manifest import check_unused, create_run, kind_of, read_manifest, read_toml, write_manifest
-    from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Outcome, Row, SessionRow, Status, Trial, UpdateRow
+    from fixfirst.runs.manifest import (
+        beginning,
+        changed_since,
+        check_own,
+        create_run,
+        kind_of,
+        read_config,
+        read_manifest,
+        read_toml,
+        write_manifest,
+    )
+    from fixfirst.runs.rows import (
+        ChoiceRow,
+        EpisodeRow,
+        Outcome,
+        Row,
+        SessionRow,
+        Status,
+        Trial,
+        UpdateRow,
+        ValueRow,
+        number,
+    )
 else:
     __getattr__, __dir__ = offers(__name__)

@@ -14,6 +14,7 @@ GROUPING = ("training", "game", "judging", "gate")  # tables whose name adds not
 NAMED = ("ppo", "alignment")  # tables whose settings need the table's name beside theirs
 # Settings that do not decide what a run finds.
 BYSTANDERS = ("seed", "cyborg", "tensorboard", "log_episodes", "checkpoint_every")
+CODE = ("cyborg",)  # settings that name code to be run: no file decides them
 ASSUMED_TEST_EPISODES = 1_000  # where the configuration does not say
 
 
@@ -28,6 +29,18 @@ def _tables(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for key in (*GROUPING, *NAMED):
         if isinstance(config.get(key), dict):
             yield from _tables(config[key])
+
+
+def named_code(config: dict[str, Any]) -> str | None:
+    """The first setting in a configuration that names code."""
+    return next((name for table in _tables(config) for name in CODE if name in table), None)
+
+
+def without_code(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without the settings that name code."""
+    kept = {name: value for name, value in config.items() if name not in CODE}
+    tables = {name: without_code(kept[name]) for name in (*GROUPING, *NAMED) if isinstance(kept.get(name), dict)}
+    return kept | tables
 
 
 def scheme_of(config: dict[str, Any]) -> UnitScheme:

@@ -1,19 +1,31 @@
-"""Writing files so that a crash leaves either the old or the new one; and what decides their bytes."""
+"""Writing files so that a crash leaves either the old or the new one; and what decides their bytes.
+
+A file is written beside its place as `.NAME.PROCESS.tmp`, then put there.
+"""
 
 import hashlib
 import importlib.metadata
 import json
 import os
 import platform
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from fixfirst.runs.layout import PAGES
+
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file: readers see all of it or nothing of it, also after a power failure."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    for old, name, process in _temporaries(path.parent):
+        if name == path.name and not _is_alive(process):
+            old.unlink(missing_ok=True)
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "xb") as file:  # never through a link that lies there
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -25,6 +37,36 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Delete what kills left half-written; for whoever has the folder's lock. A page is written without it, perhaps now."""
+    for path, name, process in _temporaries(folder):
+        if name not in PAGES or not _is_alive(process):
+            path.unlink(missing_ok=True)
+
+
+def settled(folder: Path) -> set[str]:
+    """The names in a folder, but for files that are not in their place yet."""
+    return {path.name for path in folder.iterdir()} - {path.name for path, _, _ in _temporaries(folder)}
+
+
+def _temporaries(folder: Path) -> Iterator[tuple[Path, str, int]]:
+    """Files that are not in their place yet: where they are, the name they would get, the process that writes them."""
+    for path in folder.glob(".*.tmp"):
+        if found := _TEMPORARY.fullmatch(path.name):
+            yield path, found["name"], int(found["process"])
+
+
+def _is_alive(process: int) -> bool:
+    """Does another process of this number run?"""
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True  # somebody else's
+    except (ProcessLookupError, OverflowError):
+        return False
+    return process != os.getpid()
 
 
 def write_json(path: Path, document: Any) -> None:

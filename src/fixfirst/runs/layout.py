@@ -13,16 +13,20 @@ runs/<name>/
   result.json          the final evaluation
   policy.safetensors, policy.json, and checkpoint-* while it runs
                        `search` only:
+  answer.json          the rule, its price, all orders; rounds.csv: what each known order earned after each round
+  replicates/<r>/      one training for all orders: policy, checkpoint-*, result.json; base/: the same before any order
+  best/                the policy of the best order; it follows any other, too
+                       `search --separate` only, beside gp_sampling_log.csv and best/:
   trials.csv           the ledger: one row per finished trial; the search resumes from it
   gp_sampling_log.csv  one row per choice, with what the strategy believed
   trials/<id>/         policy.safetensors, policy.json, result.json, training_log.csv, and checkpoint-* while it runs
   warmup/              the policy that the first trials inherit, and its result.json
-  best/                the winner's policy
 
 runs/<study>/
   study.json           a manifest that names the searches
   <red agent>-<seed>/  the run directory of each
   report.html          all of them compared
+  .lock                held while it is begun
 """
 
 from enum import StrEnum
@@ -42,15 +46,21 @@ class Kind(StrEnum):
 CONFIG, MANIFEST, STUDY, RESULT = "config.toml", "manifest.json", "study.json", "result.json"
 RUNTIME, TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "runtime.csv", "training_log.csv", "episodes.csv", "tb"
 LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "trials", "warmup", "best"
+ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
 CHECKPOINT_PREFIX = "checkpoint-"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY = "report", "replay.html"  # a report's suffix is its format
+PAGES = (f"{REPORT}.html", f"{REPORT}.md", REPLAY)  # written by whoever wants to read them, also while the run goes on
 LOCK = ".lock"
 
 
 def trial_folder(run: Path, number: int) -> Path:
     return run / TRIALS / f"{number:04d}"
+
+
+def replicate_folder(run: Path, number: int) -> Path:
+    return run / REPLICATES / str(number)
 
 
 def unused_folder(name: str) -> Path:

@@ -1,24 +1,24 @@
 """What is in a folder of runs, a line each."""
 
-import csv
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import FixfirstError
+from fixfirst.errors import FixfirstError, RunDirError, in_one_line
+from fixfirst.reading import read_json
+from fixfirst.runs.answers import read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
 from fixfirst.runs.layout import CONFIG, MANIFEST, RESULT, RUNTIME, Kind
 from fixfirst.runs.ledger import read_trials, standings
 from fixfirst.runs.lock import status
 from fixfirst.runs.logs import read_rows
 from fixfirst.runs.manifest import read_manifest, read_toml
-from fixfirst.runs.rows import SessionRow
+from fixfirst.runs.rows import SessionRow, number
 
 DEPTH = 2  # a study holds its runs one level down
 # What reading a damaged run may raise.
-UNREADABLE = (FixfirstError, OSError, ValueError, TypeError, KeyError, csv.Error, RecursionError)
+UNREADABLE = (FixfirstError, OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RunSummary:
     status: str  # running, finished, interrupted, or what is wrong with it
     created: str
     red_agent: str | None = None
-    workflow: str | None = None  # the best order so far, or the one trained
+    workflow: str | None = None  # the rule, the best order so far, or the one trained
     mean: float | None = None  # its return
     seconds: float | None = None  # worked on, over all times
 
@@ -62,7 +62,7 @@ def summarise_run(folder: Path) -> RunSummary:
     try:
         manifest = read_manifest(folder)
     except UNREADABLE as e:
-        return RunSummary(folder, "?", str(e), "")
+        return RunSummary(folder, "?", in_one_line(str(e)), "")
     kind, created = str(manifest["kind"]), str(manifest.get("created", ""))
     try:
         config = read_toml(folder / CONFIG)
@@ -79,12 +79,17 @@ def summarise_run(folder: Path) -> RunSummary:
             seconds=sum(times) if times else None,
         )
     except UNREADABLE as e:
-        return RunSummary(folder, kind, f"damaged: {e}", created)
+        return RunSummary(folder, kind, in_one_line(f"damaged: {e}"), created)
 
 
 def _best_of_search(folder: Path, config: dict[str, Any]) -> tuple[str | None, float | None]:
-    test_episodes = int(setting(config, "test_episodes", ASSUMED_TEST_EPISODES))
-    found = standings(read_trials(folder), scheme_of(config), test_episodes)
+    if not setting(config, "separate", True):
+        answer = read_answer(folder)
+        return (None, None) if answer is None else (answer.rule, answer.orders[0].mean)
+    test_episodes = number(setting(config, "test_episodes", ASSUMED_TEST_EPISODES))
+    if test_episodes is None or test_episodes < 2:
+        raise RunDirError(f"{folder / CONFIG}: damaged, test_episodes is not a number from 2 on")
+    found = standings(read_trials(folder), scheme_of(config), int(test_episodes))
     if found is None:
         return None, None
     best = found.ranking.rows[0]
@@ -95,4 +100,6 @@ def _trained(folder: Path, config: dict[str, Any]) -> tuple[str | None, float | 
     workflow = str(setting(config, "workflow", "?"))
     if not (folder / RESULT).exists():
         return workflow, None
-    return workflow, float(json.loads((folder / RESULT).read_bytes())["evaluation"]["mean"])
+    if (mean := number(read_json(folder / RESULT)["evaluation"]["mean"])) is None:
+        raise RunDirError(f"{folder / RESULT}: damaged, its return is not a number")
+    return workflow, mean

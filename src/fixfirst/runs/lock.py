@@ -1,6 +1,6 @@
 """Only one process at a time works on a run; and how long it was worked on."""
 
-import fcntl
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,45 +9,57 @@ from pathlib import Path
 from typing import Self
 
 from fixfirst.errors import RunDirError
+from fixfirst.locks import is_taken, take
+from fixfirst.runs.files import clear_leftovers
 from fixfirst.runs.layout import LOCK, RUNTIME
 from fixfirst.runs.logs import CsvLog, read_rows
 from fixfirst.runs.rows import Outcome, SessionRow
 
 RUNNING = "running"
+# What only some systems know of opening files.
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @contextmanager
 def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
     """Only one process at a time may use a folder; the lock goes with the process, however it ends."""
-    with open(folder / LOCK, "w", encoding="utf-8") as file:
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | _SAFELY, 0o666)
+    try:
         deadline = time.monotonic() + wait_s
         while True:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                take(descriptor)
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
                     raise RunDirError(f"{folder} is in use by another process") from None
                 time.sleep(0.05)
+        clear_leftovers(folder)
         yield
+    finally:
+        os.close(descriptor)
 
 
 def is_locked(folder: Path) -> bool:
-    """Does a process work on it?"""
+    """Does a process work on it? Only asks: whoever wants to begin just now is not kept from it."""
     try:
-        with open(folder / LOCK, encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | _AT_ONCE)
     except FileNotFoundError:
-        pass
-    return False
+        return False
+    try:
+        return is_taken(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def status(folder: Path) -> str:
     """running, finished or interrupted."""
-    if is_locked(folder):
-        return RUNNING
+    return RUNNING if is_locked(folder) else last_outcome(folder)
+
+
+def last_outcome(folder: Path) -> Outcome:
+    """How the last time at work ended. A kill says nothing."""
     sessions = read_rows(folder / RUNTIME, SessionRow)
     return sessions[-1].outcome if sessions else Outcome.INTERRUPTED
 

@@ -1,19 +1,22 @@
 """Beginning a run directory, and knowing one: its manifest and its configuration."""
 
-import json
 import os
 import platform
 import sys
-import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from fixfirst.errors import RunDirError
-from fixfirst.runs.files import versions, write_atomically, write_json
-from fixfirst.runs.layout import CONFIG, MANIFEST, STUDY, Kind
-from fixfirst.runs.lock import now
+from fixfirst.reading import read_json
+from fixfirst.reading import read_toml as toml_document
+from fixfirst.runs.config_reading import without_code
+from fixfirst.runs.files import settled, versions, write_atomically, write_json
+from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
+from fixfirst.runs.lock import locked, now
 
 SCHEMA = 1
 CPU_INFO = Path("/proc/cpuinfo")
@@ -21,19 +24,33 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
-    try:
-        check_unused(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+    with beginning(folder):
         write_atomically(folder / CONFIG, tomli_w.dumps(_without_none(config)).encode())
         write_manifest(folder, kind, seed, options)
+
+
+@contextmanager
+def beginning(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
+    """A new folder, and its lock: of several that begin it at once, one is let in, and finds nothing there.
+
+    members: the run directories that will be begun in it.
+    """
+    check_unused(folder, members)  # before anything is left in somebody's folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            check_unused(folder, members)
+            for name in members:
+                (folder / name / MANIFEST).unlink(missing_ok=True)
+            yield
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
 
 
-def check_unused(folder: Path) -> None:
-    """Nothing is ever written over."""
+def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
+    """Nothing is ever written over, but for a beginning that was cut short."""
     try:
-        if not folder.exists() or not any(folder.iterdir()):
+        if not folder.exists() or _cut_short(folder, members):
             return
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
@@ -42,14 +59,26 @@ def check_unused(folder: Path) -> None:
     raise RunDirError(f"{folder} exists already; {hint}")
 
 
+def _cut_short(folder: Path, members: Sequence[str]) -> bool:
+    """Is there nothing, or beside our lock no more than a config, and of members no more than they begin with?"""
+    names = settled(folder)
+    inside: set[str] = set().union(*(settled(folder / name) for name in names & {*members}))
+    return not names or (LOCK in names and names <= {LOCK, CONFIG, *members} and inside <= {LOCK, CONFIG, MANIFEST})
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as a dict; RunDirError if it cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return toml_document(path)
     except FileNotFoundError as e:
         raise RunDirError(f"{path}: no such file") from e
     except (OSError, ValueError) as e:
         raise RunDirError(f"{path}: cannot be read as TOML ({e})") from e
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a run, without settings that name code: those come from the person who goes on with it."""
+    return without_code(read_toml(folder / CONFIG))
 
 
 def _without_none(value: Any) -> Any:
@@ -97,7 +126,7 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
     """The manifest of a run of this version; anything else raises RunDirError."""
     path = folder / file
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = read_json(path)
     except FileNotFoundError as e:
         raise RunDirError(f"{folder} is not a run directory ({MANIFEST} is missing)") from e
     except (OSError, ValueError) as e:
@@ -108,6 +137,22 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
     if not isinstance(manifest.get("kind"), str):
         raise RunDirError(f"{path}: damaged, it does not say what kind of run this is")
     return manifest
+
+
+def check_own(folder: Path) -> None:
+    """Whoever goes on with a run writes into it: all of it must lie there, and nothing may lead elsewhere."""
+    for place, folders, files in os.walk(folder):
+        for path in (Path(place, name) for name in (*folders, *files)):
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise RunDirError(f"{path}: is a link, a pipe or a device; a run has files and folders only")
+
+
+def changed_since(manifest: dict[str, Any]) -> list[str]:
+    """What is not as when the run was begun and may change its bytes: versions, and the kind of machine."""
+    now_here = {**versions(), **{name: machine()[name] for name in ("system", "cpu", "model")}}
+    groups = (manifest.get(name) for name in ("versions", "machine"))
+    then = {name: value for group in groups if isinstance(group, dict) for name, value in group.items()}
+    return [f"{name} {here}, was {then[name]}" for name, here in now_here.items() if then.get(name, here) != here]
 
 
 def kind_of(folder: Path) -> Kind:

@@ -1,22 +1,31 @@
 """The rows of a run's CSV files: frozen dataclasses that write and read their own cells.
 
 A field's type is its cell's: int, float or str; `| None` means that the cell may be empty. A column is named like its field
-unless the field says otherwise.
+unless the field says otherwise. Numbers from a file are checked as strictly as settings: digits only, and within limits.
 """
 
 import dataclasses
-import math
+import hashlib
+import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
+
+LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
+LARGEST_COUNT = 2**53
+LONGEST = 1_000  # characters of a text: an order of 13 hosts has 150
+CHECK = "check"  # the column of the checksum
+_NUMBER = {int: re.compile(r"-?[0-9]{1,19}"), float: re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")}
 
 
 class Row:
     """What all rows can. Numbers have six decimals, here as in the file: whoever goes on from the file knows the same."""
+
+    has_check: ClassVar[bool] = False  # does its last column hold a checksum of the others, but for those of the clock?
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -26,46 +35,100 @@ class Row:
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """The header of the file."""
-        return tuple(column for column, _, _ in _cells(cls))  # type: ignore[arg-type]
+        return (*(cell.column for cell in _cells(cls)), *((CHECK,) if cls.has_check else ()))  # type: ignore[arg-type]
 
     def cells(self) -> list[Any]:
         """The values in the order of the columns; None becomes an empty cell."""
-        return [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        values = [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return [*values, self.checksum()] if self.has_check else values
+
+    def values(self) -> dict[str, Any]:
+        """The same by column, for a JSON document."""
+        return dict(zip(self.columns(), self.cells(), strict=True))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """What `values` gave; ValueError as in `read`."""
+        return cls.read({column: "" if values[column] is None else str(values[column]) for column in cls.columns()})
 
     @classmethod
     def read(cls, texts: Mapping[str, str]) -> Self:
-        """From texts by column; ValueError if one is not what the column holds."""
+        """From texts by column; ValueError if one is not what the column holds. One that is not there is not checked."""
         names = (f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
-        values = (_value(column, texts[column], kind, optional) for column, kind, optional in _cells(cls))  # type: ignore[arg-type]
-        return cls(**dict(zip(names, values, strict=True)))
+        values = (_value(texts[cell.column], cell) for cell in _cells(cls))  # type: ignore[arg-type]
+        row = cls(**dict(zip(names, values, strict=True)))
+        if cls.has_check and texts.get(CHECK, row.checksum()) != row.checksum():
+            raise ValueError("it does not fit its checksum")
+        row.fits_together()
+        return row
+
+    def fits_together(self) -> None:
+        """ValueError if the cells of a row contradict each other."""
+
+    def checksum(self) -> str:
+        """Of all that does not depend on the clock: the same however often a run was interrupted."""
+        cells = zip(dataclasses.fields(self), _cells(type(self)), strict=True)  # type: ignore[arg-type]
+        values = [(getattr(self, f.name), cell.kind) for f, cell in cells if not f.metadata.get("clock")]
+        texts = ["" if value is None else str(kind(value)) for value, kind in values]
+        return hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def number(value: Any) -> float | None:
+    """A finite number of a believable size, else None."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if abs(found) <= LARGEST else None
+
+
+class _Cell(NamedTuple):
+    """What a column holds."""
+
+    column: str
+    kind: type
+    optional: bool
+    least: float
+    most: float
 
 
 @cache
-def _cells(row: Any) -> tuple[tuple[str, type, bool], ...]:
-    """Per field: its column, the kind of its value, and whether it may be missing."""
+def _cells(row: Any) -> tuple[_Cell, ...]:
+    """Per field: its column, the kind of its value, whether it may be missing, and its limits."""
     hints = typing.get_type_hints(row)
     found = []
     for f in dataclasses.fields(row):
         kinds = typing.get_args(hints[f.name]) if isinstance(hints[f.name], types.UnionType) else (hints[f.name],)
-        found.append((f.metadata.get("column", f.name), kinds[0], types.NoneType in kinds))
+        largest = LARGEST_COUNT if kinds[0] is int else LARGEST
+        limits = (f.metadata.get(name) for name in ("least", "most"))
+        least, most = (end if limit is None else limit for limit, end in zip(limits, (-largest, largest), strict=True))
+        found.append(_Cell(f.metadata.get("column", f.name), kinds[0], types.NoneType in kinds, least, most))
     return tuple(found)
 
 
-def _value(column: str, text: str, kind: type, optional: bool) -> Any:
-    if text == "" and optional:
+def _value(text: str, cell: _Cell) -> Any:
+    if text == "" and cell.optional:
         return None
+    form = _NUMBER.get(cell.kind)
+    if len(text) > LONGEST or (form is not None and not form.fullmatch(text)):
+        raise ValueError(f"{cell.column} is {text[:60]!r}")
     try:
-        value = kind(text)
+        value = cell.kind(text)
     except ValueError:
-        raise ValueError(f"{column} is {text[:60]!r}") from None
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{column} is {text!r}")
+        raise ValueError(f"{cell.column} is {text[:60]!r}") from None
+    if form is not None and not cell.least <= value <= cell.most:
+        raise ValueError(f"{cell.column} is {text[:60]}, not in {cell.least:g}..{cell.most:g}")
     return value
 
 
-def _as(column: str, plot: str | None = None, default: Any = dataclasses.MISSING) -> Any:
+def _as(column: str, plot: str | None = None, default: Any = dataclasses.MISSING, least: float | None = None) -> Any:
     """A field with another column name; `plot` is its name in TensorBoard, as in Stable-Baselines3 where that has it."""
-    return field(default=default, metadata={"column": column} | ({"plot": plot} if plot else {}))
+    return field(default=default, metadata={"column": column, "least": least} | ({"plot": plot} if plot else {}))
+
+
+def _in(least: float, most: float | None = None, default: Any = dataclasses.MISSING, clock: bool = False) -> Any:
+    """A number within limits. clock: it says how long something took, which is no part of a result."""
+    return field(default=default, metadata={"least": least, "most": most, "clock": clock})
 
 
 # ---------------------------------------------------------------- trials.csv
@@ -83,29 +146,36 @@ class Status(StrEnum):
 class Trial(Row):
     """One finished trial of a search. All but `seconds` is the same however often the search was interrupted."""
 
-    id: int
+    has_check = True
+
+    id: int = _in(0)
     workflow: str
     status: Status
     return_mean: float | None = None
-    return_se: float | None = None
+    return_se: float | None = _in(0, default=None)
     return_low: float | None = None
     return_high: float | None = None
-    compliance: float | None = None
-    compliance_low: float | None = None
-    compliance_high: float | None = None
-    compliance_bound: float | None = None
-    judged: int | None = None
-    contested_compliance: float | None = None
-    contested: int | None = None
-    effectiveness: float | None = None
-    response: float | None = None
-    repairs_per_episode: float | None = None
-    episodes: int
-    updates: int | None = None
-    parent: int | None = None  # the trial whose weights it inherited
+    compliance: float | None = _in(0, 1, None)
+    compliance_low: float | None = _in(0, 1, None)
+    compliance_high: float | None = _in(0, 1, None)
+    compliance_bound: float | None = _in(0, 1, None)
+    judged: int | None = _in(0, default=None)
+    contested_compliance: float | None = _in(0, 1, None)
+    contested: int | None = _in(0, default=None)
+    effectiveness: float | None = _in(0, 1, None)
+    response: float | None = _in(0, 1, None)
+    repairs_per_episode: float | None = _in(0, default=None)
+    episodes: int = _in(0)
+    updates: int | None = _in(0, default=None)
+    parent: int | None = _in(0, default=None)  # the trial whose weights it inherited
     policy: str | None = None  # its folder, below the run's
     policy_sha256: str | None = None
-    seconds: float | None = None
+    seconds: float | None = _in(0, default=None, clock=True)
+
+    def fits_together(self) -> None:
+        needed = (self.return_mean, self.return_se, self.return_low, self.return_high)
+        if self.status != Status.FAILED and None in needed:
+            raise ValueError(f"it is {self.status} and has no return")
 
     @property
     def accepted(self) -> bool:
@@ -126,8 +196,8 @@ class Trial(Row):
 class ChoiceRow(Row):
     """One choice of an order, with what the strategy believed of it and of the best three."""
 
-    iteration: int  # the number of its trial
-    round: int  # the number of the first trial of its round: what came before is what the strategy knew
+    iteration: int = _in(0)  # the number of its trial
+    round: int = _in(0)  # the number of the first trial of its round: what came before is what the strategy knew
     how: str
     beta: float | None = None
     workflow: str
@@ -148,6 +218,23 @@ class ChoiceRow(Row):
     top3_std: float | None = None
 
 
+# ---------------------------------------------------------------- rounds.csv
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueRow(Row):
+    """What one replicate earned under one order after one round, on episodes common to all."""
+
+    has_check = True
+
+    round: int = _in(1)
+    replicate: int = _in(0)
+    workflow: str
+    mean: float
+    standard_error: float = _in(0)
+    last: int = _in(0, 1, default=0)  # 1: the round's last row; with it the round is complete
+
+
 # ---------------------------------------------------------------- training_log.csv
 
 
@@ -155,18 +242,18 @@ class ChoiceRow(Row):
 class UpdateRow(Row):
     """One update of a training. The first twelve columns are the reference system's, in its spelling and order."""
 
-    trial: int = _as("Workflow_ID")
+    trial: int = _as("Workflow_ID", least=-1)
     workflow: str = _as("Workflow_Order")
-    update: int = _as("Update")
-    episodes: int = _as("Episodes")  # of this training so far
-    sampled: int = _as("Total_Episodes_Sampled")  # of the whole run so far
+    update: int = _as("Update", least=0)
+    episodes: int = _as("Episodes", least=0)  # of this training so far
+    sampled: int = _as("Total_Episodes_Sampled", least=0)  # of the whole run so far
     env_reward: float = _as("Env_Reward", "rollout/ep_rew_mean")
     alignment: float = _as("Alignment_Bonus", "rollout/alignment")
     total_reward: float = _as("Total_Reward")
     compliance: float | None = _as("Compliance", "rollout/compliance")
     repairs: float | None = _as("Avg_Fixes", "rollout/repairs")
-    collection_s: float = _as("Collection_Time", "time/collection_s")
-    update_s: float = _as("Update_Time", "time/update_s")
+    collection_s: float = _as("Collection_Time", "time/collection_s", least=0)
+    update_s: float = _as("Update_Time", "time/update_s", least=0)
     contested_share: float | None = _as("Contested_Share", "rollout/contested_share")
     multiplier: float = _as("Multiplier", "train/multiplier")
     approx_kl: float = _as("Approx_KL", "train/approx_kl")
@@ -189,15 +276,15 @@ class UpdateRow(Row):
 class EpisodeRow(Row):
     """One training episode."""
 
-    trial: int = _as("Workflow_ID")
+    trial: int = _as("Workflow_ID", least=-1)
     workflow: str = _as("Workflow_Order")
-    update: int = _as("Update")
-    episode: int = _as("Episode")
+    update: int = _as("Update", least=0)
+    episode: int = _as("Episode", least=0)
     env_reward: float = _as("Env_Reward")
     alignment: float = _as("Alignment_Bonus")
     total_reward: float = _as("Total_Reward")
     compliance: float | None = _as("Compliance")
-    repairs: int = _as("Repairs")
+    repairs: int = _as("Repairs", least=0)
 
 
 class Outcome(StrEnum):
@@ -213,6 +300,6 @@ class SessionRow(Row):
 
     started: str
     outcome: Outcome
-    seconds: float
-    workers: int
-    choosing_seconds: float
+    seconds: float = _in(0)
+    workers: int = _in(1)
+    choosing_seconds: float = _in(0)

@@ -1,0 +1,51 @@
+"""What callers may say, checked at the door: an error names the argument, and says what came and what is right."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fixfirst.errors import ConfigError, WorldError
+
+MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
+
+
+def whole(what: str, value: Any, least: int = 1, most: int = MOST) -> int:
+    """A whole number within limits."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise WorldError(f"{what} must be a whole number, at least {least}, got {value!r}")
+    if value > most:
+        raise WorldError(f"{what} must be at most {most}, got {value!r}")
+    return int(value)
+
+
+def yes_or_no(what: str, value: Any) -> bool:
+    """True or False, and nothing that is only like it."""
+    if not isinstance(value, bool | np.bool_):
+        raise WorldError(f"{what} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def one_of(what: str, value: Any, known: Sequence[str]) -> str:
+    """One of these names."""
+    if not isinstance(value, str) or value not in known:
+        raise WorldError(f"unknown {what} {value!r}; use {', '.join(known)}")
+    return value
+
+
+def a_path(what: str, value: Any) -> Path:
+    """A path, as text or as a Path."""
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or "\0" in os.fspath(value):
+        raise ConfigError(f"{what} must be a path, got {value!r}")
+    return Path(value)
+
+
+def seed_number(what: str, value: Any, bits: int = 64) -> int:
+    """A seed: one of 0..2**bits-1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise WorldError(f"{what} must be a whole number, got {value!r}")
+    if not 0 <= value < 2**bits:
+        raise WorldError(f"{what} must be in 0..2**{bits}-1, got {value}")
+    return int(value)

@@ -1,0 +1,85 @@
+"""Files from elsewhere, read strictly: regular files of a bounded size, UTF-8, documents of a bounded depth.
+
+What the system refuses is an OSError, what makes no sense a ValueError; whoever asks adds what the file should have been.
+"""
+
+import errno
+import json
+import math
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any, NoReturn
+
+MB = 2**20
+LARGEST_DOCUMENT = 8 * MB  # JSON or TOML: those of a run have some kilobytes
+DEEPEST = 32  # tables in tables, lists in lists: those of a run have five
+LARGEST_TABLE = 1024 * MB  # a log of one row per episode may have some hundred megabytes
+# A key that leads deeper than that, a.a.a. ...; tomllib would take for ever to find out.
+_DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){{{DEEPEST}}}")
+TOO_DEEP = f"nested more than {DEEPEST} deep"
+
+
+def read_file(path: Path, limit: int = LARGEST_TABLE) -> bytes:
+    """All of a regular file that has at most `limit` bytes: no pipe that would never answer, no device that never ends."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "Not a regular file", str(path))
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"more than {limit // MB} MB")
+    return data
+
+
+def read_json(path: Path) -> Any:
+    """The document of a JSON file."""
+    return parse_json(read_file(path, LARGEST_DOCUMENT))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The document of a TOML file."""
+    text = read_file(path, LARGEST_DOCUMENT).decode()
+    if _DOTTED.search(text):
+        raise ValueError(TOO_DEEP)
+    try:
+        document = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    _check_depth(document)
+    return document
+
+
+def parse_json(data: bytes) -> Any:
+    """A JSON document; NaN and infinities are none."""
+    try:
+        document = json.loads(data.decode(), parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    _check_depth(document)
+    return document
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(DEEPEST):
+        tables = (value.values() for value in level if isinstance(value, dict))
+        lists = (value for value in level if isinstance(value, list))
+        level = [inner for values in (*tables, *lists) for inner in values]
+        if not level:
+            return
+    raise ValueError(TOO_DEEP)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text[:60])  # 1e999 is as little a number as Infinity

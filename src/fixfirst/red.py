@@ -1,0 +1,24 @@
+"""What a red agent of your own is made of (docs/extend.md): all of it can be used in compiled functions.
+
+    import fixfirst as ff
+    from fixfirst.red import USER, Verb, any_user, intends
+
+    @ff.red_agent("scanner")
+    def scanner(env, chance):
+        if env.red_verb == Verb.SLEEP:  # nothing done yet
+            intends(env, Verb.DISCOVER, USER)
+        else:
+            intends(env, Verb.SCAN, any_user(env, chance))
+
+intends(env, verb, target): what red does next. any_user(env, chance): one of User1 to User4. any_host(env, chance, hosts):
+one of a set of hosts, bit h = host h, or -1. HOST_ID, USER, ENTERPRISE, OPERATIONAL: numbers of hosts and subnets, the
+targets.
+"""
+
+from fixfirst.game import ENTERPRISE, HOST_ID, NO_TARGET, OPERATIONAL, USER, Success
+from fixfirst.game import RedVerb as Verb
+from fixfirst.game import first_user as any_user
+from fixfirst.game import pick_address as any_host
+from fixfirst.game import red_intends as intends
+
+__all__ = ["ENTERPRISE", "HOST_ID", "NO_TARGET", "OPERATIONAL", "USER", "Success", "Verb", "any_host", "any_user", "intends"]

@@ -1,0 +1,174 @@
+"""The answer of a search: a rule with its price, what does not matter, and how sure that is. Its file, and its words."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fixfirst.errors import RunDirError, printable
+from fixfirst.orders import Swap
+from fixfirst.reading import read_json
+from fixfirst.runs.files import write_json
+from fixfirst.runs.layout import ANSWER
+
+ENOUGH_REPLICATES = 3
+
+
+@dataclass(frozen=True)
+class SwapAnswer(Swap):
+    """A swap, and how its price settled."""
+
+    falling: bool  # was it still falling when training ended? Then it is at most that
+    history: tuple[float, ...]  # after each round
+
+
+@dataclass(frozen=True)
+class OrderAnswer:
+    """What is known of one order, and of all that differ from it only in unit types red never holds."""
+
+    workflow: str
+    mean: float
+    low: float
+    high: float
+    p_best: float
+    p_close: float  # probability that it costs no more than the margin
+    tier: int  # 1: as good as the best; 2: open; 3: worse
+    tail: float  # share of episodes that end in disaster
+    violations: float  # true ones per episode
+    violations_high: float  # upper bound of 95 %
+    compliance: float | None
+    contested: float | None
+    told: tuple[str, ...]  # what each replicate's policy is best told under this order
+    trained: int  # episodes of all replicates, of the rounds it took part in
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that a search says."""
+
+    red_agent: str
+    variant: str
+    memory: str
+    units: tuple[str, ...]
+    idle: tuple[str, ...]  # unit types red never holds
+    replicates: int
+    episodes: int  # training, of all replicates
+    rounds: tuple[int, ...]  # training episodes after each round, of one replicate
+    possible: int  # orders that differ in unit types red holds
+    all_orders: int
+    margin: float
+    spread: float  # between two trainings
+    swaps: tuple[SwapAnswer, ...]
+    orders: tuple[OrderAnswer, ...]  # best first; those that were tried
+
+    # ---- words
+
+    @property
+    def rule(self) -> str:
+        """The rule in a few words, e.g. "Fix enterprise before user"."""
+        pairs = [f"{swap.first} before {swap.second}" for swap in self.swaps if swap.is_shown]
+        return "Fix " + _listed(pairs) if pairs else "No order is shown to be better than another"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a person should read, in order."""
+        return tuple(text for text in (self._verdict(), self._indifferent(), self._never_held(), self._counts()) if text)
+
+    def _verdict(self) -> str:
+        shown = [swap for swap in self.swaps if swap.is_shown]
+        if not shown:
+            bound = max((swap.at_most for swap in self.swaps), default=None)
+            known = "" if bound is None else f" (any difference is below {_up(bound)})"
+            return f"Against {self.red_agent} no order is shown to be better than another{known}{self._but()}."
+        worth = [
+            f"{'' if len(shown) == 1 else f'{swap.first} before {swap.second} '}"
+            f"{'at most ' if swap.falling else ''}{swap.price:.1f} points an episode "
+            f"(95 %: {swap.low:.2f} to {swap.high:.2f})"
+            f"{', still falling: train longer' if swap.falling else ''}"
+            for swap in shown
+        ]
+        what = "it is worth" if len(shown) == 1 else "this is worth:"
+        return f"{self.rule}. Against {self.red_agent} {what} {_listed(worth)}{self._but()}."
+
+    def _but(self) -> str:
+        """What takes away from the answer, for the same sentence."""
+        doubts = []
+        if self.replicates < ENOUGH_REPLICATES:
+            doubts.append(f"from {self.replicates} training{'s' if self.replicates > 1 else ''} only")
+        if never := self.possible - len(self.orders):
+            doubts.append(f"{never:,} of {self.possible:,} orders were never tried")
+        return f"; {_listed(doubts)}" if doubts else ""
+
+    def _indifferent(self) -> str:
+        """Unit types whose place was compared and makes no difference."""
+        texts = []
+        for unit in self.units:
+            of_unit = [swap for swap in self.swaps if unit in (swap.first, swap.second)]
+            if of_unit and not any(swap.is_shown for swap in of_unit) and any(swap.is_shown for swap in self.swaps):
+                texts.append(f"where {unit} stands makes no difference (less than {_up(max(s.at_most for s in of_unit))})")
+        return _sentence(_listed(texts))
+
+    def _never_held(self) -> str:
+        stands = "where it stands" if len(self.idle) == 1 else "where they stand"
+        return f"Red never holds {_listed(self.idle, 'or')}: {stands} is irrelevant." if self.idle else ""
+
+    def _counts(self) -> str:
+        each = self.all_orders // self.possible
+        tiers = {tier: [order for order in self.orders if order.tier == tier] for tier in (1, 2, 3)}
+        best = max((order.mean for order in self.orders), default=0.0)
+        texts = []
+        if tiers[1]:
+            texts.append(f"{each * len(tiers[1]):,} orders are equally good (within {self.margin:g})")
+        if tiers[2]:
+            texts.append(f"{each * len(tiers[2]):,} {'more' if tiers[1] else 'orders'} may be equally good")
+        if tiers[3]:
+            costs = [best - order.mean for order in tiers[3]]
+            texts.append(f"{each * len(tiers[3]):,} cost {min(costs):.1f} to {max(costs):.1f}")
+        return _sentence(_listed(texts))
+
+    # ---- the file
+
+    def write(self, folder: Path) -> None:
+        write_json(folder / ANSWER, {"rule": self.rule, "sentences": self.sentences, **asdict(self)})
+
+
+def read_answer(folder: Path) -> Answer | None:
+    """The answer of a finished search; None if it has none yet."""
+    from pydantic import TypeAdapter, ValidationError  # here, because it takes long to import
+
+    path = folder / ANSWER
+    if not path.exists():
+        return None
+    try:
+        document = json.dumps(_printable(read_json(path)))
+        answer = TypeAdapter(Answer).validate_json(document, strict=True)
+    except ValidationError as e:
+        raise RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
+    except (OSError, ValueError) as e:
+        raise RunDirError(f"{path}: cannot be read ({e})") from e
+    if not answer.orders or min(answer.possible, answer.all_orders) < 1:
+        raise RunDirError(f"{path}: damaged, it has no orders")
+    return answer
+
+
+def _printable(document: Any) -> Any:
+    """Its texts go to terminals."""
+    if isinstance(document, dict):
+        return {name: _printable(value) for name, value in document.items()}
+    if isinstance(document, list):
+        return [_printable(value) for value in document]
+    return printable(document) if isinstance(document, str) else document
+
+
+def _listed(texts: Sequence[str], word: str = "and") -> str:
+    return ", ".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _up(bound: float) -> str:
+    """A bound, rounded up to two digits."""
+    return f"{int(bound * 100 + 0.999999) / 100:.2f}"

@@ -1,0 +1,108 @@
+"""Files are data: no run, policy or settings file has code run, or anything written outside (SECURITY.md)."""
+
+import os
+import shutil
+
+import pytest
+import tomli_w
+from searches import RANDOM
+
+import fixfirst as ff
+from fixfirst.cli import main
+
+QUIET = {"quiet": True, "workers": 1, "report": False}
+TINY = {"n_envs": 4, "max_steps": 10, "total_episodes": 12, "quiet": True, "tensorboard": False}
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    return ff.search(out=tmp_path_factory.mktemp("trust") / "run", **RANDOM, **QUIET).folder
+
+
+@pytest.fixture
+def run(searched, tmp_path, monkeypatch):
+    """A search that is not finished."""
+    monkeypatch.delenv("FIXFIRST_CYBORG", raising=False)
+    folder = shutil.copytree(searched, tmp_path / "run")
+    (folder / "trials.csv").unlink()
+    shutil.rmtree(folder / "trials")
+    return folder
+
+
+@pytest.fixture
+def bomb(run):
+    """A package that looks like CybORG, in the run, and leaves a mark when it is imported."""
+    package = run / "CybORG"
+    (package / "Shared" / "Scenarios").mkdir(parents=True)
+    (package / "Shared" / "Scenarios" / "Scenario2.yaml").touch()
+    (package / "CybORG.py").touch()
+    mark = run.parent / "imported"
+    (package / "__init__.py").write_text(f"open({str(mark)!r}, 'w')\n")
+    return mark
+
+
+def test_a_run_does_not_name_the_code_that_resume_runs(run, bomb):
+    path = run / "config.toml"
+    config = path.read_text().replace('backend = "simulator"', f'backend = "cyborg"\ncyborg = {str(run)!r}')
+    assert "cyborg" in config
+    path.write_text(config)
+    with pytest.raises(ff.CyborgError, match="CybORG was not found"):
+        ff.resume(run, **QUIET)
+    assert not bomb.exists()
+
+
+def test_a_training_neither(run, bomb, tmp_path):
+    folder = ff.train(out=tmp_path / "train", **TINY).folder
+    (folder / "result.json").unlink()
+    path = folder / "config.toml"
+    path.write_text(path.read_text().replace('backend = "simulator"', f'backend = "cyborg"\ncyborg = {str(run)!r}'))
+    with pytest.raises(ff.CyborgError, match="CybORG was not found"):
+        ff.resume(folder, quiet=True)
+    assert not bomb.exists()
+
+
+@pytest.mark.parametrize("command", ["search", "train"])
+def test_a_settings_file_does_not_name_code(run, bomb, tmp_path, capsys, command):
+    for number, settings in enumerate(({"cyborg": str(run)}, {"game": {"cyborg": str(run)}})):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(tomli_w.dumps({"backend": "cyborg", **settings}))
+        assert main([command, "--config", str(path), "--out", str(tmp_path / "out")]) == 2
+        said = "cyborg names code to be run, which no file may; say it with --cyborg or FIXFIRST_CYBORG"
+        assert said in capsys.readouterr().err
+    assert not bomb.exists() and not (tmp_path / "out").exists()
+
+
+def test_where_code_lies_is_not_written_down(tmp_path):
+    config = ff.make_config(cyborg="somewhere")
+    assert config.game.cyborg == "somewhere" and "somewhere" not in config.model_dump_json()
+
+
+def test_a_run_with_links_pipes_or_devices_is_not_gone_on_with(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (run / "best").rename(run / "was-best")
+    (run / "best").symlink_to(tmp_path / "mine")
+    with pytest.raises(ff.RunDirError, match="best: is a link, a pipe or a device"):
+        ff.resume(run, **QUIET)
+    assert not list((tmp_path / "mine").iterdir())
+    (run / "best").unlink()
+    os.mkfifo(run / "trials.csv")
+    with pytest.raises(ff.RunDirError, match=r"trials\.csv: is a link, a pipe or a device"):
+        ff.resume(run, **QUIET)
+
+
+# ---------------------------------------------------------------- before anything is begun
+
+
+@pytest.mark.parametrize("verb", [ff.search, ff.train])
+def test_what_cannot_begin_leaves_nothing_behind(tmp_path, monkeypatch, verb):
+    monkeypatch.delenv("FIXFIRST_CYBORG", raising=False)
+    with pytest.raises(ff.CyborgError, match="CybORG was not found"):
+        verb(out=tmp_path / "run", backend="cyborg", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_resume_says_what_changed_before_it_goes_on(run, capsys):
+    path = run / "manifest.json"
+    path.write_text(path.read_text().replace('"python": "', '"python": "2'))
+    ff.resume(run, **QUIET)
+    assert "its bytes may differ: python 3" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""Red agents of users: registered by name. Processes of their own, not compiled: that would take half a minute each."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import fixfirst as ff
+
+SCANNER = """
+import fixfirst as ff
+from fixfirst.red import USER, Verb, any_user, intends
+
+@ff.red_agent("scanner")
+def scanner(env, chance):
+    if env.red_verb == Verb.SLEEP:
+        intends(env, Verb.DISCOVER, USER)
+    else:
+        intends(env, Verb.SCAN, any_user(env, chance))
+"""
+THREE_TURNS = """
+import numpy as np
+from fixfirst.game import red_odds
+from fixfirst.game.chance import CHANCE_DTYPE
+from fixfirst.game.red_agents import choose_red
+from fixfirst.game.state import STATE_DTYPE, RedVerb
+
+print(red_odds("sleep:1,scanner:3", 1).tolist())
+env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (STATE_DTYPE, CHANCE_DTYPE))
+env.red_agent = 3
+for env.step in range(3):
+    choose_red(env, chance)
+    print(RedVerb(env.red_verb).name, 9 <= env.red_target <= 12)
+"""
+DECIDES = ["[[0.0, 0.0, 0.25, 1.0]]", "DISCOVER False", "SCAN True", "SCAN True"]
+
+
+def ran(code, folder, **variables):
+    outside = os.environ | {"NUMBA_DISABLE_JIT": "1"} | variables
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, env=outside, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("first", ["", "import fixfirst.game.red_agents"])
+def test_an_agent_decides_whether_it_comes_before_the_rules_or_after(first, tmp_path):
+    (tmp_path / "mine.py").write_text(SCANNER)
+    result = ran(f"{first}\nimport mine\n{THREE_TURNS}", tmp_path)
+    assert result.stdout.splitlines() == DECIDES, result.stderr
+
+
+def test_a_file_of_the_variable_is_read_and_a_module_adds_itself_to_it(tmp_path):
+    (tmp_path / "mine.py").write_text(SCANNER)
+    result = ran(THREE_TURNS, tmp_path, FIXFIRST_RED_AGENTS="mine.py")
+    assert result.stdout.splitlines() == DECIDES, result.stderr
+    added = ran("import os, mine; print(os.environ['FIXFIRST_RED_AGENTS'])", tmp_path)
+    assert added.stdout.strip() == str(tmp_path / "mine.py"), added.stderr
+    missing = ran("import fixfirst as ff; ff.make_vec(red_agent='scanner')", tmp_path, FIXFIRST_RED_AGENTS="nothing.py")
+    assert "FIXFIRST_RED_AGENTS names nothing.py, which is not a Python file" in missing.stderr
+
+
+def test_machine_code_is_kept_by_what_an_agent_is_made_of(tmp_path):
+    """Comments outside of it do not matter, a number that it takes from around it does."""
+    told = "from fixfirst.game.own_agents import digest; print(digest())"
+    digests = []
+    for extra in ("", "# a remark", "USER = 1"):
+        (tmp_path / "mine.py").write_text(f"{SCANNER}{extra}\n")
+        digests.append(ran(f"import mine; {told}", tmp_path).stdout)
+    assert digests[0] == digests[1] != digests[2]
+    assert ran(told, tmp_path).stdout.strip() == ""
+
+
+@pytest.mark.parametrize("name", ["Scanner", "two words", "", 3])
+def test_a_name_is_a_word_in_lower_case(name):
+    with pytest.raises(ff.ConfigError, match="a word in lower case"):
+        ff.red_agent(name)
+
+
+def test_our_own_agents_stay_as_they_are():
+    with pytest.raises(ff.ConfigError, match="b_line is one of our red agents"):
+        ff.red_agent("b_line")
+
+
+def test_an_agent_is_a_function_of_env_and_chance():
+    with pytest.raises(ff.ConfigError, match="must be a function of"):
+        ff.red_agent("short")(lambda env: None)

@@ -1,0 +1,143 @@
+"""Beginning a run: under its lock, in a folder of its own, and never twice; readers keep nobody from it."""
+
+import os
+import threading
+
+import pytest
+
+from fixfirst.errors import RunDirError
+from fixfirst.runs.files import write_atomically
+from fixfirst.runs.layout import Kind
+from fixfirst.runs.lock import is_locked, locked
+from fixfirst.runs.manifest import beginning, changed_since, create_run, machine, read_manifest, read_toml, write_manifest
+
+NO_SUCH_PROCESS = 2**22 + 1  # Linux has no larger number than 2**22
+
+
+def begin(folder, seed=0):
+    create_run(folder, Kind.SEARCH, {"seed": seed}, seed)
+
+
+def test_of_many_that_begin_at_once_one_is_let_in_and_keeps_its_seed(tmp_path):
+    for number in range(20):
+        folder, together, let_in = tmp_path / str(number), threading.Barrier(8), []
+
+        def start(seed, folder=folder, together=together, let_in=let_in):
+            together.wait()
+            try:
+                begin(folder, seed)
+                let_in.append(seed)
+            except RunDirError:
+                pass
+
+        threads = [threading.Thread(target=start, args=(seed,)) for seed in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert let_in == [read_toml(folder / "config.toml")["seed"]] == [read_manifest(folder)["seed"]]
+
+
+def test_nobody_begins_in_a_folder_that_somebody_holds(tmp_path):
+    with locked(tmp_path), pytest.raises(RunDirError, match="is in use by another process"):
+        begin(tmp_path)
+    begin(tmp_path)
+
+
+@pytest.mark.parametrize("left", [[".lock"], [".lock", "config.toml"], [".lock", f".config.toml.{NO_SUCH_PROCESS}.tmp"]])
+def test_a_beginning_that_was_cut_short_can_be_begun_again(tmp_path, left):
+    for name in left:
+        (tmp_path / name).touch()
+    begin(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "config.toml", "manifest.json"]
+
+
+@pytest.mark.parametrize("mine", [["config.toml"], ["thesis.txt"], [".lock", "thesis.txt"], [".lock", "manifest.json"]])
+def test_what_is_somebodys_is_not_written_over(tmp_path, mine):
+    for name in mine:
+        (tmp_path / name).touch()
+    with pytest.raises(RunDirError, match="exists already"):
+        begin(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == mine
+
+
+def test_a_study_that_was_cut_short_can_be_begun_again(tmp_path):
+    with pytest.raises(KeyboardInterrupt), beginning(tmp_path, ["a-0", "b-0"]):
+        begin(tmp_path / "a-0")
+        raise KeyboardInterrupt
+    with beginning(tmp_path, ["a-0", "b-0"]):
+        begin(tmp_path / "a-0", seed=1)
+    (tmp_path / "a-0" / "trials.csv").touch()
+    with pytest.raises(RunDirError, match="exists already"), beginning(tmp_path, ["a-0", "b-0"]):
+        pass
+
+
+# ---------------------------------------------------------------- locks
+
+
+def test_who_looks_whether_a_run_is_used_keeps_nobody_from_using_it(tmp_path):
+    stop = threading.Event()
+
+    def look():
+        while not stop.is_set():
+            is_locked(tmp_path)
+
+    looking = [threading.Thread(target=look) for _ in range(3)]
+    for thread in looking:
+        thread.start()
+    try:
+        for _ in range(300):
+            with locked(tmp_path):
+                assert is_locked(tmp_path)
+    finally:
+        stop.set()
+        for thread in looking:
+            thread.join()
+    assert not is_locked(tmp_path)
+
+
+def test_a_lock_that_leads_elsewhere_is_refused_and_nothing_happens_there(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "mine").write_text("all of it")
+    (tmp_path / "run" / ".lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError), locked(tmp_path / "run"):
+        pass
+    assert (tmp_path / "mine").read_text() == "all of it"
+
+
+# ---------------------------------------------------------------- what a kill leaves
+
+
+def test_whoever_has_the_lock_clears_what_a_kill_left_half_written(tmp_path):
+    mine = [".hidden", ".notes.tmp", f".report.html.{os.getppid()}.tmp", "config.toml.7.tmp"]
+    for name in (".trials.csv.7.tmp", f".policy.json.{os.getpid()}.tmp", f".report.html.{NO_SUCH_PROCESS}.tmp", *mine):
+        (tmp_path / name).touch()
+    with locked(tmp_path):
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted([".lock", *mine])
+
+
+def test_a_page_that_is_written_again_clears_what_a_kill_left_of_it(tmp_path):
+    (tmp_path / f".report.html.{NO_SUCH_PROCESS}.tmp").touch()
+    write_atomically(tmp_path / "report.html", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_nothing_is_written_through_a_link_that_lies_where_a_file_is_made(tmp_path):
+    (tmp_path / "mine").write_text("all of it")
+    (tmp_path / f".report.html.{os.getpid()}.tmp").symlink_to(tmp_path / "mine")
+    write_atomically(tmp_path / "report.html", b"new")
+    assert (tmp_path / "mine").read_text() == "all of it" and (tmp_path / "report.html").read_bytes() == b"new"
+
+
+# ---------------------------------------------------------------- what changed since
+
+
+def test_what_is_not_as_when_a_run_was_begun_is_named(tmp_path):
+    write_manifest(tmp_path, Kind.SEARCH, 0)
+    manifest = read_manifest(tmp_path)
+    assert changed_since(manifest) == []
+    manifest["versions"]["numpy"], manifest["machine"]["cpu"] = "1.0", "vax"
+    (numpy, cpu) = changed_since(manifest)
+    assert numpy.startswith("numpy ") and numpy.endswith(", was 1.0")
+    assert cpu == f"cpu {machine()['cpu']}, was vax"
+    assert changed_since({}) == changed_since({"versions": 3, "machine": []}) == []

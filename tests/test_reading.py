@@ -1,0 +1,50 @@
+"""Files from elsewhere: whatever lies there, reading it ends soon, in bounded memory, and says what is wrong in a line."""
+
+import os
+
+import pytest
+
+from fixfirst import reading
+from fixfirst.errors import LONGEST_MESSAGE, RunDirError
+from fixfirst.reading import read_file, read_json, read_toml
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "says"),
+    [
+        (read_json, b"[" * 20_000, "nested more than 32 deep"),
+        (read_json, b"[" * 40 + b"]" * 40, "nested more than 32 deep"),
+        (read_json, b'{"a": NaN}', "NaN is not a number"),
+        (read_json, b"\xff\xfe", "can't decode"),
+        (read_json, b"1" * 5_000, "4300"),
+        (read_toml, b"a = " + b"[" * 20_000, "nested more than 32 deep"),
+        (read_toml, b"a" + b".a" * 500_000 + b" = 1", "nested more than 32 deep"),
+        (read_toml, b"a = {b" + b' . "a"' * 500_000 + b" = 1}", "nested more than 32 deep"),
+        (read_toml, b"\xff", "can't decode"),
+    ],
+)
+def test_documents_that_make_no_sense(tmp_path, read, content, says):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        read(tmp_path / "file")
+
+
+def test_only_regular_files_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # nobody will ever write into it
+    for path in (tmp_path / "pipe", tmp_path, "/dev/zero"):
+        with pytest.raises(OSError, match=r"Not a regular file|Is a directory"):
+            read_file(path)
+
+
+def test_what_is_too_large_is_not_read(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b" " * 100)
+    with pytest.raises(ValueError, match="more than"):
+        read_file(tmp_path / "file", limit=99)
+    monkeypatch.setattr(reading, "LARGEST_DOCUMENT", 99)
+    with pytest.raises(ValueError, match="more than"):
+        read_json(tmp_path / "file")
+
+
+def test_a_message_is_one_printable_line_of_bounded_length_that_keeps_its_end():
+    error = RunDirError(f"\x1b[2J\x07{'x' * 100_000}\n\n what to do")
+    assert str(error).isprintable() and len(str(error)) < LONGEST_MESSAGE + 10 and str(error).endswith("x what to do")
