@@ -23,7 +23,7 @@ OTHER = "user > op_host > op_server > enterprise > defender"
 
 
 def training(updates=0, **settings):
-    given = {"workflow": ORDER, "max_steps": 10, "total_episodes": 100} | settings
+    given = {"keep": "penalty", "workflow": ORDER, "max_steps": 10, "total_episodes": 100} | settings
     made = Training(make_config(ppo={"num_envs": 4}, **given))
     for _ in range(updates):
         made.step()
@@ -288,6 +288,14 @@ def test_missing_files(folder, tmp_path):
     refused(folder, "cannot be read")
     (folder / "policy.json").unlink()
     refused(folder, "holds no policy (policy.json is missing)")
+
+
+def test_weights_that_are_not_those_of_the_role_are_refused_before_compiled_code_reads_them(folder):
+    policy = load_policy(folder)
+    small = {name: array[..., :1] for name, array in policy.weights.items()}
+    for weights in (small, {}, {name: array.astype(np.float64) for name, array in policy.weights.items()}):
+        with pytest.raises(ff.PolicyError, match="the weights of this policy"):
+            replace(policy, weights=weights).act(OBSERVATIONS)
 
 
 # ---------------------------------------------------------------- checkpoints

@@ -17,7 +17,7 @@ ORDER = "enterprise > op_server > op_host > user > defender"
 def test_a_setting_is_found_by_its_flat_name():
     train, search = places(TrainConfig), places(SearchConfig)
     assert train["red_agent"] == ("game", "red_agent") and search["red_agent"] == ("training", "game", "red_agent")
-    assert train["n_envs"] == ("ppo", "num_envs") and train["alignment"] == ("alignment", "kind")
+    assert train["n_envs"] == ("ppo", "num_envs") and train["keep"] == ("alignment", "kind")
     assert search["total_episodes"] == ("total_episodes",) and search["max_episodes"] == ("training", "total_episodes")
 
 
@@ -31,7 +31,7 @@ def test_every_setting_of_a_training_has_a_name_of_its_own():
 
 
 def test_flat_settings_and_tables_say_the_same():
-    flat = make_config(n_envs=4, red_agent="meander", rule="top", alignment="delta", min_judged=7)
+    flat = make_config(n_envs=4, red_agent="meander", rule="top", keep="delta", min_judged=7)
     nested = make_config(
         ppo={"num_envs": 4, "episodes_per_update": 4},
         game={"red_agent": "meander"},
@@ -72,6 +72,12 @@ def test_original_has_no_workflow_and_batches_of_20000_steps():
     assert config.game.max_steps * config.ppo.episodes_per_update == 20_000
 
 
+def test_original_remembers_scans_and_chooses_from_27_actions_and_9_macros():
+    role = make_config("original").role
+    assert (role.memory.name, role.inputs) == ("scans", 62)
+    assert (len(role.action_set.actions), len(role.action_set.macros)) == (27, 9) and role.opening == ()
+
+
 def test_all_presets_are_known():
     assert set(PRESETS) == {"sequential", "hybrid", "parallel-25", "parallel-100", "original", "default", "champion"}
 
@@ -98,7 +104,7 @@ def test_equal_values_under_another_name_train_the_same_weights():
     for preset in ("hybrid", "default"):
         values = {name: value for name, value in PRESETS["hybrid"].items() if name in places(TrainConfig)}
         training = Training(make_config(preset, **values, workflow=ORDER, max_steps=10))
-        training.inherit(Training(make_config(workflow=ORDER, seed=9)).learner.weights)
+        training.inherit(Training(make_config(workflow=ORDER, seed=9, keep="penalty")).learner.weights)
         gated = [(training.step(), training.passes_gate())[1] for _ in range(3)]
         weights.append((gated, training.learner.weights))
     assert weights[0][0] == weights[1][0]
@@ -126,8 +132,8 @@ def test_equal_values_under_another_name_train_the_same_weights():
         ({"total_episodes": 49}, "a budget of 49 episodes is less than one update of 50"),
         ({"seed": -1}, "seed: Input should be greater than or equal to 0, got -1"),
         ({"sed": 1}, "unknown setting 'sed'; did you mean 'seed'?"),
-        ({"alignment": {"kind": "carrot"}}, "alignment: Input should be 'penalty', 'delta' or 'none', got 'carrot'"),
-        ({"alignment": 3}, "alignment: Input should be 'penalty', 'delta' or 'none', got 3"),
+        ({"alignment": {"kind": "carrot"}}, "keep: Input should be 'shield', 'penalty', 'delta' or 'none', got 'carrot'"),
+        ({"keep": 3}, "keep: Input should be 'shield', 'penalty', 'delta' or 'none', got 3"),
         ({"rule": "strict"}, "rule: Input should be 'no_higher', 'top' or 'fixed_types', got 'strict'"),
         ({"compliance_threshold": 1.5}, "compliance_threshold: Input should be less than or equal to 1, got 1.5"),
         ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),

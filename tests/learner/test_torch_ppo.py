@@ -103,7 +103,7 @@ def test_the_entropy_bonus_pulls_towards_uniform():
 
 def played(workflow, **options):
     """A config, its rollout by the untrained policy, and the rewards of it."""
-    settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 1000}
+    settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 1000, "keep": "penalty"}
     config = make_config(ppo={"num_envs": 16} | options, **settings)
     network = Network.of(initial_weights(config.role.inputs, 0))
     rollout = collect(

@@ -79,7 +79,9 @@ def test_the_budget_is_never_exceeded(tmp_path):
 
 # ---------------------------------------------------------------- killed and resumed, for real
 
+ROLE = ["--memory", "full", "--action-set", "macros"]
 KILLED = ["--total-episodes", "600", "--n-envs", "20", "--max-steps", "60", "--workflow", ORDER, "--checkpoint-every", "3"]
+KILLED += ROLE
 
 
 def command(*arguments):
@@ -347,7 +349,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
     monkeypatch.setenv("FIXFIRST_MAX_STEPS", "8")
     monkeypatch.setenv("FIXFIRST_GAMMA", "0.6")
     monkeypatch.setenv("FIXFIRST_N_ENVS", "2")
-    config = train_config({"seed": 3, "alignment": "delta"}, path)
+    config = train_config({"seed": 3, "keep": "delta"}, path)
     assert (config.seed, config.game.max_steps, config.judging.rule) == (3, 8, "top")
     assert (config.ppo.epochs, config.ppo.gamma, config.ppo.num_envs) == (2, 0.6, 2)
     assert config.ppo.episodes_per_update == 10  # hybrid's five, of each of the two environments
@@ -360,7 +362,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
         ("sed = 1", "config.toml: unknown setting 'sed'; did you mean 'seed'?"),
         ("[ppo]\nepoch = 1", "epoch: Extra inputs are not permitted"),
         ("ppo = 3", "setting 'ppo' must be a table, got 3"),
-        ("alignment = 3", "alignment: Input should be 'penalty', 'delta' or 'none', got 3"),
+        ("keep = 3", "keep: Input should be 'shield', 'penalty', 'delta' or 'none', got 3"),
         ("seed = ", "config.toml: cannot be read as TOML"),
         ('preset = ["default"]', "unknown preset ['default']"),
     ],
@@ -404,9 +406,9 @@ def test_a_policy_to_start_from_must_know_the_same_unit_types(tmp_path, capsys):
 
 def test_training_starts_from_the_given_policy(tmp_path, monkeypatch):
     """With a vanishing learning rate the child is its parent with softened preferences, also when resumed elsewhere."""
-    parent = train(tmp_path / "parent", *BASE, "--total-episodes", "12", "--workflow", "all")
+    parent = train(tmp_path / "parent", *BASE, "--total-episodes", "12", "--workflow", "all", "--keep", "penalty")
     monkeypatch.chdir(tmp_path)
-    child = train(tmp_path / "child", *TINY, "--from", "parent", "--learning-rate", "1e-9")
+    child = train(tmp_path / "child", *TINY, "--from", "parent", "--keep", "penalty", "--learning-rate", "1e-9")
     for name, array in load_policy(parent).weights.items():
         factor = 0.5 if name.startswith("actor.4") else 1.0
         assert np.allclose(load_policy(child).weights[name], factor * array, atol=1e-6), name
@@ -433,7 +435,7 @@ def test_hosts_can_be_grouped_otherwise(tmp_path):
     units.write_text(f"[units]\nservers = {list(HOST_NAMES[:8])}\nusers = {list(HOST_NAMES[8:])}\n")
     folder = train(tmp_path / "run", *BASE, "--total-episodes", "12", "--workflow", "users > servers", "--units", str(units))
     policy = load_policy(folder)
-    assert str(policy.workflow) == "users > servers" and policy.facts["inputs"] == 52 + 4
+    assert str(policy.workflow) == "users > servers" and policy.facts["inputs"] == 52 + 13 + 4
     again = train(tmp_path / "again", "--config", str(folder / "config.toml"), *QUIET)
     assert weights(folder) == weights(again)
 
@@ -466,7 +468,7 @@ def test_alignment_is_kept_apart_from_the_worlds_reward():
 
 
 def test_the_multiplier_adapts_from_update_to_update_unless_it_is_fixed():
-    config = make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40)
+    config = make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40, keep="penalty")
     training = Training(config)
     first, second = training.step().row, training.step().row
     assert first.multiplier == 2.0 and second.multiplier == pytest.approx(2 + 2 * (0.97 - first.compliance))
@@ -476,7 +478,7 @@ def test_the_multiplier_adapts_from_update_to_update_unless_it_is_fixed():
 
 def test_the_learner_explores_more_while_it_breaks_the_order():
     """Entropy bonus 0.01 below the target compliance of 0.97, else the preset's 0.003."""
-    training = Training(make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40))
+    training = Training(make_config(ppo={"num_envs": 20}, workflow=ORDER, max_steps=40, keep="penalty"))
     update = training.step()
     assert update.row.compliance < 0.97 and training._entropy(update.counts) == 0.01
     kept = update.counts._replace(compliant=update.counts.judged)
@@ -491,7 +493,7 @@ def inherited(config, weights):
 
 def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept():
     """A sleeping policy judges nothing, so it is softened: half the logits. Without an order nothing changes."""
-    config = make_config(workflow=ORDER, gate_episodes=10, max_steps=20)
+    config = make_config(workflow=ORDER, gate_episodes=10, max_steps=20, keep="penalty")
     weights = Training(config).learner.weights
     weights["actor.4.weight"] *= 0
     weights["actor.4.bias"] *= 0
@@ -516,7 +518,7 @@ def test_3000_episodes_teach_a_defender_what_random_play_never_shows():
 
 def test_a_penalty_teaches_an_order():
     """Compliance with enterprise first rises from about a third towards 1."""
-    training = Training(make_config(workflow=ORDER, total_episodes=8_000, max_steps=50, seed=1))
+    training = Training(make_config(workflow=ORDER, total_episodes=8_000, max_steps=50, seed=1, keep="penalty"))
     first = training.step()
     while not training.done:
         last = training.step()
@@ -546,6 +548,33 @@ def test_misuse_from_python_is_a_fixfirst_error(tmp_path):
 
 def test_training_in_worker_processes_gives_the_same_bytes(tmp_path):
     """The published way of parallel environments, with our simulator in them: same weights as in this process."""
-    here = train(tmp_path / "here", *TINY)
-    there = train(tmp_path / "there", *TINY, "--backend", "workers")
+    here = train(tmp_path / "here", *TINY, *ROLE)
+    there = train(tmp_path / "there", *TINY, *ROLE, "--backend", "workers")
     assert weights(here) == weights(there)
+
+
+def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(tmp_path, capsys, monkeypatch):
+    """Its result is there: nothing is trained again, and the checkpoints go."""
+
+    def killed(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training_run, "delete_checkpoints", killed)
+        assert main(["train", "--out", str(tmp_path / "run"), *TINY, "--checkpoint-every", "1"]) == 130
+    folder = tmp_path / "run"
+    assert newest_checkpoint(folder) == 3 and (folder / "result.json").exists()
+    capsys.readouterr()
+    before = weights(folder)
+    monkeypatch.setattr(training_run, "Training", None)  # nothing is trained
+    assert main(["resume", str(folder)]) == 0
+    assert newest_checkpoint(folder) == 0 and weights(folder) == before
+    assert main(["resume", str(folder)]) == 2
+    assert "is finished" in capsys.readouterr().err
+
+
+def test_a_training_whose_log_was_cut_is_not_gone_on_with(crashed, capsys):
+    folder, _ = crashed
+    (folder / "training_log.csv").write_text("")
+    assert main(["resume", str(folder)]) == 2
+    assert "training_log.csv: rows of the first 3 updates are missing" in capsys.readouterr().err

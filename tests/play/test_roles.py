@@ -25,6 +25,7 @@ ROLES = {
     "full, all actions": role(action_set="all"),
     "scans, macros": role("scans"),
     "no memory, macros": role("none"),
+    "scans, the winner's set": role("scans", "original"),
     "full, macros, orders": role(units=FIVE_TYPES),
     "with an opening": role(opening=MACROS.numbers(["Decoy User2", "Restore User1"])),
 }
@@ -76,7 +77,7 @@ def test_a_row_is_the_observation_the_memory_and_the_order(name):
         assert np.array_equal(bits[:, 52 : chosen.memory.inputs], memories.bits())
         if workflows:
             assert np.array_equal(bits[:, chosen.memory.inputs :], [workflows[i].encode() for i in rollout.assigned])
-        if chosen.action_set.macros:
+        if chosen.action_set.masks:
             assert np.array_equal(chosen.allowed(rows), memories.masks())
         if t < 40:
             if t >= len(chosen.opening):
@@ -96,3 +97,12 @@ def test_an_opening_begins_every_episode():
 def test_an_opening_that_is_not_legal_is_refused():
     with pytest.raises(ConfigError, match=r"an opening names choices of 0\.\.39, got 40"):
         role(opening=(3, 40))
+    too_many = ["Decoy User2", "Decoy User3", "Sleep", "Decoy User3"]  # User3's list has one decoy
+    with pytest.raises(ConfigError, match="cannot be played: its choice 4, Decoy User3, is masked, as all its decoys"):
+        role(opening=MACROS.numbers(too_many))
+    role(opening=MACROS.numbers([*too_many[:2], "Restore User3", "Decoy User3"]))  # has it again
+
+
+def test_without_masks_a_macro_may_be_named_as_often_as_one_likes():
+    original = ActionSet.parse("original")
+    assert role("scans", original, opening=original.numbers(["Decoy User4"] * 3)).opening == (35, 35, 35)

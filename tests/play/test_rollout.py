@@ -83,7 +83,7 @@ class Forgetful:
         )
         actions = np.empty(len(words), np.int64)
         none = np.empty(0, np.int64)
-        draw_choices(table, np.arange(len(words)), keys, np.full(len(words), when), none, actions)
+        draw_choices(table, np.arange(len(words)), keys, np.full(len(words), when), none, 145, actions)
         return actions
 
 

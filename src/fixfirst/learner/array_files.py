@@ -13,9 +13,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from fixfirst.errors import PolicyError
+from fixfirst.reading import MB, read_file, read_json
 from fixfirst.runs import sha256, write_atomically, write_json
 
 SCHEMA = 1
+LARGEST_ARRAYS = 64 * MB  # a checkpoint of the widest networks has one
 
 
 def write_pair(
@@ -36,8 +38,8 @@ def _document_hash(document: dict[str, Any]) -> str:
 def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A JSON document and the arrays whose hash it holds."""
     try:
-        document = json.loads(json_path.read_bytes())
-        data = tensor_path.read_bytes()
+        document = read_json(json_path)
+        data = read_file(tensor_path, LARGEST_ARRAYS)
     except FileNotFoundError as e:
         raise PolicyError(f"{e.filename}: is missing") from e
     except (OSError, ValueError) as e:
@@ -56,12 +58,13 @@ def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, 
         raise PolicyError(f"{tensor_path}: is not a safetensors file of NumPy arrays ({e})") from e
 
 
-def check_arrays(path: Path, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
+def check_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
     """These names and shapes, float32, finite; else PolicyError."""
     if set(arrays) != set(expected):
         odd = sorted(set(arrays) ^ set(expected))
         raise PolicyError(f"{path}: holds the wrong arrays ({', '.join(odd[:3])}{' ...' if len(odd) > 3 else ''})")
-    for name, array in arrays.items():
+    for name in expected:  # in this order, so that the message does not depend on how safetensors hands out its arrays
+        array = arrays[name]
         if array.shape != expected[name] or array.dtype != np.float32:
             raise PolicyError(f"{path}: {name} is {array.dtype} {array.shape}, expected float32 {expected[name]}")
         if not np.isfinite(array).all():

@@ -12,10 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError
 from fixfirst.game import ActionSet, Game, MemoryScheme
-from fixfirst.orders import FIVE_TYPES, Gate, Judging, UnitScheme, Workflow, all_workflows
+from fixfirst.learner.presets import PRESETS
+from fixfirst.orders import FIVE_TYPES, NAMED_ORDERS, Gate, Judging, UnitScheme, Workflow, all_workflows
 from fixfirst.play import Role
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
+FINALISTS = 3  # openings that are trained on with for longer before one is chosen
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 
 FlatNames = Mapping[tuple[str, ...], str]  # by place: ppo.num_envs is called n_envs
@@ -115,8 +117,9 @@ class PPOConfig(BaseModel):
 
 
 class Alignment(BaseModel):
-    """The learner's reward for keeping to the order; reports never include it.
+    """How a policy is made to keep to the order; reports never include its rewards.
 
+    shield: what would break the order is masked (`shield.py` in the room of orders); there is nothing to reward.
     delta: `weight` times the change of compliance so far in the episode (the published form, weight 30).
     penalty: minus a multiplier per violation. Adaptive: after every update the multiplier moves by
     `rate` * (`target` - compliance), within 0..`limit`; else it stays at `weight`.
@@ -127,13 +130,15 @@ class Alignment(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     FLAT_NAMES: ClassVar[FlatNames] = {
-        ("kind",): "alignment",
+        ("kind",): "keep",
         ("weight",): "alignment_lambda",
         **{(name,): f"alignment_{name}" for name in ("adaptive", "rate", "target", "limit", "explore")},
     }
 
-    kind: Literal["penalty", "delta", "none"] = Field(
-        "penalty", description="The learner's reward for keeping to the order."
+    kind: Literal["shield", "penalty", "delta", "none"] = Field(
+        "shield",
+        description="How the order is kept: shield masks repairs that would break it, as far as blue knows; penalty and "
+        "delta are the published rewards for keeping to it.",
     )
     weight: float = Field(
         2.0, ge=0, description="Its weight: of delta (there 30), or the multiplier that penalty starts with."
@@ -168,6 +173,11 @@ class Course(BaseModel):
         description="First choices of every episode: none, find (decoys that are shown to help), or names such as "
         '"Decoy User2, Decoy User2". Played everywhere, and kept in the policy file.',
     )
+    tries: int = Field(
+        14, ge=2, description="With --opening find: openings that are trained on with, none being one of them."
+    )
+    try_episodes: int = Field(2_000, ge=1, description="How many episodes each of them has.")
+    final_episodes: int = Field(10_000, ge=1, description="How many the best three have after that.")
     opening_episodes: int = Field(0, ge=0, description="The last episodes, trained with the opening.")
     opening_rate: float = Field(0.0015, gt=0, description="The learning rate with which they begin.")
 
@@ -185,6 +195,16 @@ class Course(BaseModel):
         return (self.starts - 1) * self.start_episodes
 
     @property
+    def tried(self) -> int:
+        """How many openings are trained on with, to find one."""
+        return self.tries if self.opening == "find" else 0
+
+    @property
+    def finding(self) -> int:
+        """Episodes in which an opening is found."""
+        return self.tried * self.try_episodes + FINALISTS * self.final_episodes if self.tried else 0
+
+    @property
     def after(self) -> int:
         """Episodes with the opening, at the end."""
         return 0 if self.opening == NONE else self.opening_episodes
@@ -197,15 +217,21 @@ class TrainConfig(BaseModel):
 
     workflow: str = Field(
         NONE,
-        description='The order to keep to, e.g. "enterprise > op_server > op_host > user > defender" or a named one '
-        "(critical_first); none: no order; all: one drawn per episode, for a policy that follows any order (hard: start it "
-        "--from a policy that can defend already).",
+        description='The order to keep to, e.g. "enterprise > op_server > op_host > user > defender", or a named one: '
+        f"{', '.join(NAMED_ORDERS)}; none: no order; all: one drawn per episode, for a policy that follows any order (hard: "
+        "start it --from a policy that can defend already).",
     )
     units: dict[str, list[str]] | None = None  # another grouping of hosts than the five types
+    idle: tuple[str, ...] = Field(
+        (), description="Unit types that red never holds: with a shield they come last, whatever the order; in a file."
+    )
     memory: str = Field(
         "none", description="What the policy remembers: none, scans, full, or groups such as act1+last (docs/model.md)."
     )
-    action_set: str = Field("all", description="What it chooses from: all 145 actions, or macros, the 40 that can help.")
+    action_set: str = Field(
+        "all",
+        description="What it chooses from: all 145 actions; macros, the 40 that can help; original, the winner's 36.",
+    )
     total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
     preset: str = Field(
@@ -225,14 +251,17 @@ class TrainConfig(BaseModel):
     @model_validator(mode="after")
     def _fits_together(self) -> "TrainConfig":
         _ = self.scheme, self.workflows, self.role  # they make sense
+        if self.preset not in PRESETS:
+            raise ConfigError(f"unknown preset {self.preset!r}; use {', '.join(PRESETS)}")
         if self.game.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
         course = self.course
         least = course.start_episodes if course.starts > 1 else self.ppo.episodes_per_update
-        if self.total_episodes - course.before - course.after < least and (course.before or course.after):
+        aside = course.before + course.finding + course.after
+        if aside and self.total_episodes - aside < least:
             raise ConfigError(
-                f"{course.starts} starts of {course.start_episodes} and {course.after} episodes with the opening "
-                f"are more than the budget of {self.total_episodes}"
+                f"{course.before} episodes of starts that are given up, {course.finding} to find an opening and "
+                f"{course.after} with it leave less than {least} of the budget of {self.total_episodes}"
             )
         if self.total_episodes < self.ppo.episodes_per_update:
             raise ConfigError(
@@ -250,6 +279,14 @@ class TrainConfig(BaseModel):
         return FIVE_TYPES if self.units is None else UnitScheme.from_dict(self.units)
 
     @property
+    def idle_units(self) -> tuple[int, ...]:
+        """`idle` by number."""
+        for name in self.idle:
+            if name not in self.scheme.names:
+                raise ConfigError(f"idle names {name!r}, which is none of the unit types {', '.join(self.scheme.names)}")
+        return tuple(self.scheme.names.index(name) for name in self.idle)
+
+    @property
     def policy_scheme(self) -> UnitScheme | None:
         """The unit types whose order the policy reads; None = it knows no order."""
         return None if self.workflow == NONE else self.scheme
@@ -257,18 +294,23 @@ class TrainConfig(BaseModel):
     @property
     def role(self) -> Role:
         """What the policy reads and may choose."""
-        role = Role(MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), self.policy_scheme)
+        scheme = self.policy_scheme
+        shield = scheme is not None and self.alignment.kind == "shield"
+        role = Role(MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), scheme, (), shield, self.idle_units)
         if self.course.opening == "find" and not role.action_set.macros:
             raise ConfigError(
                 f"openings are found among decoy macros, the action set {role.action_set} has none; use macros"
             )
-        return role if self.course.after else self.opened(role)
+        opened = self.opened(role)  # makes sense, also if it is for later
+        return role if self.course.after else opened
 
     def opened(self, role: Role) -> Role:
         """The role with the opening that is given by name, if one is."""
         if self.course.opening in (NONE, "find"):
             return role
         names = tuple(name.strip() for name in self.course.opening.split(","))
+        if len(names) >= self.game.max_steps:
+            raise ConfigError(f"an opening of {len(names)} choices leaves nothing to choose in {self.game.max_steps} steps")
         return replace(role, opening=role.action_set.numbers(names))
 
     @property

@@ -13,10 +13,14 @@ from fixfirst.play import Role
 def make_learner(config: PPOConfig, role: Role, seed: int) -> Learner:
     """The learner that a config asks for."""
     if config.uses_torch:
-        asked = f"engine {config.engine!r} with minibatches={config.minibatches}"
-        learner: Learner = torch_twin(asked).TorchPPO(config, role, seed)
+        learner: Learner = torch_twin(asked_by(config)).TorchPPO(config, role, seed)
         return learner
     return PPO(config, role, seed)
+
+
+def asked_by(config: PPOConfig) -> str:
+    """Who asks for PyTorch."""
+    return f"engine {config.engine!r} with minibatches={config.minibatches}"
 
 
 def torch_twin(asked: str) -> ModuleType:

@@ -7,13 +7,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError, WorldError
-from fixfirst.game import OBSERVATION_BITS, ActionSet, Memories, MemoryScheme
+from fixfirst.game import (
+    OBSERVATION_BITS,
+    ActionSet,
+    MemoryScheme,
+    a_path,
+    seed_number,
+    whole,
+    yes_or_no,
+)
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.engines import torch_twin
 from fixfirst.learner.training import Training
 from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import Network, PolicyTable, Probabilities, Role, chance_keys, probabilities, shapes
-from fixfirst.runs import BEST, POLICY_JSON, POLICY_TENSORS, versions
+from fixfirst.play import Network, PolicyTable, Probabilities, Role, chance_keys, memories_of, probabilities, shapes
+from fixfirst.runs import (
+    BEST,
+    MANIFEST,
+    POLICY_JSON,
+    POLICY_TENSORS,
+    RUNNING,
+    STUDY,
+    Outcome,
+    find_runs,
+    status,
+    trial_folder,
+    versions,
+)
 
 if TYPE_CHECKING:
     from fixfirst.learner.torch_ppo import ActorCritic
@@ -30,7 +50,7 @@ class _Play:
     """What a policy keeps from call to call: N environments, how far their episodes are, what it remembers of each."""
 
     def __init__(self, num_envs: int, role: Role):
-        self.memories = Memories(num_envs, role.memory, role.action_set)
+        self.memories = memories_of(role, num_envs)
         self.steps = np.zeros(num_envs, np.int64)
 
     def begin(self, mask: np.ndarray) -> None:
@@ -66,7 +86,8 @@ class Policy:
 
     @property
     def network(self) -> Network:
-        """Its weights as the compiled code reads them."""
+        """Its weights as the compiled code reads them: without checks, so they must be those of its role."""
+        check_arrays("the weights of this policy", self.weights, shapes(self.role.inputs, self.role.actions))
         return Network.of(self.weights)
 
     def player(self, workflow: Workflow | str | None = None, *, greedy: bool = False) -> PolicyTable:
@@ -75,7 +96,7 @@ class Policy:
 
     def reset(self, num_envs: int = 1) -> None:
         """Episodes begin in this many environments: nothing is remembered."""
-        self._kept["play"] = _Play(num_envs, self.role)
+        self._kept["play"] = _Play(whole("num_envs", num_envs, 0), self.role)
 
     def act(
         self,
@@ -92,8 +113,12 @@ class Policy:
         episode_start [N] bool: where an episode begins with this observation. Drawn actions are a pure function of (seed,
         step, position in the batch), and the step is counted unless it is given.
         """
-        batch = np.atleast_2d(np.asarray(obs))
-        if batch.ndim != 2 or batch.shape[1] != OBSERVATION_BITS or not np.isin(batch, (0, 1)).all():
+        try:
+            batch = np.atleast_2d(np.asarray(obs))
+        except (ValueError, TypeError) as e:
+            raise PolicyError(f"observations are no array: {obs!r} ({e})") from None
+        fits = batch.ndim == 2 and batch.shape[1] == OBSERVATION_BITS and batch.dtype.kind in "biuf"
+        if not fits or not np.isin(batch, (0, 1)).all():
             raise PolicyError(
                 f"observations must be [N, {OBSERVATION_BITS}] bits, got shape {np.shape(obs)}; "
                 "what a policy remembers it keeps itself"
@@ -101,14 +126,14 @@ class Policy:
         play = self._play(len(batch), episode_start)
         words = (batch.astype(np.uint64) << np.arange(OBSERVATION_BITS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
         keys = np.empty(len(words), np.uint64)
-        chance_keys(seed, 0, keys)
-        name = (str(workflow), greedy)
+        chance_keys(seed_number("seed", seed, bits=63), 0, keys)
+        name = (str(workflow), yes_or_no("greedy", greedy))
         if name not in self._kept:
             self._kept[name] = self.player(workflow, greedy=greedy)
         player = self._kept[name]
-        steps = play.steps if step is None else np.full(len(words), step, np.int64)
-        orders = np.repeat(player.orders[:1], len(words), axis=0)
-        _, _, actions = player.choose_with(play.memories, words, orders, keys, steps)
+        steps = play.steps if step is None else np.full(len(words), whole("step", step, 0), np.int64)
+        assigned = np.zeros(len(words), np.int64)
+        _, _, actions = player.choose_with(play.memories, words, assigned, keys, steps)
         play.steps += 1
         return actions if np.ndim(obs) == 2 else actions[0]
 
@@ -116,7 +141,7 @@ class Policy:
         play = self._kept.get("play")
         starts = np.zeros(num_envs, np.bool_)
         if episode_start is not None:
-            starts |= np.asarray(episode_start, np.bool_).reshape(-1)
+            starts |= _mask(episode_start, num_envs)
         if play is None or (len(play.steps) != num_envs and (starts.all() or not self._keeps_something)):
             play = self._kept["play"] = _Play(num_envs, self.role)
         if len(play.steps) != num_envs:
@@ -129,7 +154,7 @@ class Policy:
 
     @property
     def _keeps_something(self) -> bool:
-        return bool(self.role.memory.groups or self.role.action_set.macros or self.role.opening)
+        return bool(self.role.memory.groups or self.role.masks or self.role.opening)
 
     def to_torch(self) -> "ActorCritic":
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
@@ -142,10 +167,21 @@ class Policy:
         chosen = workflow if workflow is not None else self.workflow
         if chosen is None:
             raise ConfigError("this policy follows any order: say which one (workflow=..., --workflow)")
-        order = Workflow.parse(chosen, self.scheme) if isinstance(chosen, str) else chosen
+        order = chosen if isinstance(chosen, Workflow) else Workflow.parse(chosen, self.scheme)
         if order.scheme != self.scheme:
             raise WorkflowError(f"this policy orders {', '.join(self.scheme.names)}, not {', '.join(order.scheme.names)}")
         return (order,)
+
+
+def _mask(values: Any, num_envs: int) -> np.ndarray:
+    """[N] bool: one for all, or one each."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0)
+    if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
+        raise PolicyError(f"episode_start must be {num_envs} booleans, got {values!r}")
+    return array.reshape(-1)
 
 
 def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
@@ -157,6 +193,8 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
         "units": None if config.policy_scheme is None else config.policy_scheme.as_dict(),
         "memory": role.memory.name,
         "action_set": role.action_set.name,
+        "shield": role.shield,
+        "idle": list(config.idle),
         "opening": [role.action_set.names[choice] for choice in role.opening],
         "inputs": role.inputs,
         "actions": role.actions,
@@ -169,16 +207,27 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
     write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, training.learner.weights)
 
 
+def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
+    """A policy that follows any order, for somebody who wants this one unless told otherwise."""
+    facts, tensors = read_pair(source / POLICY_JSON, source / POLICY_TENSORS, "policy")
+    document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
+    target.mkdir(parents=True, exist_ok=True)
+    pair = target / POLICY_JSON, target / POLICY_TENSORS
+    write_pair(*pair, "policy", document | {"workflow": str(workflow)}, tensors)
+
+
 def load_policy(path: str | Path) -> Policy:
     """From a folder with policy.json (or with best/), from the file itself, or one that comes with fixfirst by its name."""
-    folder = policy_folder(Path(path))
+    folder = policy_folder(a_path("a policy", path))
     facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
     try:
         scheme = None if facts["units"] is None else UnitScheme.from_dict(facts["units"])
         workflow = None if facts["workflow"] is None or scheme is None else Workflow.parse(facts["workflow"], scheme)
         memory = MemoryScheme.parse(facts.get("memory", "none"))
         action_set = ActionSet.parse(facts.get("action_set", "all"))
-        role = Role(memory, action_set, scheme, action_set.numbers(facts.get("opening", [])))
+        opening = action_set.numbers(facts.get("opening", []))
+        idle = () if scheme is None else tuple(scheme.names.index(name) for name in facts.get("idle", []))
+        role = Role(memory, action_set, scheme, opening, facts.get("shield", False) is True, idle)
     except (KeyError, TypeError, AttributeError, WorkflowError, WorldError, ConfigError) as e:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
     check_arrays(folder / POLICY_TENSORS, tensors, shapes(role.inputs, role.actions))
@@ -197,6 +246,11 @@ def load_parent(path: Path, role: Role) -> Policy:
         known = ", ".join(policy.scheme.names)
         wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
         raise ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
+    if policy.scheme is not None and policy.role.shield != role.shield:
+        kept = {True: "a shield", False: "rewards only"}
+        raise ConfigError(
+            f"{path}: keeps its order by {kept[policy.role.shield]}, the training by {kept[role.shield]} (--keep)"
+        )
     return policy
 
 
@@ -208,5 +262,20 @@ def policy_folder(path: Path) -> Path:
     if not (folder / POLICY_JSON).exists() and (folder / BEST / POLICY_JSON).exists():
         folder = folder / BEST
     if not (folder / POLICY_JSON).exists():
-        raise PolicyError(f"{path}: holds no policy ({POLICY_JSON} is missing)")
+        raise PolicyError(f"{path}: holds no policy ({_why_none(folder)})")
     return folder
+
+
+def _why_none(folder: Path) -> str:
+    """What a folder without a policy is, and what to do about it."""
+    if (folder / STUDY).is_file():
+        searches = [run.name for run in find_runs(folder, 1)]
+        return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"
+    if not (folder / MANIFEST).is_file():
+        return f"{POLICY_JSON} is missing"
+    state = status(folder)
+    if state == RUNNING:
+        return "the run is going on and has none yet: wait for it, or look at it with fixfirst report"
+    if state == Outcome.INTERRUPTED:
+        return f"the run was interrupted before it had one: fixfirst resume {folder}"
+    return f"no order passed the gate; those of single trials are in {trial_folder(folder, 0).parent}"

@@ -15,11 +15,12 @@ PUBLISHED: Mapping[str, Any] = MappingProxyType(
         "bootstrap": False,
         "entropy": 0.01,
         "reward_scale": 1.0,
-        "alignment": "delta",
+        "keep": "delta",
         "softening": 1.0,
         "gate_rule": "latest",
         "min_episodes": 0,
         "warmup_episodes": 0,
+        "separate": True,
     }
 )
 
@@ -36,7 +37,16 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "min_episodes": 10 * 25,
         },
         "parallel-100": {**PUBLISHED, "n_envs": 100, "episodes_per_update": 100, "max_episodes": 100 * 100},
-        "original": {**PUBLISHED, "n_envs": 1, "episodes_per_update": 200, "epochs": 6, "workflow": "none"},
+        # The challenge's winner, one red agent at a time.
+        "original": {
+            **PUBLISHED,
+            "workflow": "none",
+            "memory": "scans",
+            "action_set": "original",
+            "n_envs": 1,
+            "episodes_per_update": 200,
+            "epochs": 6,
+        },
         "default": {},
         # One defender for both red agents that remembers, chooses among what can help, and has an opening (docs/model.md).
         "champion": {
@@ -48,11 +58,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "n_envs": 50,
             "episodes_per_update": 50,
             "growth": ((10_000, 2), (25_000, 5)),  # early on nearly every row is new, and small updates learn faster
-            "total_episodes": 212_500,
+            "total_episodes": 278_000,
             "starts": 4,  # one in six gets stuck
             "start_episodes": 25_000,
             "opening": "find",
-            "opening_episodes": 62_500,
+            "opening_episodes": 70_000,
             "entropy": 0.01,
             "entropy_schedule": "linear",
             "learning_rate": 0.003,

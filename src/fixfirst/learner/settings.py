@@ -91,7 +91,8 @@ def merged(*documents: Mapping[str, Any]) -> dict[str, Any]:
 def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
     """One checked config from settings, each layer over those before it, and all over the preset they name."""
     given = merged(*(nested(layer, model) for layer in layers))
-    preset = value_in(given, places(model)["preset"]) or "default"
+    preset = value_in(given, places(model)["preset"])
+    preset = "default" if preset is None else preset
     if not isinstance(preset, str) or preset not in PRESETS:
         raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
     values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)

@@ -4,7 +4,9 @@
 back from its checkpoint goes on with the same bytes.
 """
 
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,19 +15,29 @@ import numpy as np
 from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
 from fixfirst.game import ACTIONS, RESTORE_COST, BaseWorld
-from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.engines import make_learner
+from fixfirst.learner.config import FINALISTS, TrainConfig
+from fixfirst.learner.engines import asked_by, make_learner, torch_twin
 from fixfirst.learner.interface import Learner, part_of
 from fixfirst.learner.networks import soften, widen
-from fixfirst.learner.openings import find_opening
+from fixfirst.learner.openings import RANDOM_OPENING, is_shown_to_help, promising_openings
 from fixfirst.learner.stages import Begin, Stage, stages_of
-from fixfirst.orders import Counts, Judgement, delta_reward, judge, penalty_reward
+from fixfirst.orders import Counts, Judgement, Workflow, delta_reward, judge, penalty_reward
 from fixfirst.play import Evaluation, Network, PolicyTable, Role, Rollout, Weights, collect, derive, evaluate
 from fixfirst.runs import EpisodeRow, UpdateRow
 
 RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
 RESTORES.setflags(write=False)
-START_EPISODES = 2_000  # fresh ones, on which starts are compared
+CONTEST_EPISODES = {Begin.SCRATCH: 2_000, Begin.TRY: 4_000, Begin.FINAL: 8_000}  # fresh, to compare starts, openings
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A start or an opening after its training: what it earned, and what is needed to go on from it."""
+
+    mean: float
+    error: float
+    opening: tuple[int, ...]
+    tensors: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,11 @@ class Training:
         self.episodes = 0
         self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
-        self._best: tuple[float, dict[str, np.ndarray]] | None = None  # of the starts: its mean return, and its tensors
+        self._field: list[Candidate] = []  # the best of the starts, later of the openings so far
+        self._finalists: list[Candidate] = []  # openings that are trained on with for longer
+        self._openings: tuple[tuple[int, ...], ...] = ()  # that are tried; the first is none
+        self._origin: dict[str, np.ndarray] = {}  # the learner's tensors from which each of them is tried
+        self._without: tuple[float, float] | None = None  # what the one without an opening earned, and its error
         self._world: BaseWorld | None = None
         self._sit_down(0, config.role, learner)
 
@@ -93,28 +109,56 @@ class Training:
 
     def _next_stage(self) -> None:
         """From the end of one to the beginning of the next."""
-        if self.stage.begin == Begin.SCRATCH and len(self.stages) > 1:
-            shown = self.evaluate(f"start/{self._stage}", START_EPISODES).mean
-            if self._best is None or shown > self._best[0]:
-                self._best = shown, {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
-        weights, role = self.learner.weights, self.role
-        if self.stages[self._stage + 1].begin == Begin.OPENING:
-            role = self._opened()
+        before, begin, role = self.stage.begin, self.stages[self._stage + 1].begin, self.role
+        if len(self.stages) > 1 and before in CONTEST_EPISODES:
+            self._compete()
+        if begin == Begin.TRY and before != Begin.TRY:
+            self._look_for_openings()
+        elif begin == Begin.FINAL and before != Begin.FINAL:
+            self._finalists, self._field, self._origin = self._finalists_of(self._field), [], {}
+        tensors, place = self.learner.tensors(), sum(stage.begin == begin for stage in self.stages[: self._stage + 1])
+        if begin == Begin.BEST_START:
+            tensors, self._field = self._field[0].tensors, []
+            role = replace(role, opening=RANDOM_OPENING) if self.config.course.tried else role
+        elif begin == Begin.TRY:
+            tensors, role = self._origin, replace(role, opening=self._openings[place])
+        elif begin == Begin.FINAL:
+            tensors, role = self._finalists[place].tensors, replace(role, opening=self._finalists[place].opening)
+        elif begin == Begin.OPENING and self._field:
+            tensors, role = self._field[0].tensors, replace(role, opening=self._field[0].opening)
+            self._field, self._finalists = [], []
+        elif begin == Begin.OPENING:
+            role = self.config.opened(role)
         self._sit_down(self._stage + 1, role)
-        if self.stage.begin == Begin.BEST_START:
-            assert self._best is not None
-            self.learner.restore(self._best[1])
-        elif self.stage.begin == Begin.OPENING:
-            self._start_from(weights)
+        if begin in (Begin.BEST_START, Begin.FINAL):
+            self.learner.restore(tensors)
+        elif begin != Begin.SCRATCH:  # with a fresh optimiser
+            self._start_from(part_of(tensors, "net."))
 
-    def _opened(self) -> Role:
-        """The role with its opening: the one that is given, or that is found."""
-        if self.config.course.opening != "find":
-            return self.config.opened(self.role)
-        policy = self.learner.policy
+    def _compete(self) -> None:
+        """What was trained in this stage against the best of those before it, on the same fresh episodes."""
+        stage = self.stage.begin
+        shown = self.evaluate(stage.value, CONTEST_EPISODES[stage])
+        if stage == Begin.TRY and not self.role.opening:
+            self._without = shown.mean, shown.standard_error
+        tensors = {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
+        self._field.append(Candidate(shown.mean, shown.standard_error, self.role.opening, tensors))
+        self._field.sort(key=lambda candidate: -candidate.mean)
+        del self._field[FINALISTS if stage == Begin.TRY else 1 :]
+
+    def _finalists_of(self, field: list[Candidate]) -> list[Candidate]:
+        """The best openings that were tried; if none is shown to help, none is had."""
+        assert self._without is not None
+        gain, error = field[0].mean - self._without[0], math.hypot(field[0].error, self._without[1])
+        helps = is_shown_to_help(gain, error, len(self._openings) - 1)
+        return field if helps else [replace(candidate, opening=()) for candidate in field]
+
+    def _look_for_openings(self) -> None:
+        policy, course = self.learner.policy, self.config.course
         assert isinstance(policy, Network)
         game = self.config.game.model_copy(update={"backend": "simulator"})  # thousands of episodes
-        return replace(self.role, opening=find_opening(policy, self.role, game, self.config.seed))
+        self._openings = promising_openings(policy, replace(self.role, opening=()), game, self.config.seed, course.tried)
+        self._origin = {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
 
     @property
     def world(self) -> BaseWorld:
@@ -212,6 +256,11 @@ class Training:
             return bonus
         return max(bonus, config.alignment.explore)
 
+    def play_orders(self, workflows: Sequence[Workflow]) -> None:
+        """Train on these orders from now on; they take turns."""
+        self.workflows = tuple(workflows)
+        self._player = PolicyTable(self.learner.policy, self.workflows, role=self.role)
+
     def _play(self) -> Rollout:
         ppo, stage = self.stage.ppo, self.stage
         return collect(
@@ -231,7 +280,7 @@ class Training:
 
     def _alignment(self, judgement: Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
         kind = self.config.alignment.kind
-        if judgement is None or kind == "none":
+        if judgement is None or kind in ("none", "shield"):
             return np.zeros(shape)
         if kind == "delta":
             return delta_reward(judgement, self.config.alignment.weight)
@@ -302,24 +351,45 @@ class Training:
             "stage_updates": self._stage_updates,
             "stage_episodes": self._stage_episodes,
             "opening": list(self.role.opening),
-            "best": None if self._best is None else self._best[0],
+            "field": [_numbers_of(candidate) for candidate in self._field],
+            "finalists": [_numbers_of(candidate) for candidate in self._finalists],
+            "openings": [list(opening) for opening in self._openings],
+            "without": self._without,
+            "trying": bool(self._origin),
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """The learner's, and those of the best start so far."""
-        kept = {} if self._best is None else {f"best.{name}": tensor for name, tensor in self._best[1].items()}
+        """The learner's, those of candidates, and those from which openings are tried."""
+        groups = {"origin.": self._origin}
+        for name, candidates in (("field", self._field), ("finalist", self._finalists)):
+            groups |= {f"{name}{place}.": candidate.tensors for place, candidate in enumerate(candidates)}
+        kept = {f"{prefix}{name}": tensor for prefix, group in groups.items() for name, tensor in group.items()}
         return self.learner.tensors() | kept
 
     def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
         self._sit_down(numbers["stage"], replace(self.role, opening=tuple(numbers["opening"])))
-        self.learner.restore({name: tensor for name, tensor in tensors.items() if not name.startswith("best.")})
+        own = ("net.", "adam.")
+        self.learner.restore({name: tensor for name, tensor in tensors.items() if name.startswith(own)})
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
         self._stage_updates, self._stage_episodes = numbers["stage_updates"], numbers["stage_episodes"]
         self.multiplier = numbers["multiplier"]
-        self._best = None if numbers["best"] is None else (numbers["best"], part_of(tensors, "best."))
+        self._field, self._finalists = (
+            [
+                Candidate(mean, error, tuple(opening), part_of(tensors, f"{name}{place}."))
+                for place, (mean, error, opening) in enumerate(numbers[key])
+            ]
+            for name, key in (("field", "field"), ("finalist", "finalists"))
+        )
+        self._openings = tuple(tuple(opening) for opening in numbers["openings"])
+        self._origin = part_of(tensors, "origin.")
+        self._without = None if numbers["without"] is None else tuple(numbers["without"])
         latest = numbers["latest"]
         self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
+
+
+def _numbers_of(candidate: Candidate) -> list[Any]:
+    return [candidate.mean, candidate.error, list(candidate.opening)]
 
 
 def _pooled(counts: Counts | None) -> float | None:
@@ -329,3 +399,11 @@ def _pooled(counts: Counts | None) -> float | None:
 def _share(hits: np.ndarray, trials: np.ndarray) -> float | None:
     total = trials.sum()
     return float(hits.sum() / total) if total else None
+
+
+def check_trainable(config: TrainConfig) -> None:
+    """Raise what would keep a training from beginning: PyTorch or CybORG is not there, or is not what the config says."""
+    if config.ppo.uses_torch:
+        torch_twin(asked_by(config.ppo))
+    if config.game.backend == "cyborg":
+        world_for(config.game, 1).close()

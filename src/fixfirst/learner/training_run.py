@@ -4,7 +4,7 @@ with TrainingRun(config, folder) as run:
     for update in run.updates(interrupt):
         ...                                   # watch it
     if not run.interrupted:
-        shown = run.training.evaluate("test", 1_000)
+        run.conclude({"evaluation": asdict(run.training.evaluate("test", 1_000))})
 """
 
 import signal
@@ -15,12 +15,23 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
+from fixfirst.errors import RunDirError
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.policy_file import save_policy
 from fixfirst.learner.training import Training, Update
 from fixfirst.play import Weights
-from fixfirst.runs import EPISODE_LOG, TRAINING_LOG, CsvLog, EpisodeRow, TensorBoard, UpdateRow, keep_rows
+from fixfirst.runs import (
+    EPISODE_LOG,
+    RESULT,
+    TRAINING_LOG,
+    CsvLog,
+    EpisodeRow,
+    TensorBoard,
+    UpdateRow,
+    keep_rows,
+    write_json,
+)
 
 
 class TrainingRun:
@@ -59,8 +70,11 @@ class TrainingRun:
 
     def _log(self, name: str, kind: Any) -> CsvLog[Any]:
         """A log, cut back to the update the training goes on from."""
-        keep_rows(self.folder / name, kind, lambda row: row.update <= self.training.updates)
-        log: CsvLog[Any] = CsvLog(self.folder / name, kind)
+        path, updates = self.folder / name, self.training.updates
+        kept = {row.update for row in keep_rows(path, kind, lambda row: row.update <= updates)}
+        if len(kept) < updates:  # it is written before the checkpoint
+            raise RunDirError(f"{path}: rows of the first {updates} updates are missing; put them back, or begin a new run")
+        log: CsvLog[Any] = CsvLog(path, kind)
         self._open.callback(log.close)
         return log
 
@@ -90,7 +104,11 @@ class TrainingRun:
             save_checkpoint(self.folder, training)
         else:
             save_policy(self.folder, training, accepted=self.accepted)
-            delete_checkpoints(self.folder)
+
+    def conclude(self, result: dict[str, Any]) -> None:
+        """Write the result; with it the training is done, and only then its checkpoints go."""
+        write_json(self.folder / RESULT, result)
+        delete_checkpoints(self.folder)
 
     def _write(self, update: Update) -> None:
         if self._updates is not None:

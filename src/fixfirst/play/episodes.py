@@ -9,9 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.game import HOST_NAMES, HOSTS, SUBNETS, Moment, OTService, RedAgent, RedVerb, Success, moment_of
+from fixfirst.game import (
+    HOST_NAMES,
+    HOSTS,
+    OBSERVATION_BITS,
+    SUBNETS,
+    MemoryScheme,
+    Moment,
+    OTService,
+    RedVerb,
+    Success,
+    moment_of,
+    red_agent_names,
+)
 from fixfirst.orders import DEFAULT_JUDGING, FIVE_TYPES, Judging, Kind, Reason, needy_hosts, reasons
 from fixfirst.play.evaluation import Played
+from fixfirst.play.role import bits_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +36,7 @@ class Step:
     needed: tuple[str, ...]  # hosts that needed repair when blue chose its action
     verdict: Reason | None  # of a repair, where there is a workflow
     impact: bool  # red stopped the OT service in this turn, or kept it stopped
+    remembered: dict[str, str]  # what the policy knew of whom before it saw this moment, where it remembers anything
 
 
 @dataclass(frozen=True)
@@ -50,15 +64,18 @@ def notable(played: Played) -> dict[str, int]:
     return {"worst": order[0], **middle, "best": order[-1]}
 
 
-def tell(played: Played, label: str, number: int, judging: Judging = DEFAULT_JUDGING) -> Episode:
-    """One of the episodes, turn by turn."""
+def tell(
+    played: Played, label: str, number: int, judging: Judging = DEFAULT_JUDGING, memory: MemoryScheme | None = None
+) -> Episode:
+    """One of the episodes, turn by turn. memory: of the policy that played."""
     assert played.turns is not None, "played without keep_turns"
     rollout, turns = played.rollout, played.turns[:, number]
     actions, held, rewards10 = rollout.actions[:, number], rollout.held[:, number], rollout.rewards10[:, number]
     judged: list[Reason | None] = [None] * len(actions)
     if rollout.workflows:
         judged = reasons(actions, held, rollout.workflows[rollout.assigned[number]], judging)
-    steps = [Step(moment_of(turns[0], played.variant), 0, (), None, False)]
+    remembered = _remembered(played, number, memory)
+    steps = [Step(moment_of(turns[0], played.variant), 0, (), None, False, remembered[0])]
     for t, turn in enumerate(turns[1:]):
         steps.append(
             Step(
@@ -67,10 +84,20 @@ def tell(played: Played, label: str, number: int, judging: Judging = DEFAULT_JUD
                 needed=tuple(HOST_NAMES[host] for host in needy_hosts(int(held[t]), judging)),
                 verdict=judged[t],
                 impact=_impact(turn),
+                remembered=remembered[t + 1],
             )
         )
-    red_agent = RedAgent(turns[0]["red_agent"]).name.lower()
+    red_agent = red_agent_names()[turns[0]["red_agent"]]
     return Episode(label, number, red_agent, int(rewards10.sum()), tuple(steps))
+
+
+def _remembered(played: Played, number: int, memory: MemoryScheme | None) -> list[dict[str, str]]:
+    """[T + 1] what the policy remembered when it read each row of an episode."""
+    rows = played.rollout.found[:, number]
+    if memory is None or not memory.groups:
+        return [{} for _ in rows]
+    bits = bits_of(played.rollout.rows[rows], memory.inputs)[:, OBSERVATION_BITS:]
+    return [memory.in_words(row) for row in bits.tolist()]
 
 
 def _impact(turn: np.void) -> bool:

@@ -36,6 +36,7 @@ PROTOCOL_PURPOSE = "protocol"  # the stream of seeds that `fixfirst evaluate` pl
 BATCH = 1_000  # episodes played side by side
 SIMULATOR_SHARE = 10  # in a comparison with CybORG, the simulator plays so many times its episodes
 CYBORG_BATCH = 100  # CybORG's environments are large
+MOST_EPISODES = 100_000_000
 MOST_KEPT = 10_000  # episodes whose turns are all kept
 
 # ---------------------------------------------------------------- playing
@@ -196,6 +197,8 @@ def evaluate(
 
 def check_enough(episodes: int) -> None:
     """Are there enough to judge by?"""
+    if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes > MOST_EPISODES:
+        raise ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {episodes!r}")
     if episodes < 2:
         raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
 

@@ -24,7 +24,7 @@ from fixfirst.game import (
     world_action,
 )
 from fixfirst.play.network import fill_up
-from fixfirst.play.policy_table import PolicyTable, answer_row, draw_action, enter_odds, find_row, read_row
+from fixfirst.play.policy_table import PolicyTable, answer_row, draw_action, enter_odds, find_row, opening_choice, read_row
 
 GROUP = 16
 
@@ -67,7 +67,6 @@ def play_steps(
     """
     assert player.network is not None, "a function cannot be asked in compiled code"
     first, group = 0, min(GROUP, world.num_envs)
-    orders = player.orders[assigned]
     records = np.zeros(world.num_envs, MEMORY_DTYPE) if memories is None else memories
     while first < world.num_envs:
         player.make_room(group * len(track.words))
@@ -78,7 +77,9 @@ def play_steps(
             player.table,
             player.greedy,
             player.arrays,
-            orders,
+            player.orders,
+            player.shields,
+            assigned,
             records,
             policy_seed,
             first,
@@ -88,13 +89,14 @@ def play_steps(
 
 
 @compiled
-def play_compiled(inside, actor, desk, table, greedy, role, orders, memories, seed, first, track):
+def play_compiled(inside, actor, desk, table, greedy, role, orders, shields, assigned, memories, seed, first, track):
     """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if the table is full."""
     steps, n = track.actions.shape
     fill_up(actor, desk.work)
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
     filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
     starts, meanings, shifts, slots, opening = role.starts, role.meanings, role.shifts, role.slots, role.opening
+    suspicion, first_macro, ranked, forbidden = role.suspicion, role.first_macro, shields.ranked, shields.forbidden
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
     words, hosts, found, choices = track.words, track.held, track.found, track.choices
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
@@ -107,9 +109,12 @@ def play_compiled(inside, actor, desk, table, greedy, role, orders, memories, se
         for t in range(steps + 1):
             for i in range(start, stop):
                 env, chance, memory, g = states[i], chances[i], memories[i], i - start
+                order, view = assigned[i], env.observation
                 for k in range(read.shape[1]):
-                    read[g, k] = orders[i, k]
-                read_row(memory, starts, role.first_macro, slots, role.remembers, env.observation, read, g)
+                    read[g, k] = orders[order, k]
+                read_row(
+                    memory, starts, suspicion, first_macro, slots, role.remembers, ranked, forbidden, order, view, read, g
+                )
                 known = filled[0]
                 number = find_row(table_slots, rows, filled, read, g)
                 if number == known:
@@ -121,7 +126,7 @@ def play_compiled(inside, actor, desk, table, greedy, role, orders, memories, se
                 if t == steps:
                     continue
                 if env.step < len(opening):
-                    choice = opening[env.step]
+                    choice = opening_choice(opening, first_macro, cumulative.shape[1], keys[g], env.step)
                 else:
                     choice = draw_action(cumulative, likely, number, keys[g], env.step)
                 action = world_action(meanings, shifts, choice, memory)

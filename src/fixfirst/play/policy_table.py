@@ -21,7 +21,10 @@ from fixfirst.game import (
     environment_key,
     inlined,
     masked,
+    suspects,
+    unclean,
     write_bits,
+    write_group,
 )
 from fixfirst.orders import Workflow
 from fixfirst.play.network import (
@@ -36,6 +39,7 @@ from fixfirst.play.network import (
     list_bits,
     lower_to_largest,
 )
+from fixfirst.play.opening_codes import RANDOM_MACRO
 from fixfirst.play.role import Role, bits_of, role_for, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
@@ -62,7 +66,8 @@ class PolicyTable:
     """A frozen policy that is asked once per distinct row and then remembered.
 
     policy: a network, or a function. role: what it reads and chooses; unless given, no memory, all 145 actions, and the
-    order if there are workflows. greedy: the most probable action instead of a drawn one.
+    order if there are workflows. told: what it is told instead of the workflow that it has to keep, one each. greedy: the
+    most probable action instead of a drawn one.
     """
 
     def __init__(
@@ -71,6 +76,7 @@ class PolicyTable:
         workflows: Sequence[Workflow] = (),
         *,
         role: Role | None = None,
+        told: Sequence[Workflow] = (),
         greedy: bool = False,
     ):
         self.role = role if role is not None else role_for(workflows)
@@ -78,7 +84,8 @@ class PolicyTable:
         self.network = policy if isinstance(policy, Network) else None
         self.desk = Desk.make(policy) if isinstance(policy, Network) else None
         self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
-        self.orders = self.role.orders(workflows)  # [W, row words]
+        self.orders = self.role.orders(told or workflows)  # [W, row words]
+        self.shields = self.role.shields(workflows)
         self.greedy = greedy
         self.table = Table.empty(256, self.role.row_words, self.role.actions)
         self._memories = Memories(0)
@@ -93,31 +100,31 @@ class PolicyTable:
         """The row, the choice and the world's action of every environment, all [N]; the action counts as taken."""
         n, steps = len(words), np.full(len(words), when, np.int64)
         if when == 0 or n != len(self._memories.records):
-            self._memories = Memories(n, self.role.memory, self.role.action_set)
-        return self.choose_with(self._memories, words, self.orders[assigned], keys, steps)
+            self._memories = memories_of(self.role, n)
+        return self.choose_with(self._memories, words, assigned, keys, steps)
 
     def choose_with(
-        self, memories: Memories, words: np.ndarray, orders: np.ndarray, keys: np.ndarray, steps: np.ndarray
+        self, memories: Memories, words: np.ndarray, assigned: np.ndarray, keys: np.ndarray, steps: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """As `choose`, with memories kept elsewhere. orders [N, row words]; steps [N]: of each environment's episode."""
-        found, choices = self.look(memories, words, orders), np.empty(len(words), np.int64)
-        draw_choices(self.table, found, keys, steps, self.arrays.opening, choices)
+        """As `choose`, with memories kept elsewhere. assigned [N]: workflows; steps [N]: of each environment's episode."""
+        found, choices = self.look(memories, words, assigned), np.empty(len(words), np.int64)
+        draw_choices(self.table, found, keys, steps, self.arrays.opening, self.arrays.first_macro, choices)
         actions = np.array(memories.actions_of(choices))
         memories.remember(words, actions)
         return found, choices, actions
 
-    def look(self, memories: Memories, words: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    def look(self, memories: Memories, words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
         """The rows [N] that environments read now, answered if they are new."""
         self.make_room(len(words))
-        rows, found, known = np.array(orders), np.empty(len(words), np.int64), int(self.table.filled[0])
-        read_rows(memories.records, self.arrays, words, rows)
+        rows, found, known = self.orders[assigned], np.empty(len(words), np.int64), int(self.table.filled[0])
+        read_rows(memories.records, self.arrays, self.shields, assigned, words, rows)
         find_rows(self.table, rows, found)
         self._answer(known)
         return found
 
     def look_after(self, words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
         """The rows [N] that environments read after the last `choose`."""
-        return self.look(self._memories, words, self.orders[assigned])
+        return self.look(self._memories, words, assigned)
 
     def _answer(self, known: int) -> None:
         """Ask the policy about the rows from `known` on."""
@@ -155,6 +162,11 @@ class PolicyTable:
         self.table.slots[:] = -1
 
 
+def memories_of(role: Role, num_envs: int) -> Memories:
+    """Those of environments in which nothing has happened yet."""
+    return Memories(num_envs, role.memory, role.action_set, suspects=role.shield)
+
+
 def probabilities(network: Network) -> Probabilities:
     """The actor as a function. It follows the weights when they change."""
     desk = Desk.make(network)
@@ -173,20 +185,33 @@ def probabilities(network: Network) -> Probabilities:
 
 
 @inlined
-def read_row(memory, starts, first_macro, slots, remembers, observation, rows, i):
-    """Complete row i of rows [N, row words], which holds the order: observation, memory, and the set of masked choices."""
+def read_row(memory, starts, suspicion, first_macro, slots, remembers, ranked, forbidden, order, observation, rows, i):
+    """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices."""
     rows[i, 0] |= observation
     if remembers:
         write_bits(memory, starts, rows, i)
+        words = rows.shape[1] - forbidden.shape[2]
+        if suspicion >= 0:
+            suspect, top = suspects(memory, observation), 0
+            write_group(suspect, suspicion, rows, i)
+            while top < ranked.shape[1] and not (suspect | unclean(observation)) & ranked[order, top]:
+                top += 1
+            for k in range(forbidden.shape[2]):
+                rows[i, words + k] = forbidden[order, top, k]
         if len(slots):
-            rows[i, rows.shape[1] - 1] = uint64(masked(first_macro, slots, memory))
+            rows[i, words] |= uint64(masked(first_macro, slots, memory))
 
 
 @compiled
-def read_rows(memories, arrays, words, rows):
-    """Complete rows [N, row words] of N environments that see words [N]."""
+def read_rows(memories, arrays, shields, assigned, words, rows):
+    """Complete rows [N, row words] of N environments that see words [N] and have to keep orders assigned [N]."""
+    starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
+    ranked, forbidden = shields.ranked, shields.forbidden
     for i in range(len(words)):
-        read_row(memories[i], arrays.starts, arrays.first_macro, arrays.slots, arrays.remembers, words[i], rows, i)
+        memory, order = memories[i], assigned[i]
+        read_row(
+            memory, starts, suspicion, first_macro, slots, arrays.remembers, ranked, forbidden, order, words[i], rows, i
+        )
 
 
 @inlined
@@ -256,14 +281,14 @@ class Desk(NamedTuple):
 def answer_row(actor, rows, number, words, desk):
     """Fill desk.work.outputs[0] with the odds of all actions for a row. Needs `fill_up` after every change of weights.
 
-    words: of a row's bits; if there is one more, it holds the masked choices.
+    words: of a row's bits; if there are more, they hold the masked choices.
     """
     desk.starts[1] = list_bits(rows, number, words, desk.active, 0)
     forward(actor, desk.starts, desk.active, 0, 1, desk.work)
     odds = desk.work.outputs
     if rows.shape[1] > words:
         for a in range(len(actor.bias3)):
-            if rows[number, words] >> uint64(a) & uint64(1):
+            if rows[number, words + (a >> 6)] >> uint64(a & 63) & uint64(1):
                 odds[0, a] = -INFINITY
     lower_to_largest(odds, 1)
     for a in range(odds.shape[1]):
@@ -320,12 +345,20 @@ def draw_action(cumulative, likely, number, key, when):
     return low
 
 
+@inlined
+def opening_choice(opening, first_macro, choices, key, when):
+    """The choice that an opening makes at this step, of so many choices."""
+    if opening[when] != RANDOM_MACRO:
+        return opening[when]
+    return first_macro + np.int64(counter_uniform(key, when) * (choices - first_macro))
+
+
 @compiled
-def draw_choices(table, found, keys, steps, opening, choices):
+def draw_choices(table, found, keys, steps, opening, first_macro, choices):
     """Fill choices [N] of environments whose rows are found [N], at these steps [N] of their episodes."""
     for i in range(len(found)):
         if steps[i] < len(opening):
-            choices[i] = opening[steps[i]]
+            choices[i] = opening_choice(opening, first_macro, table.cumulative.shape[1], keys[i], steps[i])
         else:
             choices[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], steps[i])
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import ActionSet, MemoryScheme
-from fixfirst.orders import UnitScheme, Workflow
+from fixfirst.game import NUM_HOSTS, ActionSet, MemoryScheme
+from fixfirst.orders import Shields, UnitScheme, Workflow, mask_words, no_shield, shields_of
+from fixfirst.play.opening_codes import RANDOM_MACRO
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 
@@ -21,11 +22,12 @@ class RoleArrays(NamedTuple):
     """A role for compiled functions; see `remembering.py` in the room of the game."""
 
     starts: np.ndarray  # [8] int64: where the groups of memory lie in a row
-    meanings: np.ndarray  # [A, 16] int64
-    shifts: np.ndarray  # [A] int64
-    slots: np.ndarray  # [macros] int64
+    meanings: np.ndarray  # [A, 32] int64
+    shifts: np.ndarray  # [A, 2] int64
+    slots: np.ndarray  # [macros that can be masked] int64
+    suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
     first_macro: int  # the number of the first macro among the choices
-    opening: np.ndarray  # [O] int64: the choices of the first steps of an episode
+    opening: np.ndarray  # [O] int64: the choices of the first steps of an episode, or RANDOM_MACRO
     words: int  # K
     remembers: bool  # is there anything to remember?
 
@@ -38,16 +40,30 @@ class Role:
     action_set: ActionSet = _ALL_ACTIONS
     units: UnitScheme | None = None
     opening: tuple[int, ...] = ()
+    shield: bool = False  # the order is a mask (`shield.py` in the room of orders), and it reads whom it suspects
+    idle: tuple[int, ...] = ()  # unit types that red never holds: whatever the order, they come last
 
     def __post_init__(self) -> None:
-        wrong = [choice for choice in self.opening if not 0 <= choice < self.action_set.size]
+        least = RANDOM_MACRO if self.action_set.macros else 0
+        wrong = [choice for choice in self.opening if not least <= choice < self.action_set.size]
         if wrong:
             raise ConfigError(f"an opening names choices of 0..{self.action_set.size - 1}, got {wrong[0]}")
+        masked = None if RANDOM_MACRO in self.opening else self.action_set.first_masked(self.opening)
+        if masked is not None:
+            name = self.action_set.names[self.opening[masked]]
+            raise ConfigError(
+                f"the opening cannot be played: its choice {masked + 1}, {name}, is masked, as all its decoys stand by then"
+            )
 
     @property
     def inputs(self) -> int:
         """How many bits it reads."""
-        return self.memory.inputs + (0 if self.units is None else self.units.encoding_bits)
+        return self._order_start + (0 if self.units is None else self.units.encoding_bits)
+
+    @property
+    def _order_start(self) -> int:
+        """The bit of a row from which on the order stands, behind the suspect hosts."""
+        return self.memory.inputs + (NUM_HOSTS if self.shield else 0)
 
     @property
     def actions(self) -> int:
@@ -60,31 +76,43 @@ class Role:
         return -(-self.inputs // 64)
 
     @property
+    def masks(self) -> bool:
+        """Can choices be masked?"""
+        return self.shield or self.action_set.masks
+
+    @property
     def row_words(self) -> int:
         """Words of a row."""
-        return self.words + (1 if self.action_set.macros else 0)
+        return self.words + (mask_words(self.action_set) if self.masks else 0)
 
     def orders(self, workflows: Sequence[Workflow]) -> np.ndarray:
         """[W, row words] uint64: rows of these workflows without anything else; one of zeros without workflows."""
         bits = np.zeros((max(len(workflows), 1), self.row_words * 64), np.int8)
         if self.units is not None:
             for number, workflow in enumerate(workflows):
-                bits[number, self.memory.inputs : self.inputs] = workflow.encode()
+                bits[number, self._order_start : self.inputs] = workflow.with_last(self.idle).encode()
         return words_of(bits)
+
+    def shields(self, workflows: Sequence[Workflow]) -> Shields:
+        """What keeping these workflows forbids."""
+        if self.shield:
+            return shields_of(workflows, self.action_set, self.idle)
+        return no_shield(max(len(workflows), 1), self.row_words - self.words)
 
     def allowed(self, rows: np.ndarray) -> np.ndarray:
         """[M, A] bool: the choices that rows [M, row words] leave; [0, A] if nothing is ever masked."""
-        if not self.action_set.macros:
+        if not self.masks:
             return np.empty((0, self.actions), np.bool_)
-        return (rows[:, -1:] >> np.arange(self.actions, dtype=np.uint64) & np.uint64(1)) == 0
+        return bits_of(rows[:, self.words :], self.actions) == 0
 
     def arrays(self) -> RoleArrays:
         """Made anew: keep them."""
         chosen, memory = self.action_set, self.memory
         opening = np.array(self.opening, np.int64)
-        remembers = bool(memory.groups or chosen.macros)
-        tables = memory.starts, chosen.meanings, chosen.shifts, chosen.slots, len(chosen.actions)
-        return RoleArrays(*tables, opening, self.words, remembers)
+        remembers = bool(memory.groups or chosen.macros) or self.shield
+        tables = memory.starts, chosen.meanings, chosen.shifts, chosen.slots
+        suspicion = memory.inputs if self.shield else -1
+        return RoleArrays(*tables, suspicion, len(chosen.actions), opening, self.words, remembers)
 
 
 PLAIN_ROLE = Role()

@@ -15,9 +15,7 @@ from fixfirst.errors import ConfigError
 from fixfirst.game import VariantName, World
 from fixfirst.orders import Workflow, held_mask
 from fixfirst.play.loop import Track, play_steps
-from fixfirst.play.policy_table import PolicyTable, chance_keys, uniform
-
-_DRAW_WORKFLOW = 1 << 40  # a counter no step reaches
+from fixfirst.play.policy_table import PolicyTable, chance_keys
 
 
 class WorldLike(Protocol):
@@ -110,19 +108,17 @@ def collect(
 ) -> Rollout:
     """Play `passes` episodes in every environment, from episode number `first_episode` on.
 
-    With several workflows, each episode draws its own.
+    Several workflows take turns.
     """
     if world.max_steps is None:
         raise ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
     steps, n = world.max_steps, world.num_envs
-    parts, keys, ones = [], np.empty(n, np.uint64), np.ones(n)
+    parts, keys = [], np.empty(n, np.uint64)
     for number in range(passes):
         episode, assigned = first_episode + number, np.zeros(n, np.int64)
         chance_keys(policy_seed, episode, keys)
         if len(workflows) > 1:
-            draws = np.empty(n)
-            uniform(keys, _DRAW_WORKFLOW, ones, draws)
-            assigned[:] = (draws * len(workflows)).astype(np.int64)
+            assigned[:] = (episode + np.arange(n)) % len(workflows)
         world.reset(world_seed, episode=episode)
         track = Track.empty(steps, n)
         if isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None:

@@ -1,0 +1,77 @@
+"""Two defenders on the same episodes."""
+
+import json
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+from fixfirst.cli import main
+from fixfirst.game import Game, action_id
+from fixfirst.play import PolicyTable, paired, play
+
+
+def always(verb, host):
+    """Takes one action in every turn."""
+    return PolicyTable(lambda inputs: np.eye(145)[np.full(len(inputs), action_id(verb, host))])
+
+
+def played(player, episodes=50, red_agent="sleep"):
+    return play(player, Game(red_agent=red_agent, max_steps=10), episodes=episodes, seed=0, purpose="test")
+
+
+def test_a_restore_in_every_turn_costs_its_price_in_every_episode():
+    row = paired(played(always("Analyse", "User1")), played(always("Restore", "User1")), "sleep")
+    assert (row.first, row.second, row.mean, row.standard_error) == (0.0, -10.0, -10.0, 0.0)
+    assert row.different and row.low == row.high == -10.0 and row.independent_episodes is None
+
+
+def test_a_policy_is_not_told_from_itself():
+    rows = ff.compare("react-restore", "react-restore", episodes=20, steps=30, quiet=True)
+    assert [(row.red_agent, row.mean, row.different) for row in rows] == [("b_line", 0.0, False), ("meander", 0.0, False)]
+
+
+def test_common_luck_is_worth_episodes_and_the_means_are_those_of_evaluate():
+    champion, current = "champion", "champion-current"
+    (row,) = ff.compare(champion, current, red_agent="meander", episodes=300, greedy=True, quiet=True)
+    shown = [
+        ff.evaluate(name, red_agent="meander", steps=100, episodes=300, greedy=True, quiet=True)[0]
+        for name in (champion, current)
+    ]
+    assert (row.first, row.second) == (shown[0].mean, shown[1].mean)
+    assert row.standard_error < np.hypot(shown[0].standard_error, shown[1].standard_error)
+    assert row.independent_episodes > 300
+
+
+def test_intervals_of_several_red_agents_are_wider_so_that_all_hold():
+    a, b = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
+    one, both = paired(a, b, "b_line"), paired(a, b, "b_line", comparisons=2)
+    assert both.low < one.low and one.high < both.high and one.mean == both.mean
+
+
+def test_the_worst_episodes_of_each_are_named_with_what_the_other_earned():
+    first, second = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
+    row = paired(first, second, "b_line")
+    worst = row.worst_of_second[0]
+    assert worst.second == second.returns.min() == second.returns[worst.number]
+    assert worst.first == first.returns[worst.number]
+
+
+def test_the_command_says_who_is_better_by_how_much_and_where_each_is_worst(capsys):
+    arguments = ["compare", "sleep", "react-restore", "--episodes", "50", "--quiet"]
+    assert main(arguments) == 0
+    told = capsys.readouterr().out
+    assert "b_line: B is better by" in told and "worst of A against meander, episode" in told
+    assert max(map(len, told.splitlines()[:5])) <= 70
+    assert main([*arguments, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["red_agent"] for row in rows] == ["b_line", "meander"] and all(row["different"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"episodes": 1}, "episodes must be at least 2"), ({"seed": -1}, "seed must be"), ({"red_agent": "x"}, "unknown red")],
+)
+def test_what_makes_no_sense_is_refused(options, says):
+    with pytest.raises(ff.FixfirstError, match=says):
+        ff.compare("sleep", "random", quiet=True, **options)
