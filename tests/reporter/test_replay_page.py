@@ -296,7 +296,19 @@ def test_without_an_order_the_page_says_so(visit, sleeping):
     visited.page.keyboard.press("ArrowRight")
     assert visited.page.inner_text("#verdict") == "no order to judge by"
     assert "no order to keep to" in visited.page.inner_text("#about") and visited.page.inner_text("#order") == ""
-    assert visited.complaints == []
+    assert visited.page.locator(".remembers").count() == 0 and visited.complaints == []
+
+
+def test_what_is_remembered_stands_beside_each_host(visit, tmp_path):
+    told = replay("champion", episodes=3, steps=20)
+    write_replay(tmp_path / "champion.html", told)
+    visited, last = visit(tmp_path / "champion.html"), told["episodes"][0]["steps"][-1]
+    visited.page.keyboard.press("End")
+    shown = visited.page.evaluate("[...document.querySelectorAll('#rows tr')].map(row => row.cells[7].textContent)")
+    assert shown == [last["remembered"].get(host, "") for host in HOST_NAMES] and any(shown)
+    assert visited.page.inner_text("#memory") == last["remembered"].get("network", "\u2013")
+    assert "memory full" in visited.page.inner_text("#about") and visited.complaints == []
+    assert visited.sideways_overflow() == 0 and visited.low_contrasts() == []
 
 
 def test_markup_in_names_is_shown_as_text_and_does_nothing(visit, document, tmp_path):

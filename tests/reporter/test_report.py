@@ -16,8 +16,9 @@ from fixfirst.reporter import analysis, figures
 from fixfirst.reporter.build import meant, report_document, write_report
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import escaped
-from fixfirst.reporter.read import LARGEST, read_run
+from fixfirst.reporter.read import read_run
 from fixfirst.runs.lock import locked
+from fixfirst.runs.rows import LARGEST
 
 THREE = UnitScheme(("a", "b", "c"), (0, 1, *11 * (2,)))
 SIX_ORDERS = ("a > b > c", "a > c > b", "b > a > c", "b > c > a", "c > a > b", "c > b > a")

@@ -1,6 +1,7 @@
 """What people see while searches run and when they are done, without starting any: pieces, lines, tables, documents."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,15 +86,16 @@ def lines_of_ranking(width):
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
-def test_a_narrow_terminal_loses_columns_and_then_letters_but_never_the_return():
-    wide, middle, narrow = (lines_of_ranking(width) for width in (120, 80, 40))
-    assert wide[0].split() == ["order", "return", "95", "%", "interval", "compliance", "contested"]
-    assert middle[0].split() == narrow[0].split() == ["order", "return"]
-    assert wide[1].split()[-4:] == ["98.0", "%", "90.0", "%"]
-    for lines in (middle, narrow):
-        assert [line.split()[-1] for line in lines[1:]] == ["-14.00", "-15.00", "-16.00"]
-        assert len(lines) == 4
-    assert "…" in narrow[1] and "…" not in middle[1] and max(map(len, narrow)) <= 40
+def test_a_narrow_terminal_breaks_orders_between_words_and_keeps_interval_and_compliance():
+    wide, middle, narrow, tiny = (lines_of_ranking(width) for width in (120, 80, 70, 40))
+    assert wide[0].split() == middle[0].split() == ["order", "return", "95", "%", "interval", "compliance", "contested"]
+    assert narrow[0].split() == ["order", "return", "95", "%", "interval", "compliance"]
+    assert tiny[0].split() == ["order", "return"]
+    assert wide[1].split()[-4:] == ["98.0", "%", "90.0", "%"] and len(wide) == 4
+    words = set(" ".join(wide[1:]).split())
+    for lines, width in ((narrow, 70), (tiny, 40)):
+        assert set(" ".join(lines[1:]).split()) <= words and max(map(len, lines)) <= width
+        assert [returns for line in lines if (returns := re.findall(r" (-1[456]\.00)", line))]
 
 
 # ---------------------------------------------------------------- while it runs

@@ -1,18 +1,12 @@
 """What the commands show in a terminal, what they list, and what `fixfirst` alone tells a newcomer."""
 
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-from fcntl import ioctl
 from pathlib import Path
-from termios import TIOCSWINSZ
 
 import pytest
 from run_folder import write_search
+from terminal import COLOUR, in_terminal
 
 from fixfirst.cli import main
 from fixfirst.runs.layout import Kind
@@ -20,35 +14,7 @@ from fixfirst.runs.lock import locked
 from fixfirst.runs.manifest import create_run
 
 TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "400", "--no-tensorboard"]
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 MOVE = re.compile(r"\x1b\[[0-9;?]*[A-HJKhl]")  # of the cursor
-
-
-def in_terminal(arguments, width=100, height=30, **environment):
-    """What `fixfirst` writes to a terminal of this size."""
-    ours, theirs = pty.openpty()
-    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-    inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR", "TERM")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fixfirst", *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=inherited | {"TERM": "xterm-256color"} | environment,
-    )
-    os.close(theirs)
-    text = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        text += part
-    os.close(ours)
-    assert process.wait() == 0, text.decode()
-    return text.decode()
 
 
 # ---------------------------------------------------------------- in a terminal

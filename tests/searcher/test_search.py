@@ -7,11 +7,13 @@ import os
 import resource
 import shutil
 import signal
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from run_folder import write_log
 from searches import (
     EASY,
     LONG,
@@ -35,7 +37,7 @@ from fixfirst.errors import RunDirError
 from fixfirst.learner import load_policy
 from fixfirst.orders import all_workflows
 from fixfirst.play import derive
-from fixfirst.runs import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow, read_toml, status
+from fixfirst.runs import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow, read_toml, read_trials, status
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.logs import CsvLog
 from fixfirst.searcher import run_searches, search_config, search_logs
@@ -63,7 +65,7 @@ def resume(folder, *arguments, expect=0):
 
 def run_with(executor, folder, settings):
     """A search with an executor of the test's own."""
-    search = begin_search(search_config(**settings), folder)
+    search = begin_search(search_config(**{"separate": True} | settings), folder)
     assert run_searches([search], executor, NoView(), interrupt=False, folder=folder)
     return search
 
@@ -91,7 +93,7 @@ def copy(run, tmp_path):
 
 def search_with(trials=(), **settings):
     """A search that has used some episodes, for its sums only."""
-    config = search_config(**{"warmup_episodes": 0, "min_episodes": 0, "ppo": {"num_envs": 10}} | settings)
+    config = search_config(**{"separate": True, "warmup_episodes": 0, "min_episodes": 0, "ppo": {"num_envs": 10}} | settings)
     past = [Trial(id=i, workflow="", episodes=n, status=Status.NON_COMPLIANT) for i, n in enumerate(trials)]
     return Search(config, Path("nowhere"), past, Strategy(StrategyConfig()))
 
@@ -338,7 +340,7 @@ def test_the_first_trials_start_from_the_given_policy(tmp_path, monkeypatch):
     """With a vanishing learning rate and no softening a trial's policy is its parent's. Resumed from another folder, too."""
     monkeypatch.chdir(tmp_path)
     arguments = ["train", "--out", "parent", "--n-envs", "4", "--max-steps", "10", "--total-episodes", "8"]
-    assert main([*arguments, "--workflow", "all", "--quiet", "--no-tensorboard"]) == 0
+    assert main([*arguments, "--workflow", "all", "--keep", "penalty", "--quiet", "--no-tensorboard"]) == 0
     settings = RANDOM | {"softening": 1.0, "ppo": {"num_envs": 4, "learning_rate": 1e-9}, "compliance_threshold": 0.99}
     folder = start(tmp_path / "run", settings, "--from", "parent", "--n-workflows", "3")
     assert not (folder / "warmup").exists()
@@ -360,7 +362,7 @@ def test_published_presets_search_as_they_were_published(tmp_path, capsys):
         training = config.training
         assert (config.warmup_budget, training.gate.min_episodes, training.total_episodes) == (0, *limit)
         assert training.alignment.kind == "delta" and training.gate.gate_rule == "latest"
-    config = search_config()
+    config = search_config(separate=True)
     assert (config.warmup_budget, config.training.gate.min_episodes) == (20_000, 2_000)
     assert config.training.total_episodes == 10_000
     assert search_config("hybrid", max_episodes=70).training.total_episodes == 70
@@ -392,23 +394,26 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--strategy", "guess"], "Invalid value for --strategy: must be one of gp_ucb, random, exhaustive, got 'guess'"),
+        (
+            ["--strategy", "guess"],
+            "Invalid value for --strategy: must be one of gp_ucb, random, exhaustive, together, got 'guess'",
+        ),
         (["--preset", "fast"], "unknown preset 'fast'; use sequential, hybrid, "),
         (["--inherit", "all"], "Invalid value for --inherit: must be one of last, nearest, best, none, got 'all'"),
         (["--workers", "-1"], "--workers must be at least 0, got -1"),
         (["--workers", "two"], "--workers"),
-        (["--total-episodes", "0"], "total_episodes: Input should be greater than or equal to 1, got 0"),
-        (["--total-episodes", "3"], "total_episodes (3) leaves 3 after the warm-up, less than one trial of 4 episodes"),
+        (["--total-episodes", "0"], "--total-episodes: Input should be greater than or equal to 1, got 0"),
+        (["--total-episodes", "3"], "--total-episodes (3) leaves 3 after the warm-up, less than one trial of 4 episodes"),
         (
             ["--max-episodes", "3"],
             "a budget of 3 episodes is less than one update of 4; raise it (total_episodes, or max_episodes of",
         ),
         (["--max-episodes", "8", "--min-episodes", "9"], "it opens after 12 episodes (min_episodes 9)"),
-        (["--total-episodes", "12", "--min-episodes", "12"], "total_episodes (12) leaves 8 after the warm-up"),
-        (["--round-size", "0"], "round_size: Input should be greater than or equal to 1, got 0"),
-        (["--n-workflows", "0"], "n_workflows: Input should be greater than or equal to 1, got 0"),
-        (["--gp-beta", "-1"], "gp_beta: Input should be greater than or equal to 0"),
-        (["--compliance-threshold", "1.5"], "compliance_threshold: Input should be less than or equal to 1"),
+        (["--total-episodes", "12", "--min-episodes", "12"], "--total-episodes (12) leaves 8 after the warm-up"),
+        (["--round-size", "0"], "--round-size: Input should be greater than or equal to 1, got 0"),
+        (["--n-workflows", "0"], "--n-workflows: Input should be greater than or equal to 1, got 0"),
+        (["--gp-beta", "-1"], "--gp-beta: Input should be greater than or equal to 0"),
+        (["--compliance-threshold", "1.5"], "--compliance-threshold: Input should be less than or equal to 1"),
         (["--red-agent", "green"], "green"),
         (["--from", "nowhere"], "nowhere: holds no policy"),
         (["--workflow", "user"], "--workflow"),
@@ -434,7 +439,7 @@ def test_json_output_is_one_document_also_when_resumed(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["run"] == str(folder) and told["episodes"] == 48
     assert [trial["id"] for trial in told["trials"]] == [int(row["id"]) for row in ledger(folder)]
-    assert list(told["trials"][0]) == list(Trial.columns())
+    assert [*told["trials"][0], "check"] == list(Trial.columns())
     means = [row["mean"] for row in told["ranking"]]
     assert means == sorted(means, reverse=True) and told["ranking"][0]["maybe_best"] is True
     resume(folder, "--json")
@@ -444,15 +449,11 @@ def test_json_output_is_one_document_also_when_resumed(tmp_path, capsys):
 def test_the_table_marks_the_orders_that_cannot_be_told_from_the_best(tmp_path, capsys):
     """Three orders with known returns: -10 and -10.5 are alike at a standard error of 1, -40 is not."""
     folder = start(tmp_path / "run", RANDOM, "--n-workflows", "3")
-    path = folder / "trials.csv"
-    with open(path, newline="") as file:
-        table = list(csv.DictReader(file))
-    for row, mean in zip(table, (-40.0, -10.0, -10.5), strict=True):
-        row |= {"status": "accepted", "return_mean": mean, "return_se": 1.0}
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, Trial.columns(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
+    trials, path = read_trials(folder), folder / "trials.csv"
+    path.unlink()
+    known = {"status": Status.ACCEPTED, "return_se": 1.0}
+    write_log(path, Trial, [replace(t, return_mean=m, **known) for t, m in zip(trials, (-40.0, -10.0, -10.5), strict=True)])
+    table = ledger(folder)
     capsys.readouterr()
     resume(folder)
     lines = capsys.readouterr().out.splitlines()
@@ -646,7 +647,7 @@ def manifest(text):
         (lambda copy: (copy / "config.toml").unlink(), "config.toml: no such file"),
         (lambda copy: (copy / "config.toml").write_text("seed ="), "config.toml: cannot be read as TOML"),
         (lambda copy: (copy / "config.toml").write_text("sed = 1"), "unknown setting 'sed'; did you mean 'seed'?"),
-        (damage_cell, "trials.csv: line 2 is damaged; it does not have 23 cells"),
+        (damage_cell, "trials.csv: line 2 is damaged (it has 23 cells, not 24)"),
         (swap_rows, "trials.csv: line 2 is not of trial 0, or damaged"),
         (shrink_budget, "trials.csv has more trials than config.toml allows"),
         (other_columns, "gp_sampling_log.csv: has other columns than this version writes"),
@@ -764,3 +765,74 @@ def test_a_warm_up_whose_worker_dies_twice_ends_the_search(tmp_path):
     search = begin_search(search_config(**RANDOM), tmp_path / "run")
     with pytest.raises(RunDirError, match="the worker of the warm-up died again and again"):
         run_searches([search], Dying({WARMUP_KEY: 2}), NoView(), interrupt=False, folder=search.folder)
+
+
+# ---------------------------------------------------------------- what is counted on is checked
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def best_trial(folder):
+    return open_search(folder).standings().best
+
+
+def test_a_damaged_policy_is_not_put_into_best_and_what_is_lost_is_said(copy, capsys):
+    best = best_trial(copy)
+    shutil.rmtree(copy / "best")
+    flip(copy / best.policy / "policy.safetensors")
+    resume(copy, expect=2)
+    assert f"the policy of the best order, {best.workflow}, is lost; the ranking is not" in capsys.readouterr().err
+    assert not (copy / "best").exists()
+
+
+def test_another_good_policy_is_not_put_into_best_either(copy, capsys):
+    best = best_trial(copy)
+    shutil.rmtree(copy / "best")
+    for name in ("policy.safetensors", "policy.json"):
+        shutil.copy(copy / "warmup" / name, copy / best.policy / name)
+    resume(copy, expect=2)
+    assert "not the one whose sha256 stands in trials.csv" in capsys.readouterr().err
+
+
+def test_a_damaged_best_is_put_back(run, copy):
+    flip(copy / "best" / "policy.safetensors")
+    resume(copy)
+    assert policies(copy) == policies(run)
+
+
+@pytest.mark.parametrize("name", ["training_log.csv", "gp_sampling_log.csv"])
+@pytest.mark.parametrize("kept", [0, 1, 3])
+def test_a_log_that_was_cut_is_noticed(copy, capsys, name, kept):
+    lines = (copy / name).read_text().splitlines(keepends=True)
+    (copy / name).write_text("".join(lines[:kept]))
+    resume(copy, expect=2)
+    one_line(capsys, f"{name}: rows of trial", "are missing")
+
+
+def test_a_changed_number_in_a_trials_result_is_not_believed(run, copy):
+    """The trial is trained again, to the same bytes."""
+    shutil.rmtree(copy / "best")
+    lines = (copy / "trials.csv").read_text().splitlines(keepends=True)
+    (copy / "trials.csv").write_text("".join(lines[:1]))
+    path = copy / "trials" / "0000" / "result.json"
+    document = json.loads(path.read_text())
+    document["trial"]["return_mean"] += 1
+    path.write_text(json.dumps(document))
+    resume(copy)
+    assert outcome(copy) == outcome(run)
+
+
+def test_a_kill_right_after_a_result_repeats_nothing_and_leaves_nothing(run, copy, monkeypatch):
+    """Whoever is killed between a result and the end of its checkpoints."""
+    (copy / "trials.csv").unlink()
+    for folder in (copy / "warmup", copy / "trials" / "0000"):
+        for suffix in ("json", "safetensors"):
+            (folder / f"checkpoint-00000001.{suffix}").touch()
+    monkeypatch.setattr(searcher_trial, "TrainingRun", None)  # nothing is trained
+    resume(copy)
+    assert outcome(copy) == outcome(run)
+    assert not list(copy.rglob("checkpoint-*"))

@@ -45,7 +45,7 @@ def test_a_search_of_a_study_has_the_bytes_of_the_same_search_alone(study, tmp_p
 
 
 def test_a_study_is_a_folder_of_run_directories(study):
-    assert sorted(path.name for path in study.iterdir()) == [*MEMBERS, "report.html", "study.json"]
+    assert sorted(path.name for path in study.iterdir()) == [".lock", *MEMBERS, "report.html", "study.json"]
     assert all((study / name / "report.html").exists() for name in MEMBERS)
     manifest = json.loads((study / "study.json").read_text())
     assert (manifest["kind"], manifest["seed"], manifest["options"]) == ("study", 3, {"searches": MEMBERS})
@@ -125,7 +125,7 @@ def test_the_folder_of_a_study_names_its_agents_and_seeds():
         (["--red-agent", "b_line,b_line"], "a study has each red agent and seed once, got b_line-0 more often"),
         (["--red-agent", "b_line,meander:0.5"], "needs a weight for 'b_line'"),
         (["--red-agent", "b_line,green"], "green"),
-        (["--seeds", "2", "--from", "nowhere"], "nowhere: holds no policy"),
+        (["--separate", "--seeds", "2", "--from", "nowhere"], "nowhere: holds no policy"),
     ],
 )
 def test_studies_that_make_no_sense_are_one_line_and_leave_nothing_behind(tmp_path, capsys, arguments, says):

@@ -4,10 +4,10 @@ U = number of unit types (5 unless another scheme is given), H = 13 hosts. A wor
 first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their unit ids.
 """
 
+import difflib
 import math
 import re
-import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, permutations
@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from fixfirst.errors import WorkflowError
-from fixfirst.game import HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
+from fixfirst.game import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES, a_path
+from fixfirst.reading import read_toml
 
 MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS
 
@@ -54,6 +55,11 @@ class UnitScheme:
     def num_orders(self) -> int:
         return math.factorial(self.size)
 
+    def untouched(self, held: int) -> tuple[str, ...]:
+        """The unit types of which a set of hosts has none, red's foothold apart."""
+        touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != FOOTHOLD}
+        return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
+
     def hosts(self, unit: int) -> tuple[str, ...]:
         """The hosts of a unit type."""
         return tuple(name for name, u in zip(HOST_NAMES, self.host_unit, strict=True) if u == unit)
@@ -65,7 +71,7 @@ class UnitScheme:
     @classmethod
     def from_dict(cls, units: dict[str, list[str]]) -> "UnitScheme":
         """From unit type -> hosts; every host must appear exactly once."""
-        if not isinstance(units, dict) or not all(isinstance(hosts, list) for hosts in units.values()):
+        if not isinstance(units, dict) or not all(isinstance(v, list) and isinstance(k, str) for k, v in units.items()):
             raise WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
         owner: dict[str, int] = {}
         for unit, (name, hosts) in enumerate(units.items()):
@@ -84,10 +90,10 @@ class UnitScheme:
     def from_toml(cls, path: str | Path) -> "UnitScheme":
         """From a TOML file with a table [units]: unit type = list of hosts."""
         try:
-            document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            document = read_toml(a_path("units", path))
         except OSError as e:
             raise WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        except ValueError as e:
             raise WorkflowError(f"{path}: not a TOML file ({e})") from e
         if "units" not in document:
             raise WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
@@ -127,6 +133,8 @@ class Workflow:
     @classmethod
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
+        if not isinstance(text, str):
+            raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {text!r}")
         if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:
             text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
         names = [name.strip() for name in re.split(r"->|>|→|,", text)]
@@ -134,9 +142,14 @@ class Workflow:
             unknown = [name for name in names if name not in scheme.names]
             twice = sorted({name for name in names if names.count(name) > 1 and name in scheme.names})
             missing = [name for name in scheme.names if name not in names]
+            named = tuple(NAMED_ORDERS) if scheme == FIVE_TYPES else ()
             problems = (("unknown", unknown), ("twice", twice), ("missing", missing))
             said = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
-            raise WorkflowError(f"workflow {text!r} must name each of {', '.join(scheme.names)} exactly once ({said})")
+            near = difflib.get_close_matches(unknown[0], (*scheme.names, *named), n=1) if unknown else []
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
+            every = ", ".join(scheme.names)
+            raise WorkflowError(f"workflow {text!r} must name each of {every} exactly once ({said}){known}{hint}")
         return cls(tuple(scheme.names.index(name) for name in names), scheme)
 
     @classmethod
@@ -176,6 +189,11 @@ class Workflow:
         for position, unit in enumerate(self.order):
             bits[self.scheme.size * position + unit] = 1
         return bits
+
+    def with_last(self, units: Sequence[int]) -> "Workflow":
+        """The same order with these unit types at its end, among themselves by id."""
+        kept = tuple(unit for unit in self.order if unit not in units)
+        return Workflow(kept + tuple(sorted(units)), self.scheme)
 
     def pair_signs(self) -> np.ndarray:
         """[U * (U - 1) / 2] int8, one per pair a < b of unit ids: +1 if a comes before b, else -1."""

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING
 from fixfirst.faces import offers
 
 if TYPE_CHECKING:
+    from fixfirst.reporter.answer_view import AnswerView
     from fixfirst.reporter.build import Format, WrittenReport, write_report
-    from fixfirst.reporter.evaluations import evaluation_table, side_by_side, standing_document, standing_table, write_csv
+    from fixfirst.reporter.evaluations import (
+        comparison_text,
+        evaluation_table,
+        side_by_side,
+        standing_document,
+        standing_table,
+        write_csv,
+    )
     from fixfirst.reporter.live import SearchView
     from fixfirst.reporter.overview import advice, runs_table
     from fixfirst.reporter.page import open_page

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from fixfirst.errors import RunDirError
+from fixfirst.reporter.answer_report import answer_report, answers_report
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import markdown
@@ -80,8 +81,13 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
             unreadable.append(str(e))
     if not found:
         raise RunDirError("; ".join(unreadable))
+    answered = [(run, run.answer) for run in found if run.answer is not None]
+    if len(folders) > 1 and len(answered) == len(found):
+        return answers_report(answered, unreadable, draw)
     if len(folders) > 1:
         return comparison(found, unreadable, draw)
+    if answered:
+        return answer_report(*answered[0], draw)
     return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
 
 

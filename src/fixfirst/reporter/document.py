@@ -6,9 +6,10 @@ The page and the Markdown show the same `Document`. All texts are plain; whoever
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fixfirst.errors import printable
 from fixfirst.reporter import words
 from fixfirst.reporter.figure import FigureData
-from fixfirst.reporter.read import RunData, printable
+from fixfirst.reporter.read import RunData
 from fixfirst.runs import setting
 
 MINUS = "\u2212"

@@ -2,13 +2,14 @@
 
 import csv
 import io
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.play import COLUMNS, PUBLISHED, SOURCE, Evaluation, Standing, column_name, difference
+from fixfirst.play import COLUMNS, PUBLISHED, SOURCE, Evaluation, Paired, Standing, column_name, difference
 from fixfirst.runs import write_atomically
 
 
@@ -30,10 +31,72 @@ def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margi
     return "\n".join(lines)
 
 
-def standing_table(standing: Standing, name: str) -> str:
-    """Six columns and their total, beside the published ones."""
-    ours, total = standing.columns, standing.total
+def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, width: int = 240) -> str:
+    """Two policies: the difference against each red agent, what it means, and their worst episodes."""
+    lines = [f"A: {first}", f"B: {second}"]
+    lines.append(f"{'red agent':10} {'steps':>5} {'A':>9} {'B':>9} {'B - A':>9} {'95 % interval':>20}")
+    for row in rows:
+        interval = f"[{row.low:+.2f}, {row.high:+.2f}]"
+        lines.append(f"{row.red_agent:10} {row.steps:5} {row.first:9.2f} {row.second:9.2f} {row.mean:+9.2f} {interval:>20}")
+    lines += [_verdict(row) for row in rows]
+    lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, variant {rows[0].variant}")
+    for name, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
+        for row in rows:
+            told = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
+            lines.append(f"worst of {name} against {row.red_agent}, episode {told}")
+    more = f" --seed {seed}" if seed else ""
+    lines.append(f"next: fixfirst watch {first if rows[0].first < rows[0].second else second}{more}")
+    return _folded(lines, width)
+
+
+def _verdict(row: Paired) -> str:
+    """What an interval means, and what common luck was worth."""
+    if row.independent_episodes is None:
+        return f"{row.red_agent}: they earn the same in every episode"
+    luck = f"two evaluations would need {row.independent_episodes:,} episodes each to be as sure"
+    if row.different:
+        return f"{row.red_agent}: {'B' if row.mean > 0 else 'A'} is better by {abs(row.mean):.2f}; {luck}"
+    return f"{row.red_agent}: not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
+
+
+def standing_table(standing: Standing, name: str, width: int = 240) -> str:
+    """Six columns and their total, beside the published ones; with less room, a line for each of the six."""
+    ours = standing.columns
     label = max(len(name), *(len(row.name) for row in PUBLISHED))
+    lines = _upright(standing, name) if width < label + 65 else _across(standing, name, label)
+    for row in PUBLISHED:
+        lead = standing.lead(row)
+        lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
+    played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
+    lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
+    lines.append(f"published: {SOURCE}")
+    return _folded(lines, width)
+
+
+def _folded(lines: Sequence[str], width: int) -> str:
+    """Lines within a width, broken between words."""
+    fill = textwrap.TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
+    return "\n".join(fill(line) if len(line) > width else line for line in lines)
+
+
+def _upright(standing: Standing, name: str) -> list[str]:
+    """A line per column."""
+    lines = [
+        f"{'':5} {'return':>8} {'± s.e.':>7} {'95 % interval':>18}"
+        + "".join(f"{f'({n})':>8}" for n in range(1, len(PUBLISHED) + 1))
+    ]
+    names = [*(column_name(*column) for column in COLUMNS), "total"]
+    ours: list[Any] = [*standing.columns, standing.total]
+    theirs = [[*row.columns, row.total] for row in PUBLISHED]
+    for column, cell, *published in zip(names, ours, *theirs, strict=True):
+        interval, beside = f"[{cell.low:.2f}, {cell.high:.2f}]", "".join(f"{value:8.2f}" for value in published)
+        lines.append(f"{column:5} {cell.mean:8.2f} {cell.standard_error:7.2f} {interval:>18}{beside}")
+    return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(PUBLISHED, start=1))]
+
+
+def _across(standing: Standing, name: str, label: int) -> list[str]:
+    """A line per defender."""
+    ours, total = standing.columns, standing.total
 
     def line(first: str, cells: Sequence[float], last: float) -> str:
         return f"{first:{label}} " + "".join(f"{cell:9.2f}" for cell in cells) + f"{last:10.2f}"
@@ -43,14 +106,7 @@ def standing_table(standing: Standing, name: str) -> str:
     lines.append(line("  standard error", [cell.standard_error for cell in ours], total.standard_error))
     lines.append(line("  95 % interval, from", [cell.low for cell in ours], total.low))
     lines.append(line("  to", [cell.high for cell in ours], total.high))
-    lines += [line(row.name, row.columns, row.total) for row in PUBLISHED]
-    for row in PUBLISHED:
-        lead = standing.lead(row)
-        lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
-    played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
-    lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
-    lines.append(f"published: {SOURCE}")
-    return "\n".join(lines)
+    return [*lines, *(line(row.name, row.columns, row.total) for row in PUBLISHED)]
 
 
 def standing_document(standing: Standing) -> dict[str, Any]:
@@ -75,16 +131,19 @@ def standing_document(standing: Standing) -> dict[str, Any]:
     }
 
 
+NARROW = 110  # columns that a line with compliance needs
 CSV_COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
 RATES = ("compliance", "contested", "effectiveness", "response")
 
 
-def evaluation_table(rows: Sequence[Evaluation]) -> str:
-    """For people: a line per setting, then the sum that the challenge ranks by."""
+def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
+    """For people: a line per setting, then the sum that the challenge ranks by. With less room, two lines per setting."""
     lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
+    narrow = width < NARROW
     for row in rows:
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
         kept = "" if row.compliance is None else f"  {row.compliance.compliance}, contested {row.compliance.contested}"
+        kept = f"\n{'':16}{kept}" if kept and narrow else kept
         lines.append(f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{kept}")
     total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
     lines.append(

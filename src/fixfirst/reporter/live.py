@@ -2,16 +2,15 @@
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.reporter.screen import LIVE_EVERY_S, Screen, budget_bar, sparkline
+from fixfirst.reporter.budget_view import BudgetView
+from fixfirst.reporter.screen import sparkline
 from fixfirst.reporter.search_results import ranking_table
-from fixfirst.runs import WARMUP_KEY, Trial, duration
+from fixfirst.runs import WARMUP_KEY, Trial
 
 if TYPE_CHECKING:
     from fixfirst.searcher import Choice, Message, Search
@@ -39,20 +38,13 @@ class _Watched:
         return sum(curve[-1][0] for curve in self.running.values() if curve) + (self.search.used if began else 0)
 
 
-class SearchView(Screen):
+class SearchView(BudgetView[_Watched]):
     """What the user sees while one search runs, or several: the former in detail, the latter with a line each."""
-
-    def __init__(self, *, several: bool = False, quiet: bool = False):
-        super().__init__(quiet=quiet)
-        self._several = several
-        self._watched: dict[Path, _Watched] = {}
-        self._drawn = -LIVE_EVERY_S
 
     # ---- what the searches report
 
     def begin(self, search: "Search") -> None:
-        self._started = time.monotonic()
-        self._watched[search.folder] = _Watched(search, search.used if search.trials else 0)
+        self._begin(_Watched(search, search.used if search.trials else 0))
         if search.trials:
             used = f"{search.used:,} of {search.config.total_episodes:,} episodes used"
             tell = self.line if self._several else self.say
@@ -81,43 +73,12 @@ class SearchView(Screen):
         self.line(self._named(search, f"{trial_in_words(trial)}; {self._budget()}"))
         self._draw()
 
-    def _named(self, search: "Search", text: str) -> str:
-        return f"{search.folder.name}: {text}" if self._several else text
-
-    # ---- the budget
-
-    def _counts(self) -> tuple[int, int]:
-        """Training episodes so far, and in all."""
-        watched = self._watched.values()
-        return sum(one.used for one in watched), sum(one.search.config.total_episodes for one in watched)
-
-    def _budget(self) -> str:
-        used, total = self._counts()
-        whose = f"of {len(self._watched)} searches" if self._several else "used"
-        return f"{used:,}/{total:,} episodes {whose}, {self._time_left()}"
-
-    def _time_left(self) -> str:
-        used, total = self._counts()
-        done = used - sum(one.used_before for one in self._watched.values())
-        if not done:
-            return "time left unknown"
-        return f"{duration((time.monotonic() - self._started) * (total - used) / done)} left"
-
-    # ---- the live picture
-
-    def _draw(self) -> None:
-        if self._live is not None and time.monotonic() - self._drawn >= LIVE_EVERY_S:
-            self._drawn = time.monotonic()
-            self._live.update(self._picture())
-
-    def _picture(self) -> Group:
-        used, total = self._counts()
+    def _details(self) -> list[Any]:
         watched = [*self._watched.values()]
-        below = [_overview(watched)] if self._several else _details(watched[0], self._console.width)
-        return Group(budget_bar(used, total, f"{used:,}/{total:,}, {self._time_left()}"), *below)
+        return [_overview(watched)] if self._several else _of_one(watched[0], self._console.width)
 
 
-def _details(watched: _Watched, width: int) -> list[Any]:
+def _of_one(watched: _Watched, width: int) -> list[Any]:
     """One search: the latest choice, the running trials, the best orders."""
     lines: list[Any] = [Text(watched.decision, style="dim", no_wrap=True, overflow="ellipsis")]
     for number, curve in watched.running.items():

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from fixfirst.errors import printable
 from fixfirst.orders import Ranked, Workflow
 from fixfirst.reporter import figures, words
 from fixfirst.reporter.analysis import lineage_episodes, pair_effects, position_means, shared_precedences, time_use
@@ -21,8 +22,8 @@ from fixfirst.reporter.document import (
     percent,
     some,
 )
-from fixfirst.reporter.read import RunData, number, printable
-from fixfirst.runs import CONFIG, Standings, Status, Trial, deciding_settings, duration, setting
+from fixfirst.reporter.read import RunData
+from fixfirst.runs import CONFIG, Standings, Status, Trial, deciding_settings, duration, number, setting
 
 
 def search_report(run: RunData, draw: Draw) -> Document:
@@ -35,7 +36,7 @@ def search_report(run: RunData, draw: Draw) -> Document:
         sections += [_progress_section(run, draw), _compliance_section(run, threshold, draw)]
     if len(run.updates):
         sections.append(_learning_section(run, threshold, draw))
-    sections += [*_time_sections(run, draw), _settings_section(run), glossary()]
+    sections += [*_time_sections(run, draw), settings_section(run), glossary()]
     count = f"{some(len(run.trials), 'trial')}, {some(tried, 'order')} tried, {run.used_episodes:,} training episodes"
     if found is None:
         return Document(
@@ -250,7 +251,7 @@ def training_report(run: RunData, draw: Draw) -> Document:
     order = printable(str(setting(run.config, "workflow", "unknown")))
     whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
     sections = [_learning_section(run, threshold, draw)] if len(run.updates) else []
-    sections += [*_time_sections(run, draw), _settings_section(run), glossary()]
+    sections += [*_time_sections(run, draw), settings_section(run), glossary()]
     score = run.result
     answer, merit = [f"{whose}, {run.used_episodes:,} training episodes; {game(run)}."], []
     if score is not None:
@@ -280,7 +281,7 @@ def training_report(run: RunData, draw: Draw) -> Document:
 # ---------------------------------------------------------------- where it came from
 
 
-def _settings_section(run: RunData) -> Section:
+def settings_section(run: RunData) -> Section:
     settings = [(key, value) for key, value in deciding_settings(run.kind, run.config).items() if key != "kind"]
     versions, machine, options = (run.manifest.get(key) for key in ("versions", "machine", "options"))
     origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]

@@ -2,34 +2,51 @@
 
 from collections.abc import Sequence
 
+from rich.markup import escape
 from rich.table import Table
 
+from fixfirst.errors import printable
 from fixfirst.runs import RUNNING, Kind, Outcome, RunSummary, duration
 
 COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
 
+WIDE, LONGEST_WORD = 110, 10
+MOST_SHOWN = 300  # characters of a text
 
-def runs_table(runs: Sequence[RunSummary]) -> Table:
-    """A row per run, in the order given."""
+
+def runs_table(runs: Sequence[RunSummary], width: int = WIDE) -> Table:
+    """A row per run, in the order given; with less room, fewer columns, and nothing is broken inside a word."""
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("run", "kind", "red agent", "status"):
-        table.add_column(name, overflow="fold")
-    for name in ("return", "time", "begun (UTC)"):
+    left = ("run", "kind", "red agent", "status") if width >= WIDE else ("run", "status")
+    right = ("return", "time", "begun (UTC)") if width >= WIDE else ("return",)
+    fits = max((len(str(run.folder)) for run in runs), default=0) <= width // 2  # else paths are folded
+    for name in left:
+        table.add_column(name, overflow="fold", no_wrap=name == "run" and fits, min_width=len(Outcome.INTERRUPTED))
+    for name in right:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("best order, or the one trained", overflow="fold")
+    table.add_column("best order, or the one trained", overflow="fold", min_width=LONGEST_WORD)
     for run in runs:
         mean = "" if run.mean is None else f"{run.mean:.2f}"
         time = "" if run.seconds is None else duration(run.seconds)
         state = f"[{COLOURS[run.status]}]{run.status}[/]" if run.status in COLOURS else _plain(run.status)
         created = _plain(run.created[:16].replace("T", " "))
         name, kind, red, workflow = (_plain(str(text or "")) for text in (run.folder, run.kind, run.red_agent, run.workflow))
-        table.add_row(name, kind, red, state, mean, time, created, workflow)
+        cells = {
+            "run": name,
+            "kind": kind,
+            "red agent": red,
+            "status": state,
+            "return": mean,
+            "time": time,
+            "begun (UTC)": created,
+        }
+        table.add_row(*(cells[column] for column in (*left, *right)), workflow)
     return table
 
 
 def _plain(text: str) -> str:
-    """Text from a file, for rich: brackets in it are not markup."""
-    return text.replace("[", r"\[")
+    """Text from a file: a terminal finds nothing in it to obey, and rich no markup."""
+    return escape(printable(text[:MOST_SHOWN]))
 
 
 def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
@@ -40,13 +57,13 @@ def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
             ("fixfirst search --total-episodes 30000", first),
             ("fixfirst search", "the real thing: 100,000 training episodes, about a minute"),
         ]
-    latest = runs[0]
+    latest, folder = runs[0], printable(str(runs[0].folder))
     steps = []
     if latest.status == Outcome.INTERRUPTED:
-        steps.append((f"fixfirst resume {latest.folder}", "go on where it stopped"))
+        steps.append((f"fixfirst resume {folder}", "go on where it stopped"))
     if latest.kind == Kind.SEARCH:
-        steps.append((f"fixfirst report {latest.folder}", "the whole story as one page"))
+        steps.append((f"fixfirst report {folder}", "the whole story as one page"))
     if latest.mean is not None:
-        steps.append((f"fixfirst watch {latest.folder}", "see its best defender play"))
-        steps.append((f"fixfirst evaluate {latest.folder}", "judge it on CAGE2's protocol"))
+        steps.append((f"fixfirst watch {folder}", "see its best defender play"))
+        steps.append((f"fixfirst evaluate {folder}", "judge it on CAGE2's protocol"))
     return [*steps, ("fixfirst search --red-agent meander", "another attacker")]

@@ -1,12 +1,10 @@
 """A run directory as plain values, and what is missing of it.
 
 Every file may be absent, half-written, damaged or of another version: what can be read is shown, and `RunData.missing` says
-the rest in words. Numbers are finite and below LARGEST, texts are printable; whoever reads a `RunData` need not check again.
+the rest in words. Numbers are of a believable size, texts are printable; whoever reads a `RunData` need not check again.
 """
 
 import dataclasses
-import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,9 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fixfirst.errors import FixfirstError, RunDirError, WorkflowError
+from fixfirst.errors import FixfirstError, RunDirError, WorkflowError, printable
 from fixfirst.orders import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.reading import read_file, read_json
 from fixfirst.runs import (
+    ANSWER,
     ASSUMED_TEST_EPISODES,
     BEST,
     CHOICES,
@@ -31,15 +31,17 @@ from fixfirst.runs import (
     TRAINING_LOG,
     UNREADABLE,
     WARMUP,
+    Answer,
     ChoiceRow,
     Kind,
     Outcome,
     Row,
     SessionRow,
     Standings,
-    Status,
     Trial,
     UpdateRow,
+    number,
+    read_answer,
     read_manifest,
     read_rows,
     read_toml,
@@ -50,7 +52,6 @@ from fixfirst.runs import (
     status,
 )
 
-LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
 UNKNOWN = "unknown"  # the state of a run without a record of it
 WARMUP_RESULT = f"{WARMUP}/{RESULT}"
 T = TypeVar("T")
@@ -96,6 +97,7 @@ class RunData:
     manifest: dict[str, Any]
     config: dict[str, Any]
     scheme: UnitScheme
+    answer: Answer | None  # of a search with one network for all orders, once it is finished
     trials: tuple[Trial, ...]  # each has an order of the scheme, and a return unless its worker died
     standings: Standings | None  # of the accepted ones
     choices: tuple[ChoiceRow, ...]
@@ -128,6 +130,8 @@ class RunData:
     @property
     def used_episodes(self) -> int:
         """Training episodes in all."""
+        if self.answer is not None:
+            return self.answer.episodes
         if self.is_search:
             return self.warmup_episodes + sum(trial.episodes for trial in self.trials)
         if self.result is not None and self.result.trained_episodes is not None:
@@ -148,22 +152,25 @@ def read_run(folder: Path) -> RunData:
     updates = _updates(folder, missing)
     kind = _kind(folder, manifest)
     result = _score(folder, RESULT, missing) if kind == Kind.TRAIN else None
-    if not trials and not len(updates) and result is None:
+    answer = _attempt(lambda: read_answer(folder), None, ANSWER, missing) if kind == Kind.SEARCH else None
+    if kind == Kind.SEARCH and not setting(config, "separate", True) and answer is None:
+        raise RunDirError(f"{folder}: there is no answer to report yet; go on with: fixfirst resume {folder}")
+    if not trials and not len(updates) and result is None and answer is None:
         why = f" ({'; '.join(missing)})" if missing else ""
         raise RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
 
     found: Standings | None = None
     choices: tuple[ChoiceRow, ...] = ()
     warmup: Score | None = None
-    if kind == Kind.SEARCH:
+    if kind == Kind.SEARCH and answer is None:
         found = _standings(trials, scheme, config, missing)
         choices = _choices(folder, missing)
         warmup = _score(folder, WARMUP_RESULT, missing)
         if not (folder / WARMUP_RESULT).exists() and _expects_warmup(config):
             missing.append(f"{WARMUP_RESULT} is not there: no comparison with the defender before any order.")
-    elif result is None:
+    elif result is None and answer is None:
         missing.append(f"{RESULT} is not there: the final evaluation is not done.")
-    if not len(updates):
+    if not len(updates) and answer is None:
         _note_empty(TRAINING_LOG, f"{TRAINING_LOG} has no rows: no learning curves.", missing)
     sessions = _sessions(folder, missing)
     state = _state(folder, missing)
@@ -180,6 +187,7 @@ def read_run(folder: Path) -> RunData:
         manifest=manifest,
         config=config,
         scheme=scheme,
+        answer=answer,
         trials=trials,
         standings=found,
         choices=choices,
@@ -195,20 +203,6 @@ def read_run(folder: Path) -> RunData:
 
 def _expects_warmup(config: dict[str, Any]) -> bool:
     return setting(config, "warmup_episodes") != 0 and setting(config, "from_policy") is None
-
-
-def printable(text: str) -> str:
-    """Without control characters and lone surrogates, which neither XML nor UTF-8 can hold."""
-    return "".join(c if c.isprintable() or c == " " else "\ufffd" for c in text)
-
-
-def number(value: Any) -> float | None:
-    """A finite number of a believable size, else None."""
-    try:
-        value = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return value if math.isfinite(value) and abs(value) <= LARGEST else None
 
 
 def _whole(value: Any, least: int = 0) -> int | None:
@@ -240,15 +234,11 @@ def _rows(
     """The rows of a log that can be shown, with printable texts; how many were left out is said."""
     damaged: list[str] = []
     rows: list[R] = _attempt(lambda: read_rows(path, kind, damaged.append), [], path.name, missing)
-    kept = tuple(_printable_row(row) for row in rows if _is_believable(row) and makes_sense(row))
+    kept = tuple(_printable_row(row) for row in rows if makes_sense(row))
     if left_out := len(damaged) + len(rows) - len(kept):
         said = f"{left_out} of {len(damaged) + len(rows)} {things} are left out; their order or numbers make no sense."
         missing.append(f"{path.name}: {said}")
     return kept
-
-
-def _is_believable(row: Row) -> bool:
-    return all(number(value) is not None for value in row.cells() if isinstance(value, int | float))
 
 
 def _printable_row(row: R) -> R:
@@ -258,10 +248,7 @@ def _printable_row(row: R) -> R:
 
 
 def _trials(folder: Path, scheme: UnitScheme, missing: list[str]) -> tuple[Trial, ...]:
-    def makes_sense(trial: Trial) -> bool:
-        return min(trial.id, trial.episodes) >= 0 and _has_order(trial, scheme) and _has_return(trial)
-
-    return _rows(folder / LEDGER, Trial, "trials", missing, makes_sense)
+    return _rows(folder / LEDGER, Trial, "trials", missing, lambda trial: _has_order(trial, scheme))
 
 
 def _has_order(trial: Trial, scheme: UnitScheme) -> bool:
@@ -270,11 +257,6 @@ def _has_order(trial: Trial, scheme: UnitScheme) -> bool:
     except WorkflowError:
         return False
     return True
-
-
-def _has_return(trial: Trial) -> bool:
-    needed = (trial.return_mean, trial.return_se, trial.return_low, trial.return_high)
-    return trial.status == Status.FAILED or (None not in needed and (trial.return_se or 0.0) >= 0)
 
 
 def _choices(folder: Path, missing: list[str]) -> tuple[ChoiceRow, ...]:
@@ -291,10 +273,7 @@ def _updates(folder: Path, missing: list[str]) -> Updates:
 
 
 def _sessions(folder: Path, missing: list[str]) -> tuple[SessionRow, ...]:
-    def makes_sense(session: SessionRow) -> bool:
-        return min(session.seconds, session.choosing_seconds) >= 0 and session.workers >= 1
-
-    return _rows(folder / RUNTIME, SessionRow, "sessions", missing, makes_sense)
+    return _rows(folder / RUNTIME, SessionRow, "sessions", missing)
 
 
 # ---------------------------------------------------------------- other files
@@ -337,7 +316,7 @@ def _score(folder: Path, file: str, missing: list[str]) -> Score | None:
 
 
 def _read_score(path: Path) -> Score:
-    document = json.loads(path.read_bytes())
+    document = read_json(path)
     evaluation = document.get("evaluation") if isinstance(document, dict) else None
     if not isinstance(evaluation, dict):
         raise RunDirError(f"{path}: damaged, it holds no evaluation")
@@ -360,8 +339,8 @@ def _read_score(path: Path) -> Score:
 def _stored_sha256(folder: Path) -> str | None:
     """What policy.json says of its policy."""
     try:
-        document = json.loads((folder / POLICY_JSON).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        document = read_json(folder / POLICY_JSON)
+    except (OSError, ValueError):
         return None
     return str(document["sha256"]) if isinstance(document, dict) and "sha256" in document else None
 
@@ -371,7 +350,7 @@ def _hashes(folder: Path) -> tuple[tuple[str, str], ...]:
     found = []
     for name in (CONFIG, LEDGER, CHOICES, TRAINING_LOG, RESULT):
         try:
-            found.append((name, sha256((folder / name).read_bytes())))
-        except OSError:
+            found.append((name, sha256(read_file(folder / name))))
+        except (OSError, ValueError):
             continue
     return tuple(found)

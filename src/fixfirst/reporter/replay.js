@@ -27,14 +27,16 @@ const number = (tenths) => (tenths / 10).toFixed(1).replace("-", "\u2212").repla
 
 // ---------------------------------------------------------------- what stays
 
-const order = doc.workflow;
+const order = doc.workflow, remembers = doc.memory !== "none";
 document.title = `fixfirst replay: ${doc.policy}`;
 $("about").textContent = [
   doc.policy,
   order ? `order ${order.join(" > ")}` : "no order to keep to",
   `against ${doc.red_agent} on ${doc.backend}, variant ${doc.variant}`,
+  remembers ? `memory ${doc.memory}` : "",
+  doc.opening.length ? `opening ${doc.opening.join(", ")}` : "",
   `mean return of ${doc.played.episodes} episodes ${number(10 * doc.played.mean_return)}`,
-].join(" \u00b7 ");
+].filter(Boolean).join(" \u00b7 ");
 if (!order) document.querySelector("h1").textContent = "The defender at work";
 
 const episodeButtons = doc.episodes.map((each, index) => {
@@ -82,9 +84,10 @@ const hosts = doc.hosts.map((host) => {
   node.append(above, box, name);
   $("map").append(node);
   const row = make("tr");
-  const cells = Array.from({length: 7}, () => make("td"));
+  const cells = Array.from({length: remembers ? 8 : 7}, () => make("td"));
   cells[0].textContent = host.name;
   cells[1].textContent = host.unit;
+  if (remembers) cells[7].className = "remembers";
   row.append(...cells);
   $("rows").append(row);
   return {name: host.name, node, believed, truth, above, note, cells};
@@ -97,6 +100,7 @@ const units = (order || []).map((unit, rank) => {
 });
 const unitOf = Object.fromEntries(doc.hosts.map((host) => [host.name, host.unit]));
 if (!order) $("order").previousElementSibling.remove();
+if (!remembers) document.querySelectorAll(".remembers").forEach((element) => element.remove());
 
 // ---------------------------------------------------------------- the timeline of an episode
 
@@ -129,6 +133,7 @@ function show() {
   $("blue").replaceChildren(...action(s.blue, s.blue_worked));
   $("verdict").replaceChildren(...verdict(s));
   $("costs").textContent = s.costs.map((c) => `${c.what} ${number(c.tenths)}`).join(", ") || "nothing";
+  if (remembers) $("memory").textContent = s.remembered.network || "\u2013";
   now.setAttribute("x", step);
   $("slider").value = step;
   $("slider").setAttribute("aria-valuetext", `step ${step} of ${last}. Red: ${s.red}. Blue: ${s.blue}.`);
@@ -178,6 +183,7 @@ function showHost(s, host, h) {
   host.note.textContent = host.name === map.ot_server ? `OT ${s.ot}` : host.name === map.foothold ? "foothold" : "";
   const cost = s.costs.filter((c) => c.what === host.name || (c.what === "impact" && host.name === map.ot_server));
   const words = [access, belief, activity === "none" ? "" : activity, decoys.join(" "), cost.map((c) => number(c.tenths)).join(" ")];
+  if (remembers) words.push(s.remembered[host.name] || "");
   words.forEach((text, i) => (host.cells[i + 2].textContent = text));
   host.cells[2].classList.toggle("strong", access !== "none");
   host.cells[3].classList.toggle("strong", belief !== "clean");

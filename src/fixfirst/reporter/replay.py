@@ -78,9 +78,11 @@ def headline(document: dict[str, Any]) -> str:
         document["policy"],
         f"order {' > '.join(order)}" if order else "no order",
         f"against {document['red_agent']} on {document['backend']}, variant {document['variant']}",
+        f"memory {document['memory']}" if document["memory"] != "none" else "",
+        f"opening {', '.join(document['opening'])}" if document["opening"] else "",
         f"{played['episodes']:,} episodes of {document['steps']} steps, mean return {played['mean_return']:.2f}",
     ]
-    return "; ".join(parts)
+    return "; ".join(filter(None, parts))
 
 
 def episode_line(episode: dict[str, Any]) -> str:
@@ -101,6 +103,7 @@ def _step_lines(step: dict[str, Any]) -> list[str]:
         ("true", _listed(step["access"], "none")),
         ("seen", _seen(step)),
         ("decoys", ", ".join(f"{name} {' '.join(map(str, d))}" for name, d in _by_host(step["decoys"]) if d)),
+        ("memory", "; ".join(f"{whom} {what}" for whom, what in step["remembered"].items())),
         ("cost", f"{parts or 'nothing'}; reward {tenths(step['reward10'])}, return {tenths(step['return10'])}"),
     ]
     shown = [(name, words) for name, words in rows if words]

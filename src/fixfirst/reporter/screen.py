@@ -12,19 +12,30 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from fixfirst.errors import printable
 from fixfirst.runs import duration
 
 PLAIN_EVERY_S = 5.0
 LIVE_EVERY_S = 0.2
+NARROW = 20  # characters in which an order takes three lines
 PLAIN_WIDTH = 240  # of tables that go to a file: room for an order of 13 hosts
 SPARKS = "▁▂▃▄▅▆▇█"
+
+
+class PatientConsole(Console):
+    """A console whose reader may go away. Rich would end the program; but work of which progress was shown goes on."""
+
+    def on_broken_pipe(self) -> None:
+        if not self.stderr:
+            raise BrokenPipeError
+        self.quiet = True
 
 
 class Screen:
     """Where progress goes: a live picture on a terminal, lines elsewhere, nothing if quiet. A `with` block."""
 
     def __init__(self, *, quiet: bool = False):
-        self._console = Console(stderr=True)
+        self._console = PatientConsole(stderr=True)
         self._quiet = quiet
         is_live = self._console.is_terminal and not quiet
         self._live = Live(console=self._console, refresh_per_second=1 / LIVE_EVERY_S, transient=True) if is_live else None
@@ -41,7 +52,9 @@ class Screen:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(f"fixfirst: {text}", highlight=False, markup=False, soft_wrap=True)
+        self._console.print(
+            f"fixfirst: {printable(text)}", highlight=False, markup=False, soft_wrap=not self._console.is_terminal
+        )
 
     def line(self, text: str) -> None:
         """A line of progress, where there is no picture."""
@@ -87,10 +100,15 @@ class Progress(Screen):
 
 def results() -> Console:
     """Where tables of results go: stdout, as wide as the terminal."""
-    console = Console()
+    console = PatientConsole()
     if not console.is_terminal:
         console.width = PLAIN_WIDTH
     return console
+
+
+def prose(console: Console, text: str) -> None:
+    """Text on a console: on a terminal broken between words, elsewhere one line however long."""
+    console.print(text, soft_wrap=not console.is_terminal, highlight=False)
 
 
 def budget_bar(done: int, total: int, text: str) -> Table:
@@ -103,19 +121,23 @@ def budget_bar(done: int, total: int, text: str) -> Table:
 
 
 def fitting_table(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, cut: str = "order") -> Table:
-    """A table within `width`: the last columns are left out where it does not suffice, then the column `cut` is cut.
+    """A table within `width`: where it does not suffice, the column `cut` takes up to three lines, broken between words;
+    then the last columns are left out, and at last that column takes as many lines as it needs.
 
     Columns up to that one are aligned left, the others are numbers.
     """
     needs = [2 + max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]  # 2: the space around
     left = columns.index(cut) + 1
-    while sum(needs) > width and len(needs) > left + 1:
+    narrow = min(needs[left - 1], 2 + NARROW)
+    while sum(needs) - needs[left - 1] + narrow > width and len(needs) > left + 1:
         needs.pop()
-    needs[left - 1] -= max(0, sum(needs) - width)
+    words = max(len(word) for row in (columns, *rows) for word in row[left - 1].split())
+    needs[left - 1] = max(2 + words, needs[left - 1] - max(0, sum(needs) - width))
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for place, room in enumerate(needs):
         justify: Literal["left", "right"] = "left" if place < left else "right"
-        table.add_column(columns[place], justify=justify, no_wrap=True, overflow="ellipsis", width=max(1, room - 2))
+        wraps = place == left - 1
+        table.add_column(columns[place], justify=justify, no_wrap=not wraps, overflow="fold", width=room - 2)
     for cells in rows:
         table.add_row(*map(Text, cells[: len(needs)]))
     return table

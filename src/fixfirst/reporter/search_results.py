@@ -9,38 +9,53 @@ from rich.console import Console
 from rich.table import Table
 
 from fixfirst.orders import Ranking
-from fixfirst.reporter.screen import fitting_table, results
+from fixfirst.reporter.answers import answer_document, print_answers
+from fixfirst.reporter.screen import fitting_table, prose, results
 from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, verdict_in_words, verdict_over_seeds
 from fixfirst.runs import BEST, Comparison, Trial, compare
 
 if TYPE_CHECKING:
-    from fixfirst.searcher import Search
+    from fixfirst.searcher import Search, SharedSearch
 
 SHOWN_ORDERS = 20
 
 
-def print_searches(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> None:
+def print_searches(searches: "Sequence[Search | SharedSearch]", folder: Path, page: Path | None = None) -> None:
     """The final tables, and what to do next. folder: of the search, or of the study; page: the report, if there is one."""
     console = results()
-    if len(searches) == 1:
-        _print_search(console, searches[0])
+    shared, separate = _by_kind(searches)
+    if shared:
+        print_answers(console, shared, folder)
+    elif len(separate) == 1:
+        _print_search(console, separate[0])
     else:
-        _print_study(console, searches, folder)
+        _print_study(console, separate, folder)
     if page is not None:
         print(f"report:      {page}")
 
 
-def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+def searches_document(searches: "Sequence[Search | SharedSearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
     """The same as JSON."""
     report = {"report": None if page is None else str(page)}
+    shared, separate = _by_kind(searches)
+    if shared:
+        documents = [{"run": str(s.folder), **answer_document(s.answer)} for s in shared if s.answer is not None]
+        return (documents[0] if len(searches) == 1 else {"study": str(folder), "runs": documents}) | report
     if len(searches) > 1:
-        comparisons = [_comparison_document(comparison) for comparison in compare([search.result for search in searches])]
-        return {"study": str(folder), "runs": [str(s.folder) for s in searches], "red_agents": comparisons} | report
-    search = searches[0]
+        comparisons = [_comparison_document(comparison) for comparison in compare([search.result for search in separate])]
+        return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": comparisons} | report
+    search = separate[0]
     found = search.standings()
     rows = [] if found is None else [asdict(row) | {"workflow": str(row.workflow)} for row in found.ranking.rows]
     trials = [asdict(trial) for trial in search.trials]
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
+
+
+def _by_kind(searches: "Sequence[Search | SharedSearch]") -> "tuple[list[SharedSearch], list[Search]]":
+    """Those with one network for all orders, and those with a training per order. The searcher is not ours to import."""
+    shared: Any = [search for search in searches if hasattr(search, "answer")]
+    separate: Any = [search for search in searches if not hasattr(search, "answer")]
+    return shared, separate
 
 
 # ---------------------------------------------------------------- one search
@@ -51,15 +66,15 @@ def _print_search(console: Console, search: "Search") -> None:
     others = [trial for trial in search.trials if not trial.accepted]
     game = search.config.training.game
     facts = f"{search.used:,} training episodes, red agent {game.red_agent}, variant {game.variant}"
-    console.print(f"{len(search.trials)} trials, {tried} orders tried, {facts}", soft_wrap=True)
+    prose(console, f"{len(search.trials)} trials, {tried} orders tried, {facts}")
     if found is None:
         console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
         return
     console.print(ranking_table(found.ranking, search.trials, console.width))
     if others:
         names = ", ".join(sorted({trial.workflow for trial in others}))
-        console.print(f"{len(others)} trials did not pass the gate: {names}", soft_wrap=True)
-    console.print(verdict_in_words(found.ranking), soft_wrap=True)
+        prose(console, f"{len(others)} trials did not pass the gate: {names}")
+    prose(console, verdict_in_words(found.ranking))
     console.print(
         f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders."
     )
@@ -97,7 +112,7 @@ def _print_study(console: Console, searches: "Sequence[Search]", folder: Path) -
     used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
     variant = searches[0].config.training.game.variant
     facts = f"{trials} trials, {used:,} training episodes, variant {variant}"
-    console.print(f"{len(searches)} searches, {facts}", soft_wrap=True)
+    prose(console, f"{len(searches)} searches, {facts}")
     for comparison in compare([search.result for search in searches]):
         _print_comparison(console, comparison)
     console.print(f"policies: {folder}/*/{BEST}\nnext:     fixfirst evaluate {searches[0].folder}", soft_wrap=True)
@@ -107,11 +122,11 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
     console.print(f"\nred agent {comparison.red_agent}, {len(comparison.best)} seeds", style="bold")
     for best in comparison.best:
         found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
-        console.print(f"seed {best.seed}: best {found}", soft_wrap=True, highlight=False)
+        prose(console, f"seed {best.seed}: best {found}")
     console.print(fitting_table(ACROSS_SEEDS, orders_across_seeds(comparison)[:SHOWN_ORDERS], console.width))
     if (more := len(comparison.orders) - SHOWN_ORDERS) > 0:
         console.print(f"... and {more} more orders; --json lists all")
-    console.print(verdict_over_seeds(comparison), soft_wrap=True)
+    prose(console, verdict_over_seeds(comparison))
 
 
 def _comparison_document(comparison: Comparison) -> dict[str, Any]:

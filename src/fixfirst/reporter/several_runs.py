@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fixfirst.errors import printable
 from fixfirst.reporter import figures, words
 from fixfirst.reporter.analysis import RunGroup, differing_settings, final_return, group_course, group_runs, time_use
 from fixfirst.reporter.document import (
@@ -17,7 +18,7 @@ from fixfirst.reporter.document import (
     numeric,
     some,
 )
-from fixfirst.reporter.read import RunData, printable
+from fixfirst.reporter.read import RunData
 from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, verdict_over_seeds
 from fixfirst.runs import SeedResult, compare, deciding_settings, duration, mean_interval, setting
 

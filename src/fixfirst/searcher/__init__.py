@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from fixfirst.searcher.config import SearchConfig, resolve_search, search_config
     from fixfirst.searcher.executors.choice import Execution, make_executor
     from fixfirst.searcher.loop import Search, run_searches
+    from fixfirst.searcher.shared import SharedSearch
     from fixfirst.searcher.strategy import Choice
     from fixfirst.searcher.study import Study, begin_study, open_study, study_name
     from fixfirst.searcher.trial import Message

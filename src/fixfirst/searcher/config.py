@@ -1,6 +1,7 @@
 """What decides a search: how every trial is trained, which orders are tried, and for how long."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -9,19 +10,37 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from fixfirst.errors import ConfigError
 from fixfirst.learner import ALL, NONE, PRESETS, FlatNames, TrainConfig, merged, nested, places, resolve, value_in
 from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import derive
+from fixfirst.play import Role, derive
 
 Inherit = Literal["last", "nearest", "best", "none"]
-StrategyName = Literal["gp_ucb", "random", "exhaustive"]
+StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]
 
 # What a trial has by default, where a training of its own has something else.
 TRIAL_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {"total_episodes": 10_000, "gate": {"min_episodes": 2_000, "stop_when_compliant": True}}
 )
 
+# How one network for all orders learns by default: steadily, since a replicate that is stuck widens every interval.
+SHARED_PPO: Mapping[str, Any] = MappingProxyType(
+    {
+        "entropy": 0.01,
+        "entropy_schedule": "linear",
+        "lr_schedule": "linear",
+        "lr_final": 0.02,
+        "last_layer": 0.1,
+        "norms_apart": True,
+        "row_parts": 2,
+    }
+)
+BASE_SHARE = 0.5  # of a replicate's episodes, at most, are trained without an order
+ORDERS_UPDATE = 2  # with orders, an update learns from so many times the episodes
+
 
 class SearchConfig(BaseModel):
     """A search: how every trial is trained, which orders are tried, and for how long.
+
+    By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
+    training per order, with gate and inheritance (`loop.py`).
 
     `training` is that of a trial: its budget is the most one trial may use, its seed that of the whole search, and its
     workflow is chosen by the strategy. Evaluation episodes are counted apart from training episodes.
@@ -30,8 +49,22 @@ class SearchConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
-    total_episodes: int = Field(100_000, ge=1, description="Training episodes of the whole search.")
-    strategy: StrategyName = Field("gp_ucb", description="How orders are chosen.")
+    total_episodes: int = Field(600_000, ge=1, description="Training episodes of the whole search, of all replicates.")
+    separate: bool = Field(
+        False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
+    )
+    replicates: int = Field(3, ge=1, description="Trainings under seeds of their own; prices are judged by their spread.")
+    rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
+    round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
+    base_episodes: int = Field(
+        100_000, ge=1, description="Training without an order before the first round, per replicate; at most half of all."
+    )
+    selection_episodes: int = Field(500, ge=2, description="Episodes on which it is chosen what to tell a policy.")
+    measure_episodes: int = Field(4_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
+    margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
+    strategy: StrategyName = Field(
+        "gp_ucb", description="How orders are chosen; together: all of them in every round (not with --separate)."
+    )
     gp_beta: float = Field(
         2.0, ge=0, description="How much the search likes uncertainty: it tries the largest mean + beta * std."
     )
@@ -62,10 +95,13 @@ class SearchConfig(BaseModel):
         given = values.get("training", {})
         if not isinstance(given, Mapping):
             return values
-        gate = given.get("gate", {})
-        training = {**TRIAL_DEFAULTS, **given}
-        if isinstance(gate, Mapping):
-            training["gate"] = {**TRIAL_DEFAULTS["gate"], **gate}
+        training = dict(given)
+        if _is_separate(values):
+            gate, training = given.get("gate", {}), {**TRIAL_DEFAULTS, **given}
+            if isinstance(gate, Mapping):
+                training["gate"] = {**TRIAL_DEFAULTS["gate"], **gate}
+        elif isinstance(ppo := given.get("ppo", {}), Mapping):
+            training["ppo"] = {**SHARED_PPO, **ppo}
         if training.get("workflow") == ALL:  # which of all, the strategy will say
             training["workflow"] = NONE
         return {**values, "training": training}
@@ -75,6 +111,10 @@ class SearchConfig(BaseModel):
         training = self.training
         if training.workflow != NONE:
             raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {training.workflow!r}")
+        if not self.separate:
+            return self._trainable_together()
+        if self.strategy == "together":
+            raise ConfigError("strategy 'together' trains all orders in one network; --separate trains one after the other")
         if training.total_episodes < self.shortest_trial:
             raise ConfigError(
                 f"no trial could pass the gate: it opens after {self.shortest_trial} episodes (min_episodes "
@@ -87,6 +127,64 @@ class SearchConfig(BaseModel):
                 f"{self.shortest_trial} episodes; raise it, or lower min_episodes"
             )
         return self
+
+    def _trainable_together(self) -> "SearchConfig":
+        keep, course = self.training.alignment.kind, self.training.course
+        if keep != "shield":
+            raise ConfigError(f"one network for all orders keeps them by a shield; keep {keep!r} needs --separate")
+        if self.from_policy is not None:
+            raise ConfigError("--from needs --separate: replicates begin from scratch, each by itself")
+        if course.starts > 1 or course.opening != NONE:
+            raise ConfigError("starts and openings are for trainings without an order; leave them out of a search")
+        if self.num_rounds < 1:
+            raise ConfigError(
+                f"total_episodes ({self.total_episodes}) is less than two updates for each of {self.replicates} replicates; "
+                f"raise it to {self.replicates * (self._update + ORDERS_UPDATE * self._update)} or more"
+            )
+        return self
+
+    # ---- one network for all orders
+
+    @property
+    def _update(self) -> int:
+        return self.training.ppo.episodes_per_update
+
+    @property
+    def base_budget(self) -> int:
+        """Training episodes of a replicate before there are orders."""
+        share = int(self.total_episodes // self.replicates * BASE_SHARE)
+        return max(min(self.base_episodes, share) // self._update, 1) * self._update
+
+    @property
+    def num_rounds(self) -> int:
+        """As many as were asked for, if there is an update for each."""
+        return min(self.rounds, self._orders_left // (ORDERS_UPDATE * self._update))
+
+    @property
+    def _orders_left(self) -> int:
+        return self.total_episodes // self.replicates - self.base_budget
+
+    @property
+    def round_episodes(self) -> int:
+        """Training episodes of a replicate in one round, in whole updates."""
+        update = ORDERS_UPDATE * self._update
+        return self._orders_left // self.num_rounds // update * update
+
+    def base_config(self, replicate: int) -> TrainConfig:
+        """How a replicate learns to defend, before it keeps to an order."""
+        return self._training(NONE, self.base_budget, derive(self.seed, "replicate", replicate, "base"))
+
+    def orders_config(self, replicate: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
+        """How a replicate is trained on orders, in all rounds together. first: any of them."""
+        ppo = self.training.ppo
+        wide = ppo.model_copy(update={"episodes_per_update": ORDERS_UPDATE * ppo.episodes_per_update, "growth": ()})
+        budget, seed = self.round_episodes * self.num_rounds, derive(self.seed, "replicate", replicate, "orders")
+        return self._training(str(first), budget, seed, idle=idle, ppo=wide, softening=1.0)
+
+    @property
+    def side_by_side(self) -> int:
+        """Jobs that can run at the same time."""
+        return self.round_size if self.separate else self.replicates
 
     @property
     def seed(self) -> int:
@@ -115,6 +213,12 @@ class SearchConfig(BaseModel):
         gate = self.training.gate.model_copy(update={"min_episodes": 0})
         return self._training(NONE, self.warmup_budget, derive(self.seed, "warmup"), gate=gate)
 
+    @property
+    def trial_role(self) -> Role:
+        """What the policies of trials read and may choose."""
+        shield = self.training.alignment.kind == "shield"
+        return replace(self.training.role, units=self.scheme, shield=shield, idle=self.training.idle_units)
+
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """How trial `number` is trained, with streams of its own."""
         return self._training(str(workflow), budget, derive(self.seed, "trial", number))
@@ -122,6 +226,12 @@ class SearchConfig(BaseModel):
     def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
         own = {"workflow": workflow, "total_episodes": budget, "seed": seed}
         return self.training.model_copy(update=own | changes)
+
+
+def _is_separate(values: Mapping[str, Any]) -> bool:
+    """As a flag, a variable or a file may have it."""
+    given = values.get("separate", False)
+    return given.strip().lower() in ("1", "true", "yes", "on") if isinstance(given, str) else bool(given)
 
 
 def resolve_search(*layers: Mapping[str, Any]) -> SearchConfig:

@@ -7,18 +7,19 @@ any interruption: a round that was cut short is begun again, and reads what is f
 A search is a generator: it yields the jobs it wants done and is sent their ends. One driver feeds any number of searches.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from fixfirst.errors import RunDirError
-from fixfirst.learner import load_parent, load_policy, resolve
+from fixfirst.errors import PolicyError, RunDirError
+from fixfirst.learner import delete_checkpoints, load_parent, load_policy, resolve
 from fixfirst.orders import UnitScheme, Workflow
 from fixfirst.play import derive
+from fixfirst.reading import read_file
 from fixfirst.runs import (
     BEST,
     CONFIG,
@@ -36,18 +37,21 @@ from fixfirst.runs import (
     Trial,
     create_run,
     locked,
+    read_config,
     read_manifest,
-    read_toml,
     read_trials,
     standings,
     trial_folder,
+    write_atomically,
 )
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Executor, Finished
+from fixfirst.searcher.jobs import Job, run_job
 from fixfirst.searcher.parcels import pack, run_parcel, unpack
 from fixfirst.searcher.search_logs import SearchLogs
+from fixfirst.searcher.shared import SharedSearch, open_shared, shared_steps
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
-from fixfirst.searcher.trial import Job, Message, TrialJob, WarmupJob, failed_row, run_job
+from fixfirst.searcher.trial import Message, TrialJob, WarmupJob, failed_row
 
 MAX_ATTEMPTS = 2  # a trial whose worker dies is tried once more
 MAX_NODES_LOST = 10  # a trial whose machine is lost begins again elsewhere, so often
@@ -85,6 +89,11 @@ class Search:
         if self._ranked[0] != len(self.trials):
             self._ranked = len(self.trials), standings(self.trials, self.scheme, self.config.test_episodes)
         return self._ranked[1]
+
+    @property
+    def is_done(self) -> bool:
+        """Is there nothing left to do?"""
+        return not self.next_budgets()
 
     @property
     def result(self) -> SeedResult:
@@ -128,6 +137,10 @@ class Search:
             policy = self.folder / WARMUP
         if parent is not None:
             policy = trial_folder(self.folder, parent.id)
+            if not _holds(policy, parent):
+                raise RunDirError(
+                    f"{policy}: its policy, which trial {number} inherits, is damaged, or not that of {LEDGER}"
+                )
         return TrialJob(
             number=number,
             config=config.trial_config(number, workflow, budget),
@@ -148,20 +161,28 @@ class Search:
         self.strategy.tell(self.workflow_of(trial), outcome)
 
 
-def begin_search(config: SearchConfig, folder: Path) -> Search:
+def begin_search(config: SearchConfig, folder: Path) -> "Search | SharedSearch":
     """A new run directory."""
-    if config.from_policy is not None:
-        load_parent(Path(config.from_policy), replace(config.training.role, units=config.scheme))
-        config = config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
+    config = with_parent(config)
     create_run(folder, Kind.SEARCH, config.model_dump(mode="json"), config.seed)
-    return open_search(folder)
+    return open_search(folder, config.training.game.cyborg)
 
 
-def open_search(folder: Path) -> Search:
-    """A search as its run directory has it, up to the last round that is complete."""
+def with_parent(config: SearchConfig) -> SearchConfig:
+    """The config with the place of the policy that the first trials inherit, which must be one they can."""
+    if config.from_policy is None:
+        return config
+    load_parent(Path(config.from_policy), config.trial_role)
+    return config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
+
+
+def open_search(folder: Path, cyborg: str | None = None) -> "Search | SharedSearch":
+    """A search as its run directory has it, up to the last round that is complete. cyborg: the checkout to play in."""
     if read_manifest(folder)["kind"] != Kind.SEARCH:
         raise RunDirError(f"{folder} is not a run of `fixfirst search`")
-    config = resolve(SearchConfig, read_toml(folder / CONFIG))
+    config = resolve(SearchConfig, read_config(folder), {"cyborg": cyborg})
+    if not config.separate:
+        return open_shared(config, folder)
     strategy_config = StrategyConfig(
         name=config.strategy,
         seed=derive(config.seed, "search"),
@@ -179,9 +200,12 @@ def open_search(folder: Path) -> Search:
     return search
 
 
-def run_searches(searches: Sequence[Search], executor: Executor, view: View, interrupt: object, folder: Path) -> bool:
+def run_searches(
+    searches: Sequence[Search | SharedSearch], executor: Executor, view: Any, interrupt: object, folder: Path
+) -> bool:
     """Run searches until their budgets are used, trials of different searches side by side; none depends on another.
 
+    view: a `View`, for searches with one network for all orders a `SharedView`.
     False if interrupted: `resume` of `folder`, their run directory or that of their study, then goes on from the same place.
     """
     driver = _Driver(searches, executor, view, interrupt)
@@ -201,7 +225,7 @@ Steps = Generator[Jobs, Finished, None]  # a search: says which jobs are to be d
 class _Driver:
     """Feeds the jobs of several searches to one executor, and the ends of jobs back to their searches."""
 
-    def __init__(self, searches: Sequence[Search], executor: Executor, view: View, interrupt: object):
+    def __init__(self, searches: Sequence[Search | SharedSearch], executor: Executor, view: Any, interrupt: object):
         self._searches, self._executor, self._view, self._interrupt = searches, executor, view, interrupt
         self._steps: list[Steps] = []
         self._jobs: list[Jobs] = []  # submitted so far, by search
@@ -210,9 +234,16 @@ class _Driver:
         sessions = []
         for search in self._searches:
             open_files.enter_context(locked(search.folder))
-            logs = open_files.enter_context(SearchLogs(search.folder, search.config, len(search.trials), search.used))
-            sessions.append(open_files.enter_context(Session(search.folder, self._executor.workers)))
-            self._steps.append(_steps(search, self._view, logs, sessions[-1]))
+            enter = open_files.enter_context
+            if isinstance(search, SharedSearch):
+                session = enter(Session(search.folder, self._executor.workers))
+                run = partial(_until_ended, search, self._view)
+                self._steps.append(shared_steps(search, self._view, session, open_files, run))
+            else:  # the logs first: a run with a damaged one stays as it is
+                logs = enter(SearchLogs(search.folder, search.config, len(search.trials), search.used))
+                session = enter(Session(search.folder, self._executor.workers))
+                self._steps.append(_steps(search, self._view, logs, session))
+            sessions.append(session)
             self._jobs.append({})
             self._view.begin(search)
         for index, steps in enumerate(self._steps):
@@ -247,6 +278,22 @@ class _Driver:
         self._view.progress(self._searches[index], number, message)
 
 
+def _until_ended(search: SharedSearch, view: Any, jobs: Jobs) -> Generator[Jobs, Finished, dict[int, Any]]:
+    """Have jobs done, those whose workers die once more; their results by number."""
+    results: dict[int, Any] = {}
+    deaths, to_do = _Deaths(search, view), dict(jobs)
+    while len(results) < len(jobs):
+        ended, to_do = (yield to_do), {}
+        if ended.died is None:
+            results[ended.key] = ended.result
+        elif deaths.forgiven(ended):
+            to_do = {ended.key: jobs[ended.key]}
+        else:
+            folder = jobs[ended.key].folder
+            raise RunDirError(f"{folder}: the worker of replicate {ended.key} died again and again ({ended.died})")
+    return results
+
+
 def _steps(search: Search, view: View, logs: SearchLogs, session: Session) -> Steps:
     """The search, as far as the ends of its jobs take it."""
     yield from _warm_up(search, view)
@@ -259,7 +306,10 @@ def _steps(search: Search, view: View, logs: SearchLogs, session: Session) -> St
 def _warm_up(search: Search, view: View) -> Steps:
     """Train the policy that the first trials inherit, unless it is there."""
     config, folder = search.config, search.folder / WARMUP
-    if not config.warmup_budget or (folder / RESULT).exists():
+    if not config.warmup_budget:
+        return
+    if (folder / RESULT).exists():
+        delete_checkpoints(folder)  # a kill may have come between
         return
     job = WarmupJob(config.warmup_config(), folder, config.test_episodes, config.seed)
     deaths = _Deaths(search, view)
@@ -306,7 +356,7 @@ def _round(search: Search, budgets: Sequence[int], view: View, logs: SearchLogs,
 class _Deaths:
     """Which jobs of a round get another attempt. A job may be the end of its worker, hardly that of ten machines."""
 
-    def __init__(self, search: Search, view: View):
+    def __init__(self, search: Search | SharedSearch, view: Any):
         self._search, self._view = search, view
         self._workers: Counter[int] = Counter()
         self._nodes: Counter[int] = Counter()
@@ -316,18 +366,34 @@ class _Deaths:
         count[ended.key] += 1
         if count[ended.key] >= limit:
             return False
-        name = "warm-up" if ended.key == WARMUP_KEY else f"trial {ended.key}"
+        kind = "trial" if isinstance(self._search, Search) else "replicate"
+        name = "warm-up" if ended.key == WARMUP_KEY else f"{kind} {ended.key}"
         text = f"{name}: its worker is gone ({ended.died}); trying again"
         self._view.progress(self._search, ended.key, text)
         return True
 
 
 def keep_best(search: Search) -> None:
-    """Put the winner's policy into best/."""
+    """Put the winner's policy into best/: the one that the ledger means, or none."""
     found = search.standings()
     if found is None:
         return
-    target = search.folder / BEST
+    source, target = trial_folder(search.folder, found.best.id), search.folder / BEST
+    if _holds(target, found.best):
+        return
+    if not _holds(source, found.best):
+        raise RunDirError(
+            f"{source / POLICY_TENSORS}: damaged, or not the one whose sha256 stands in {LEDGER}: the policy of the best "
+            f"order, {found.best.workflow}, is lost; the ranking is not (fixfirst report {search.folder})"
+        )
     target.mkdir(exist_ok=True)
     for name in (POLICY_TENSORS, POLICY_JSON):  # the JSON last: with it the copy is complete
-        shutil.copyfile(trial_folder(search.folder, found.best.id) / name, target / name)
+        write_atomically(target / name, read_file(source / name))
+
+
+def _holds(folder: Path, trial: Trial) -> bool:
+    """Does a folder hold a trial's policy, undamaged?"""
+    try:
+        return load_policy(folder).facts["sha256"] == trial.policy_sha256
+    except PolicyError:
+        return False

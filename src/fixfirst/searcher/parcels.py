@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.learner import policy_folder
@@ -17,12 +18,13 @@ from fixfirst.runs import (
     POLICY_TENSORS,
     RESULT,
     TRAINING_LOG,
-    Trial,
     locked,
     versions,
     write_atomically,
 )
-from fixfirst.searcher.trial import ORPHAN_WAIT_S, Job, Tell, TrialJob, run_job
+from fixfirst.searcher.jobs import Job, run_job
+from fixfirst.searcher.replicate import RoundJob
+from fixfirst.searcher.trial import ORPHAN_WAIT_S, Tell, TrialJob
 
 Files = dict[str, bytes]
 # All that a trial may leave in its folder. The names come from another machine: nothing else is written.
@@ -44,7 +46,7 @@ class Parcel:
 
 def pack(job: Job) -> Parcel:
     parent: Files = {}
-    if isinstance(job, TrialJob) and job.parent_policy is not None:
+    if isinstance(job, TrialJob | RoundJob) and job.parent_policy is not None:
         folder = policy_folder(job.parent_policy)
         parent = {name: (folder / name).read_bytes() for name in (POLICY_TENSORS, POLICY_JSON)}
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +54,7 @@ def pack(job: Job) -> Parcel:
         return Parcel(job, parent, _read_files(job.folder), versions())
 
 
-def run_parcel(parcel: Parcel, tell: Tell, interrupt: object) -> tuple[Trial | bool | None, Files]:
+def run_parcel(parcel: Parcel, tell: Tell, interrupt: object) -> tuple[Any, Files]:
     """run_job() in a scratch folder of this machine: its result, and the files it left."""
     for name, version in versions().items():
         if version != parcel.versions.get(name):
@@ -67,6 +69,8 @@ def run_parcel(parcel: Parcel, tell: Tell, interrupt: object) -> tuple[Trial | b
         job = replace(parcel.job, folder=folder)
         if isinstance(job, TrialJob):
             job = replace(job, parent_policy=parent if parcel.parent else None)
+        elif isinstance(job, RoundJob):
+            job = replace(job, parent_policy=parent)
         return run_job(job, tell, interrupt), _read_files(folder)
 
 

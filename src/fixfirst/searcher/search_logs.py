@@ -1,10 +1,13 @@
 """The files that only the driver of a search writes: choices, logs, ledger, TensorBoard."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from fixfirst.errors import RunDirError
 from fixfirst.runs import (
     CHOICES,
     EPISODE_LOG,
@@ -33,10 +36,12 @@ class SearchLogs:
 
     def __init__(self, folder: Path, config: SearchConfig, known: int, used: int):
         self._folder = folder
-        keep_rows(folder / LEDGER, Trial, lambda row: row.id < known)
-        keep_rows(folder / CHOICES, ChoiceRow, lambda row: row.iteration < known)
-        keep_rows(folder / TRAINING_LOG, UpdateRow, lambda row: row.trial < known)
+        trials = keep_rows(folder / LEDGER, Trial, lambda row: row.id < known)
+        choices = keep_rows(folder / CHOICES, ChoiceRow, lambda row: row.iteration < known)
+        updates = keep_rows(folder / TRAINING_LOG, UpdateRow, lambda row: row.trial < known)
         keep_rows(folder / EPISODE_LOG, EpisodeRow, lambda row: row.trial < known)
+        _check_whole(folder / CHOICES, (row.iteration for row in choices), dict.fromkeys(range(known), 1))
+        _check_whole(folder / TRAINING_LOG, (row.trial for row in updates), {row.id: row.updates or 0 for row in trials})
         self._open = ExitStack()  # closes all of them, also when one cannot be flushed
         self._choices = self._log(CHOICES, ChoiceRow)
         self._training = self._log(TRAINING_LOG, UpdateRow)
@@ -52,13 +57,7 @@ class SearchLogs:
 
     def choice(self, number: int, first: int, choice: Choice) -> None:
         """A row that lets a reader redo the choice from the ledger's rows before `first`."""
-        seen: dict[str, Any] = {"workflow": str(choice.workflow)}
-        for place, candidate in enumerate(choice.top, start=1):
-            believed = {name: getattr(candidate, name) for name in ("ucb", "mean", "std")}
-            seen |= believed if place == 1 else {}
-            of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **believed}
-            seen |= {f"top{place}_{name}": value for name, value in of_place.items()}
-        self._choices.write(ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **seen))
+        self._choices.write(choice_row(number, first, choice))
 
     def sync_choices(self) -> None:
         self._choices.sync()
@@ -83,3 +82,21 @@ class SearchLogs:
 
     def __exit__(self, *error: object) -> None:
         self._open.close()
+
+
+def choice_row(number: int, first: int, choice: Choice) -> ChoiceRow:
+    """A choice with what the strategy believed. number: of the trial; first: of its round."""
+    seen: dict[str, Any] = {"workflow": str(choice.workflow)}
+    for place, candidate in enumerate(choice.top, start=1):
+        believed = {name: getattr(candidate, name) for name in ("ucb", "mean", "std")}
+        seen |= believed if place == 1 else {}
+        of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **believed}
+        seen |= {f"top{place}_{name}": value for name, value in of_place.items()}
+    return ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **seen)
+
+
+def _check_whole(path: Path, numbers: Iterable[int], expected: Mapping[int, int]) -> None:
+    """A log is written before the ledger: of every trial in there it has all rows, unless somebody cut it."""
+    found = Counter(numbers)
+    if cut := [number for number, count in expected.items() if found[number] != count]:
+        raise RunDirError(f"{path}: rows of trial {cut[0]} are missing; put them back, or begin a new run")

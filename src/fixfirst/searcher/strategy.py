@@ -19,6 +19,7 @@ best untried order.
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import permutations
@@ -127,12 +128,26 @@ def scheduled_beta(num_orders: int, t: int, delta: float) -> float:
 class Strategy:
     """Ask for orders, tell outcomes."""
 
-    def __init__(self, config: StrategyConfig, scheme: UnitScheme = FIVE_TYPES):
+    def __init__(self, config: StrategyConfig, scheme: UnitScheme = FIVE_TYPES, idle: tuple[int, ...] = ()):
         self.config = config
         self.scheme = scheme
+        self.idle = tuple(sorted(idle))  # unit types whose place does not matter: they come last in every order
+        self._units = tuple(unit for unit in range(scheme.size) if unit not in idle)
         self.told: list[tuple[Workflow, Outcome]] = []
         self.pending: list[Workflow] = []
         self._told_gp: tuple[int, OrderGP] | None = None  # of so many told orders; a round asks it several times
+
+    @property
+    def num_orders(self) -> int:
+        """How many there are to choose from."""
+        return math.factorial(len(self._units))
+
+    def all_orders(self) -> Iterator[Workflow]:
+        """By number."""
+        return (self._workflow(order) for order in self._permutations())
+
+    def _permutations(self) -> Iterator[Order]:
+        return ((*order, *self.idle) for order in permutations(self._units))
 
     @property
     def num_asked(self) -> int:
@@ -202,11 +217,11 @@ class Strategy:
         return Counter([workflow.order for workflow, _ in self.told] + [workflow.order for workflow in self.pending])
 
     def _fewest(self, tries: Counter[Order]) -> int:
-        return min(tries.values()) if len(tries) == self.scheme.num_orders else 0
+        return min(tries.values()) if len(tries) == self.num_orders else 0
 
     def _beta(self) -> float:
         if self.config.beta_schedule:
-            return scheduled_beta(self.scheme.num_orders, self.num_asked + 1, self.config.delta)
+            return scheduled_beta(self.num_orders, self.num_asked + 1, self.config.delta)
         return self.config.beta
 
     def _rng(self) -> np.random.Generator:
@@ -217,24 +232,24 @@ class Strategy:
     def _lowest_number(self) -> Order:
         tries = self._tries()
         fewest = self._fewest(tries)
-        return next(order for order in permutations(range(self.scheme.size)) if tries[order] == fewest)
+        return next(order for order in self._permutations() if tries[order] == fewest)
 
     def _random(self) -> Order:
         """One of the least tried orders."""
         tries = self._tries()
         fewest = self._fewest(tries)
         rng = self._rng()
-        if self.scheme.num_orders <= MAX_SCORED:
-            least = [order for order in permutations(range(self.scheme.size)) if tries[order] == fewest]
+        if self.num_orders <= MAX_SCORED:
+            least = [order for order in self._permutations() if tries[order] == fewest]
             return least[rng.integers(len(least))]
-        while tries[order := tuple(rng.permutation(self.scheme.size).tolist())] > fewest:
+        while tries[order := self._shuffled(rng)] > fewest:
             pass
         return order
 
     def _largest_ucb(self) -> Choice:
         gp, beta = self._gp(), self._beta()
-        if self.scheme.num_orders <= MAX_SCORED:
-            orders = list(permutations(range(self.scheme.size)))
+        if self.num_orders <= MAX_SCORED:
+            orders = list(self._permutations())
             mean, std = gp.predict(np.array(orders))
         else:
             orders, mean, std = self._climb(gp, beta)
@@ -265,11 +280,11 @@ class Strategy:
         told = np.unique(self._observations()[0], axis=0)
         best = told[np.argsort(-gp.predict(told).mean, kind="stable")[:CLIMBS_FROM_BEST]]
         rng = self._rng()
-        random = [rng.permutation(self.scheme.size) for _ in range(CLIMBS_FROM_RANDOM)]
+        random = [self._shuffled(rng) for _ in range(CLIMBS_FROM_RANDOM)]
         climbers: list[Order] = [tuple(int(unit) for unit in order) for order in (*best, *random)]
         seen: dict[Order, tuple[float, float]] = {}
         while climbers:
-            around = [[order, *neighbours(order)] for order in climbers]
+            around = [[order, *neighbours(order, len(self._units))] for order in climbers]
             new = list(dict.fromkeys(order for orders in around for order in orders if order not in seen))
             if new:
                 seen |= dict(zip(new, zip(*gp.predict(np.array(new)), strict=True), strict=True))
@@ -277,6 +292,9 @@ class Strategy:
             climbers = list(dict.fromkeys(top for top, order in zip(tops, climbers, strict=True) if top != order))
         mean, std = np.array(list(seen.values())).T
         return list(seen), mean, std
+
+    def _shuffled(self, rng: np.random.Generator) -> Order:
+        return (*(self._units[i] for i in rng.permutation(len(self._units)).tolist()), *self.idle)
 
     def _workflow(self, order: Order) -> Workflow:
         return Workflow(order, self.scheme)
@@ -286,6 +304,7 @@ class Strategy:
         return Candidate(workflow, float(mean), float(std), float(mean + beta * std))
 
 
-def neighbours(order: Order) -> list[Order]:
-    """The U - 1 orders with two neighbouring unit types swapped."""
-    return [(*order[:i], order[i + 1], order[i], *order[i + 2 :]) for i in range(len(order) - 1)]
+def neighbours(order: Order, first: int | None = None) -> list[Order]:
+    """The orders with two neighbouring unit types swapped, of all or of the first ones."""
+    count = len(order) if first is None else first
+    return [(*order[:i], order[i + 1], order[i], *order[i + 2 :]) for i in range(count - 1)]

@@ -4,14 +4,16 @@ runs/<study>/study.json, and beside it one ordinary run directory per search, <r
 of one, whose folder is its run directory.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.runs import STUDY, Kind, Outcome, check_unused, read_manifest, status, write_manifest
+from fixfirst.runs import STUDY, Kind, Outcome, beginning, read_manifest, status, write_manifest
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.loop import Search, begin_search, open_search
+from fixfirst.searcher.loop import Search, begin_search, open_search, with_parent
+from fixfirst.searcher.shared import SharedSearch
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,11 @@ class Study:
     """Searches that are run together."""
 
     folder: Path
-    searches: tuple[Search, ...]
+    searches: tuple[Search | SharedSearch, ...]
 
     @property
-    def unfinished(self) -> list[Search]:
-        return [search for search in self.searches if search.next_budgets() or status(search.folder) != Outcome.FINISHED]
+    def unfinished(self) -> list[Search | SharedSearch]:
+        return [search for search in self.searches if not search.is_done or status(search.folder) != Outcome.FINISHED]
 
 
 def study_name(configs: Sequence[SearchConfig]) -> str:
@@ -45,21 +47,24 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
     names = [member_name(config) for config in configs]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"a study has each red agent and seed once, got {twice[0]} more often")
-    check_unused(folder)
-    searches = tuple(begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
-    try:
+    configs = [with_parent(config) for config in configs]  # before there is a folder
+    with beginning(folder, names):
+        searches = tuple(begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
         write_manifest(folder, Kind.STUDY, configs[0].seed, {"searches": names})
-    except OSError as e:
-        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
     return Study(folder, searches)
 
 
-def open_study(folder: Path) -> Study:
-    """A study, or a single search as a study of one."""
+def open_study(folder: Path, cyborg: str | None = None) -> Study:
+    """A study, or a single search as a study of one. cyborg: as in `open_search`."""
     if not (folder / STUDY).exists():
-        return Study(folder, (open_search(folder),))
+        return Study(folder, (open_search(folder, cyborg),))
     options = read_manifest(folder, STUDY).get("options")
     names = options.get("searches") if isinstance(options, dict) else None
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) and n == Path(n).name for n in names):
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) and _is_member(n) for n in names):
         raise RunDirError(f"{folder / STUDY}: damaged, it does not name the searches of this study")
-    return Study(folder, tuple(open_search(folder / name) for name in names))
+    return Study(folder, tuple(open_search(folder / name, cyborg) for name in names))
+
+
+def _is_member(name: str) -> bool:
+    """Could a search of a study be called so? A study names folders of its own, none elsewhere."""
+    return re.fullmatch(r"\w[\w.-]*", name) is not None

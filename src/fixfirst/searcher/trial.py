@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fixfirst.learner import TrainConfig, Training, TrainingRun, load_policy
+from fixfirst.learner import TrainConfig, Training, TrainingRun, delete_checkpoints, load_policy
 from fixfirst.play import Evaluation
-from fixfirst.runs import POLICY_TENSORS, RESULT, EpisodeRow, Status, Trial, UpdateRow, locked, sha256, write_json
+from fixfirst.reading import read_file, read_json
+from fixfirst.runs import POLICY_TENSORS, RESULT, EpisodeRow, Status, Trial, UpdateRow, locked, sha256
 
 ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 TELL_EVERY_S = 0.1
@@ -55,17 +56,20 @@ def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
     job.folder.mkdir(parents=True, exist_ok=True)
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
         done = finished_trial(job)
-        return done if done is not None else _run_trial(job, tell, interrupt)
+        if done is not None:
+            delete_checkpoints(job.folder)  # a kill may have come between
+            return done
+        return _run_trial(job, tell, interrupt)
 
 
 def finished_trial(job: TrialJob) -> Trial | None:
-    """The result in the job's folder, if it is complete and of this very job."""
+    """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
     try:
-        result = json.loads((job.folder / RESULT).read_bytes())
+        result = read_json(job.folder / RESULT)
         if not isinstance(result, dict) or result.get("job") != job.digest:
             return None
-        row = result["trial"]
-        return Trial(**row | {"status": Status(row["status"])})
+        trial = Trial.from_values(result["trial"])
+        return trial if trial.policy_sha256 == sha256(read_file(job.folder / POLICY_TENSORS)) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -79,7 +83,7 @@ def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
             return None
         shown = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
         trial = trial_row(job, run.accepted, run.training, shown, time.perf_counter() - started)
-    write_json(job.folder / RESULT, {"job": job.digest, "trial": asdict(trial), "evaluation": asdict(shown)})
+        run.conclude({"job": job.digest, "trial": trial.values(), "evaluation": asdict(shown)})
     return trial
 
 
@@ -148,13 +152,5 @@ def run_warmup(job: WarmupJob, tell: Tell, interrupt: object) -> bool:
             return False
         shown = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
         facts = {"episodes": run.training.episodes, "seconds": round(time.perf_counter() - started, 3)}
-        write_json(job.folder / RESULT, {"evaluation": asdict(shown), **facts})
+        run.conclude({"evaluation": asdict(shown), **facts})
         return True
-
-
-Job = TrialJob | WarmupJob
-
-
-def run_job(job: Job, tell: Tell, interrupt: object) -> Trial | bool | None:
-    """Either kind, in its own folder on this machine. What it returns is false if it was interrupted."""
-    return run_trial(job, tell, interrupt) if isinstance(job, TrialJob) else run_warmup(job, tell, interrupt)

@@ -30,6 +30,11 @@ class Execution:
     """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
 
     def __post_init__(self) -> None:
+        for name, value in (("--workers", self.workers), ("--cpus-per-trial", self.cpus_per_trial)):
+            if isinstance(value, bool) or not isinstance(value, int | None):
+                raise ConfigError(f"{name} must be a whole number, got {value!r}")
+        if self.executor not in (None, "inline", "process", "ray") or not isinstance(self.ray_address, str | None):
+            raise ConfigError(f"unknown executor {self.executor!r} or Ray address {self.ray_address!r}")
         if self.workers < 0:
             raise ConfigError(f"--workers must be at least 0, got {self.workers}")
         if self.executor == "inline" and self.workers > 1:
@@ -49,7 +54,7 @@ def make_executor(execution: Execution, configs: Sequence[SearchConfig], interru
         cpus = execution.cpus_per_trial or (1 if plain else 0)
         address = execution.ray_address or "local"
         return RayExecutor(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt)
-    side_by_side = sum(config.round_size for config in configs)
+    side_by_side = sum(config.side_by_side for config in configs)
     workers = execution.workers or (min(available_cores(), side_by_side) if plain else 1)
     if execution.executor == "inline" or (execution.executor is None and workers == 1):
         return InlineExecutor(interrupt)

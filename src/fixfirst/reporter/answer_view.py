@@ -1,0 +1,80 @@
+"""Showing searches with one network for all orders while they run: a live picture on a terminal, plain lines elsewhere."""
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from fixfirst.reporter.budget_view import BudgetView
+from fixfirst.reporter.screen import sparkline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fixfirst.searcher import Choice, Message, SharedSearch
+
+PLAIN_EVERY_S = 10.0
+
+
+@dataclass
+class _Watched:
+    """A search on the screen."""
+
+    search: "SharedSearch"
+    used_before: int  # episodes of earlier sessions
+    curves: dict[int, list[float]] = field(default_factory=dict)  # returns of each replicate
+    episodes: dict[int, int] = field(default_factory=dict)  # of each replicate
+    phase: str = "learning to defend, no order yet"
+
+    @property
+    def used(self) -> int:
+        """Training episodes of all replicates."""
+        return max(sum(self.episodes.values()), self.search.used)
+
+
+class AnswerView(BudgetView[_Watched]):
+    """What the user sees while such searches run."""
+
+    # ---- what the searches report
+
+    def begin(self, search: "SharedSearch") -> None:
+        self._begin(_Watched(search, search.used))
+        if search.rounds:
+            self.say(self._named(search, f"going on after round {search.rounds} of {search.config.num_rounds}"))
+
+    def round_begins(self, search: "SharedSearch", number: int, choices: "Sequence[Choice]") -> None:
+        watched = self._watched[search.folder]
+        names = ", ".join(str(choice.workflow) for choice in choices[:3])
+        more = f" and {len(choices) - 3} more" if len(choices) > 3 else ""
+        watched.phase = f"round {number} of {search.config.num_rounds}: {names}{more} ({choices[0].how})"
+        self.line(self._named(search, watched.phase))
+        self._draw()
+
+    def crossing(self, search: "SharedSearch") -> None:
+        watched = self._watched[search.folder]
+        watched.phase = f"measuring {len(search.known())} orders by cross-play"
+        self.line(self._named(search, watched.phase))
+        self._draw()
+
+    def progress(self, search: "SharedSearch", number: int, message: "Message") -> None:
+        if isinstance(message, str):  # a complaint
+            self.say(self._named(search, message))
+            return
+        watched = self._watched[search.folder]
+        before = search.config.base_budget if search.idle or search.rounds else 0
+        watched.episodes[number] = before + message.episodes
+        watched.curves.setdefault(number, []).append(message.env_reward)
+        self._draw()
+        if time.monotonic() - self._said > PLAIN_EVERY_S:
+            self.line(f"{self._named(search, watched.phase)}; {self._budget()}")
+
+    def _details(self) -> list[Any]:
+        lines: list[Any] = []
+        for watched in self._watched.values():
+            text = self._named(watched.search, watched.phase)
+            lines.append(Text(text, style="dim", no_wrap=True, overflow="ellipsis"))
+            for number, curve in sorted(watched.curves.items()):
+                text = f"training {number} {sparkline(curve)} {curve[-1]:.1f}, {watched.episodes[number]:,} episodes"
+                lines.append(Text(text, no_wrap=True, overflow="ellipsis"))
+        return lines

@@ -1,0 +1,69 @@
+"""What searches that answer with a rule tell in the end: the rule first, on stdout, or as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from fixfirst.reporter.answer_figures import TIERS, short_order
+from fixfirst.reporter.answer_report import together
+from fixfirst.reporter.screen import fitting_table
+from fixfirst.runs import BEST, Answer
+
+if TYPE_CHECKING:
+    from fixfirst.searcher import SharedSearch
+
+SHOWN_ORDERS = 24
+
+
+def answer_document(answer: Answer) -> dict[str, Any]:
+    """As JSON: the words first."""
+    return {"rule": answer.rule, "sentences": list(answer.sentences), **asdict(answer)}
+
+
+def print_answers(console: Console, searches: "Sequence[SharedSearch]", folder: Path) -> None:
+    """The rule, what does not matter, the swaps, the orders; of a study, the rule good against all first."""
+    answers = [search.answer for search in searches if search.answer is not None]
+    if len(answers) > 1:
+        console.print(f"{together(answers)}.", style="bold", soft_wrap=True)
+    for answer in answers:
+        console.print()
+        for number, text in enumerate(answer.sentences):
+            console.print(text, style="bold" if number == 0 else None, soft_wrap=True, highlight=False)
+        console.print(_swaps_table(answer, console.width))
+        console.print(_orders_table(answer, console.width))
+    variant = answers[0].variant
+    facts = f"{sum(a.episodes for a in answers):,} training episodes, {answers[0].replicates} trainings, variant {variant}"
+    console.print(facts, soft_wrap=True)
+    best = searches[0].folder / BEST
+    console.print(f"policy:      {best} (follows any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
+
+
+def _swaps_table(answer: Answer, width: int) -> Any:
+    rows = [
+        (
+            f"{swap.first} before {swap.second}",
+            f"{swap.price:+.2f}",
+            f"[{swap.low:.2f}, {swap.high:.2f}]",
+            "still falling: train longer" if swap.falling else "settled",
+        )
+        for swap in answer.swaps
+    ]
+    columns = ("swap of neighbours", "worth", "95 % interval", "over training")
+    return fitting_table(columns, rows, width, cut=columns[0])
+
+
+def _orders_table(answer: Answer, width: int) -> Any:
+    rows = [
+        (
+            short_order(order.workflow, answer.idle),
+            f"{order.mean:.2f}",
+            f"[{order.low:.2f}, {order.high:.2f}]",
+            TIERS[order.tier],
+            f"{order.violations:.3f}, at most {order.violations_high:.3f}",
+        )
+        for order in answer.orders[:SHOWN_ORDERS]
+    ]
+    return fitting_table(("order", "return", "95 % interval", "tier", "violations"), rows, width)

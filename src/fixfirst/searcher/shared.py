@@ -1,0 +1,365 @@
+"""The search with one network for all orders: replicates trained side by side, in rounds, then measured by cross-play.
+
+    without an order     every replicate learns to defend; unit types that red never holds are found: they come last now
+    round after round    the strategy chooses orders from what all known ones earned so far, by GP-UCB: half of the next
+                         training episodes are theirs, the other half goes to those trained before, so that nothing is
+                         forgotten; then all known orders are played on common episodes
+    cross-play           under every known order each replicate is told what serves it best there, and measured on fresh
+                         episodes of its own
+    the answer           `pricing.py` in the room of orders
+
+Like every search it is a generator of jobs, depends on its ledger (rounds.csv) only, and ends the same after any
+interruption, with any number of workers.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from math import factorial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from fixfirst.errors import RunDirError
+from fixfirst.learner import TrainConfig, copy_policy, load_policy
+from fixfirst.orders import Prices, Swap, UnitScheme, Workflow, price, price_swaps, standard_errors
+from fixfirst.play import derive
+from fixfirst.runs import (
+    BEST,
+    CHOICES,
+    RESULT,
+    ROUNDS,
+    Answer,
+    ChoiceRow,
+    CsvLog,
+    OrderAnswer,
+    Session,
+    SwapAnswer,
+    ValueRow,
+    keep_rows,
+    read_answer,
+    read_rows,
+    replicate_folder,
+)
+from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.executors.contract import Finished
+from fixfirst.searcher.jobs import Job
+from fixfirst.searcher.replicate import CrossJob, RoundJob, Shown, idle_units
+from fixfirst.searcher.search_logs import choice_row
+from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.trial import Message, WarmupJob
+
+MOST_TOLD = 24  # orders that cross-play tries to tell
+STILL_FALLING = 0.1  # points
+LEAST_TOLD = 0.1  # spread between trainings that the strategy reckons with at least
+
+
+@dataclass
+class SharedSearch:
+    """What is known of it; all of it follows from its ledger."""
+
+    config: SearchConfig
+    folder: Path
+    rows: list[ValueRow] = field(default_factory=list)  # of complete rounds
+    idle: tuple[str, ...] = ()
+    answer: Answer | None = None
+
+    @property
+    def scheme(self) -> UnitScheme:
+        return self.config.scheme
+
+    @property
+    def idle_ids(self) -> tuple[int, ...]:
+        return tuple(self.scheme.names.index(name) for name in self.idle)
+
+    @property
+    def rounds(self) -> int:
+        """How many are complete."""
+        return max((row.round for row in self.rows), default=0)
+
+    @property
+    def used(self) -> int:
+        """Training episodes so far, of all replicates."""
+        trained = self.config.round_episodes * self.rounds
+        return self.config.replicates * (self.config.base_budget + trained) if self.rows else 0
+
+    @property
+    def is_done(self) -> bool:
+        return self.answer is not None
+
+    def known(self) -> list[Workflow]:
+        """Orders that were trained, in the order in which they were first chosen."""
+        return [Workflow.parse(text, self.scheme) for text in dict.fromkeys(row.workflow for row in self.rows)]
+
+    def values(self, after: int) -> np.ndarray:
+        """[R, W] what every known order earned after a round; NaN where it was not played yet."""
+        number = {str(workflow): w for w, workflow in enumerate(self.known())}
+        values = np.full((self.config.replicates, len(number)), np.nan)
+        for row in self.rows:
+            if row.round == after:
+                values[row.replicate, number[row.workflow]] = row.mean
+        return values
+
+    # ---- choosing
+
+    def choose(self) -> list[Choice]:
+        """The orders of the next round, from what the last one showed."""
+        config, known = self.config, self.known()
+        strategy = Strategy(
+            StrategyConfig(
+                name="exhaustive" if config.strategy == "together" else config.strategy,
+                seed=derive(config.seed, "search", self.rounds),
+                beta=config.gp_beta,
+                beta_schedule=config.gp_beta_schedule,
+                initial_orders=1 if known else config.initial_orders,
+            ),
+            self.scheme,
+            self.idle_ids,
+        )
+        if known:
+            values = self.values(self.rounds)
+            errors, _ = standard_errors(values, LEAST_TOLD)
+            for workflow, mean, error in zip(known, values.mean(axis=0), errors, strict=True):
+                strategy.tell(workflow, Outcome.compliant(float(mean), float(error)))
+        if config.strategy == "together":
+            return [Choice(workflow, "together") for workflow in strategy.all_orders()]
+        return strategy.ask(min(config.round_orders, strategy.num_orders))
+
+    def turns(self, choices: Sequence[Choice]) -> list[Workflow]:
+        """Who takes turns in a round's training: the chosen ones, and as often in all those known before."""
+        chosen = [choice.workflow for choice in choices]
+        before = [workflow for workflow in self.known() if workflow not in chosen]
+        if not before:
+            return chosen
+        times, more = max(len(before) // len(chosen), 1), max(len(chosen) // len(before), 1)
+        return chosen * times + before * more
+
+    # ---- jobs
+
+    def base_folder(self, replicate: int) -> Path:
+        return replicate_folder(self.folder, replicate) / "base"
+
+    def training_config(self, replicate: int) -> TrainConfig:
+        return self.config.orders_config(replicate, self.idle, self.first_order())
+
+    def first_order(self) -> Workflow:
+        return Workflow(tuple(range(self.scheme.size)), self.scheme).with_last(self.idle_ids)
+
+    def round_job(self, replicate: int, orders: Sequence[Workflow], watched: Sequence[Workflow]) -> RoundJob:
+        config = self.config
+        return RoundJob(
+            number=replicate,
+            round=self.rounds + 1,
+            config=self.training_config(replicate),
+            folder=replicate_folder(self.folder, replicate),
+            parent_policy=self.base_folder(replicate),
+            orders=tuple(map(str, orders)),
+            watched=tuple(map(str, watched)),
+            since=config.round_episodes * self.rounds,
+            until=config.round_episodes * (self.rounds + 1),
+            episodes=config.selection_episodes,
+            seed=config.seed,
+        )
+
+    def cross_job(self, replicate: int) -> CrossJob:
+        config, known = self.config, self.known()
+        own = self.values(self.rounds).mean(axis=0)
+        told = [str(known[w]) for w in np.argsort(-own, kind="stable")[:MOST_TOLD]]
+        return CrossJob(
+            number=replicate,
+            config=self.training_config(replicate),
+            folder=replicate_folder(self.folder, replicate),
+            told=tuple(told),
+            kept=tuple(map(str, known)),
+            selection_episodes=config.selection_episodes,
+            episodes=config.measure_episodes,
+            seed=config.seed,
+        )
+
+    # ---- the answer
+
+    def conclude(self, measured: Sequence[Sequence[Shown]]) -> Answer:
+        """From what every replicate earned under every known order, [R][W]."""
+        config, known, scheme = self.config, self.known(), self.scheme
+        values = np.array([[shown.mean for shown in of_replicate] for of_replicate in measured])
+        relevant = [unit for unit in range(scheme.size) if unit not in self.idle_ids]
+        prices = price(known, values, relevant, config.margin, derive(config.seed, "answer"))
+        histories = self._histories(relevant)
+        by_order = {workflow: [of[w] for of in measured] for w, workflow in enumerate(known)}
+        game = config.training.game
+        return Answer(
+            red_agent=game.red_agent,
+            variant=str(game.variant),
+            memory=config.training.memory,
+            units=scheme.names,
+            idle=self.idle,
+            replicates=config.replicates,
+            episodes=self.used,
+            rounds=tuple(config.round_episodes * (r + 1) for r in range(self.rounds)),
+            possible=factorial(len(relevant)),
+            all_orders=scheme.num_orders,
+            margin=config.margin,
+            spread=prices.spread,
+            swaps=tuple(_settled(swap, histories) for swap in prices.swaps),
+            orders=tuple(self._order_answers(prices, by_order)),
+        )
+
+    def _histories(self, relevant: Sequence[int]) -> list[dict[tuple[str, str], float]]:
+        """The prices of all swaps after every round, as each order's own policy had it then, both ways round."""
+        known, histories = self.known(), []
+        for after in range(1, self.rounds + 1):
+            values = self.values(after)
+            there = ~np.isnan(values).any(axis=0)
+            orders = [workflow for workflow, is_there in zip(known, there, strict=True) if is_there]
+            swaps = price_swaps(orders, values[:, there], relevant)
+            found = {(swap.first, swap.second): swap.price for swap in swaps}
+            histories.append(found | {(second, first): -value for (first, second), value in found.items()})
+        return histories
+
+    def _order_answers(self, prices: Prices, by_order: dict[Workflow, list[Shown]]) -> list[OrderAnswer]:
+        rounds = {str(w): len({row.round for row in self.rows if row.workflow == str(w)}) for w in by_order}
+        answers = []
+        for row in prices.orders:
+            shown = by_order[row.workflow]
+            kept = [one.compliance for one in shown if one.compliance is not None]
+            fought = [one.contested for one in shown if one.contested is not None]
+            answers.append(
+                OrderAnswer(
+                    **vars(row) | {"workflow": str(row.workflow)},
+                    tail=float(np.mean([one.tail for one in shown])),
+                    violations=float(np.mean([one.violations for one in shown])),
+                    violations_high=float(max(one.violations_high for one in shown)),
+                    compliance=float(np.mean(kept)) if kept else None,
+                    contested=float(np.mean(fought)) if fought else None,
+                    told=tuple(one.told for one in shown),
+                    trained=rounds[str(row.workflow)] * self.config.round_episodes * self.config.replicates,
+                )
+            )
+        return answers
+
+
+def _settled(swap: Swap, histories: Sequence[dict[tuple[str, str], float]]) -> SwapAnswer:
+    """A swap with what became of its price from round to round; it may be known from a later one on."""
+    pair = swap.first, swap.second
+    history = [prices[pair] for prices in histories if pair in prices]
+    falling = is_falling([abs(value) for value in history])
+    return SwapAnswer(**vars(swap), falling=falling, history=tuple(round(value, 3) for value in history))
+
+
+def is_falling(history: Sequence[float]) -> bool:
+    """Is a price lower after the last round than on average before it, in the last third, by more than STILL_FALLING?"""
+    last = history[-max(len(history) // 3, 2) :]
+    return len(history) < 3 or float(np.mean(last[:-1]) - last[-1]) > STILL_FALLING
+
+
+# ---------------------------------------------------------------- as a generator of jobs
+
+
+def open_shared(config: SearchConfig, folder: Path) -> SharedSearch:
+    """As its run directory has it, up to the last round that is complete."""
+    search = SharedSearch(config, folder, answer=read_answer(folder))
+    try:
+        rows = read_rows(folder / ROUNDS, ValueRow)
+    except OSError as e:
+        raise RunDirError(f"{folder / ROUNDS}: cannot be read ({e.strerror})") from e
+    complete = max((row.round for row in rows if row.last), default=0)
+    search.rows = [row for row in rows if row.round <= complete]
+    _check_rounds(search)
+    return search
+
+
+def _check_rounds(search: SharedSearch) -> None:
+    """Every replicate has played every order known by then, once; RunDirError if not."""
+    config = search.config
+    known: list[str] = []
+    for after in range(1, search.rounds + 1):
+        rows = [row for row in search.rows if row.round == after]
+        known = list(dict.fromkeys([*known, *(row.workflow for row in rows)]))
+        played = [(row.replicate, row.workflow) for row in rows]
+        if sorted(played) != sorted((r, order) for r in range(config.replicates) for order in known):
+            raise RunDirError(f"{search.folder / ROUNDS}: round {after} is not whole; was it changed?")
+    if search.rounds > config.num_rounds:
+        raise RunDirError(f"{search.folder / ROUNDS}: has more rounds than the configuration allows; was it changed?")
+
+
+def find_idle(search: SharedSearch) -> None:
+    """Which unit types red never holds; the replicates have learned to defend."""
+    config = search.config
+    policies = [load_policy(search.base_folder(replicate)) for replicate in range(config.replicates)]
+    search.idle = idle_units(policies, config.training.game, search.scheme, config.seed)
+
+
+class SharedView(Protocol):
+    """Whoever shows it to the user."""
+
+    def begin(self, search: SharedSearch) -> None: ...
+
+    def round_begins(self, search: SharedSearch, number: int, choices: Sequence[Choice]) -> None: ...
+
+    def crossing(self, search: SharedSearch) -> None: ...
+
+    def progress(self, search: SharedSearch, number: int, message: Message) -> None: ...
+
+
+Run = Callable[[dict[int, Job]], Generator[dict[int, Job], Finished, dict[int, Any]]]
+
+
+def shared_steps(
+    search: SharedSearch, view: SharedView, session: Session, files: ExitStack, run: Run
+) -> Generator[dict[int, Job], Finished, None]:
+    """The search, as far as the ends of its jobs take it. run: yields jobs until all have ended, and gives their results."""
+    config = search.config
+    if search.is_done:
+        session.finished = True
+        return
+    bases: dict[int, Job] = {
+        replicate: WarmupJob(config.base_config(replicate), search.base_folder(replicate), 2, config.seed)
+        for replicate in range(config.replicates)
+        if not (search.base_folder(replicate) / RESULT).exists()
+    }
+    if bases:
+        yield from run(bases)
+    find_idle(search)
+    keep_rows(search.folder / ROUNDS, ValueRow, lambda row: row.round <= search.rounds)
+    keep_rows(search.folder / CHOICES, ChoiceRow, lambda row: row.round <= search.rounds)
+    ledger, choices_log = CsvLog(search.folder / ROUNDS, ValueRow), CsvLog(search.folder / CHOICES, ChoiceRow)
+    files.callback(ledger.close)
+    files.callback(choices_log.close)
+    while search.rounds < config.num_rounds:
+        with session.choosing():
+            choices = search.choose()
+        number = search.rounds + 1
+        for place, choice in enumerate(choices):
+            choices_log.write(choice_row(place, number, choice))
+        choices_log.sync()
+        orders = search.turns(choices)
+        watched = list(dict.fromkeys([*search.known(), *(choice.workflow for choice in choices)]))
+        view.round_begins(search, number, choices)
+        results = yield from run({r: search.round_job(r, orders, watched) for r in range(config.replicates)})
+        rows = [
+            ValueRow(round=number, replicate=r, workflow=one.workflow, mean=one.mean, standard_error=one.standard_error)
+            for r in range(config.replicates)
+            for one in results[r]
+        ]
+        rows[-1] = replace(rows[-1], last=1)
+        for row in rows:
+            ledger.write(row)
+        ledger.sync()
+        search.rows += rows
+    view.crossing(search)
+    crossed = yield from run({r: search.cross_job(r) for r in range(config.replicates)})
+    measured = [crossed[r] for r in range(config.replicates)]
+    answer = search.conclude(measured)
+    keep_best_shared(search, answer, measured)
+    answer.write(search.folder)
+    search.answer = answer
+    session.finished = True
+
+
+def keep_best_shared(search: SharedSearch, answer: Answer, measured: Sequence[Sequence[Shown]]) -> None:
+    """Put the policy that earned most under the best order into best/. It follows any order."""
+    best = answer.orders[0].workflow
+    earned = [next(shown.mean for shown in of if shown.workflow == best) for of in measured]
+    source = replicate_folder(search.folder, int(np.argmax(earned)))
+    copy_policy(source, search.folder / BEST, Workflow.parse(best, search.scheme))

@@ -1,0 +1,239 @@
+"""Searches with one network for all orders."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+from fixfirst.cli import main
+from fixfirst.errors import ConfigError
+from fixfirst.orders import UnitScheme
+from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.searcher import search_config, shared
+from fixfirst.searcher.shared import is_falling
+from fixfirst.searcher.strategy import Outcome, Strategy, StrategyConfig
+
+SMALL = {
+    "red_agent": "b_line",
+    "max_steps": 20,
+    "total_episodes": 240,
+    "replicates": 2,
+    "rounds": 3,
+    "n_envs": 10,
+    "episodes_per_update": 10,
+    "selection_episodes": 10,
+    "measure_episodes": 20,
+    "tensorboard": False,
+}
+QUIET = {"quiet": True, "report": False}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return ff.search(out=tmp_path_factory.mktemp("shared") / "run", **SMALL, **QUIET | {"report": True}, workers=1)
+
+
+def everything(folder):
+    """All that a search leaves and that must not depend on where and when it ran."""
+    files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    changing = ("manifest.json", "runtime.csv", "report.html", ".lock", "result.json")
+    return {name: data for name, data in files.items() if name.name not in changing}
+
+
+def test_a_search_ends_with_a_rule_its_price_and_a_policy_for_any_order(run):
+    answer = run.answer
+    assert answer == read_answer(run.folder) and answer.replicates == 2
+    assert answer.idle == ("op_host", "defender") and answer.possible == 6 and answer.all_orders == 120
+    assert answer.episodes == 240 and len(answer.orders) == 6 and len(answer.swaps) == 3
+    assert "from 2 trainings only" in answer.sentences[0]
+    assert "Red never holds op_host or defender: where they stand is irrelevant." in answer.sentences
+    document = json.loads((run.folder / "answer.json").read_text())
+    assert document["rule"] == answer.rule and document["sentences"] == list(answer.sentences)
+    policy = run.best
+    obs = np.zeros((3, 52), np.int8)
+    for order in ("user > enterprise > op_server > op_host > defender", "critical_first", None):
+        policy.reset(3)
+        assert policy.act(obs, workflow=order).shape == (3,)
+    assert str(policy.workflow) == answer.orders[0].workflow
+
+
+def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_path, monkeypatch):
+    again = ff.search(out=tmp_path / "two", **SMALL, **QUIET, workers=2)
+    assert again.answer == run.answer and everything(again.folder) == everything(run.folder)
+
+    from fixfirst.searcher import replicate
+
+    whole, left = replicate.Training.step, 9
+
+    def step(training):
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+        return whole(training)
+
+    monkeypatch.setattr(replicate.Training, "step", step)
+    with pytest.raises(KeyboardInterrupt):
+        ff.search(out=tmp_path / "cut", **SMALL, **QUIET, workers=1)
+    left = -1
+    assert ff.resume(tmp_path / "cut", **QUIET, workers=1).answer == run.answer
+    assert everything(tmp_path / "cut") == everything(run.folder)
+
+
+def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys):
+    """The last of three rounds is begun again: with its checkpoint it ends the same, without it is refused."""
+    for name, keep in (("whole", True), ("gone", False)):
+        folder = tmp_path / name
+        shutil.copytree(run.folder, folder)
+        (folder / "answer.json").unlink()
+        rows = (folder / "rounds.csv").read_text().splitlines(keepends=True)
+        (folder / "rounds.csv").write_text("".join(row for row in rows if not row.startswith("3,")))
+        for place in (folder / "replicates").iterdir():
+            (place / "result.json").unlink()
+            for checkpoint in sorted(place.glob("checkpoint-*"))[-2 if keep else 0 :]:
+                checkpoint.unlink()
+    assert ff.resume(tmp_path / "whole", **QUIET, workers=1).answer == run.answer
+    assert main(["resume", str(tmp_path / "gone"), "--no-report", "--workers", "1", "--quiet"]) == 2
+    assert "is damaged or gone, and round 3 goes on from it; begin a new run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        ("rounds.csv", ",0,", ",1,", "line 2"),
+        ("rounds.csv", "\n", "\n2,0,x,1.0,1.0,0,\n", "line 2"),
+        ("answer.json", '"price"', '"prize"', "answer.json: damaged"),
+        ("answer.json", '"margin": 0.5', '"margin": 1e999', "answer.json: cannot be read"),
+        ("answer.json", '"memory": "none"', '"memory": 5', "answer.json: damaged"),
+        ("answer.json", "{", "[" * 20_000, "answer.json: cannot be read"),
+    ],
+)
+def test_damaged_books_are_one_line_and_spoil_no_list(run, tmp_path, capsys, file, old, new, says):
+    folder = tmp_path / "run"
+    shutil.copytree(run.folder, folder)
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+    assert main(["resume", str(folder), "--no-report", "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and says in error
+    assert main(["runs", str(tmp_path)]) == 0
+
+
+def test_reading_a_finished_search_plays_nothing(run, monkeypatch):
+    monkeypatch.setattr(shared, "idle_units", None)
+    assert ff.load_run(run.folder).answer == run.answer
+
+
+def test_the_terminal_the_page_and_the_json_begin_with_the_rule(run, capsys):
+    assert main(["report", str(run.folder)]) == 0
+    page = (run.folder / "report.html").read_text()
+    assert f"{run.answer.rule}." in page and "Did it settle?" in page
+    capsys.readouterr()
+    assert main(["resume", str(run.folder), "--no-report", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rule"] == run.answer.rule
+    assert main(["runs", str(run.folder.parent)]) == 0
+    assert run.answer.rule[:20] in capsys.readouterr().out
+
+
+def test_a_study_says_what_holds_against_all_and_whether_seeds_agree(tmp_path, capsys):
+    settings = [
+        f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items() if name not in ("tensorboard", "red_agent")
+    ]
+    flags = [
+        "--red-agent",
+        "b_line,meander",
+        "--no-tensorboard",
+        "--quiet",
+        "--workers",
+        "1",
+        "--out",
+        str(tmp_path / "study"),
+    ]
+    assert main(["search", *settings, *flags]) == 0
+    said = capsys.readouterr().out
+    assert "against b_line" in said.lower() and "against meander" in said.lower()
+    assert (tmp_path / "study" / "report.html").exists()
+    assert len(ff.load_run(tmp_path / "study").answers) == 2
+
+
+def test_host_orders_are_chosen_without_listing_them():
+    """13! orders: the strategy keeps hosts that red never holds at their end, and lists none of the others."""
+    scheme = UnitScheme.per_host()
+    strategy = Strategy(StrategyConfig(), scheme, idle=(0, 5, 6))
+    asked = [choice.workflow for choice in strategy.ask(4)]
+    assert strategy.num_orders == 3_628_800 and len(set(asked)) == 4
+    assert all(workflow.order[-3:] == (0, 5, 6) for workflow in asked)
+    for number, workflow in enumerate(asked):
+        strategy.tell(workflow, Outcome.compliant(-14.0 - number, 0.1))
+    (best,) = strategy.ask(1)
+    assert best.workflow.order[-3:] == (0, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"keep": "penalty"}, "one network for all orders keeps them by a shield; keep 'penalty' needs --separate"),
+        ({"from_policy": "champion"}, "--from needs --separate"),
+        ({"total_episodes": 20}, r"total_episodes \(20\) is less than two updates for each of 2 replicates; raise it to 60"),
+        ({"separate": True, "strategy": "together"}, "strategy 'together' trains all orders in one network"),
+        (
+            {"memory": "full", "action_set": "macros", "starts": 3, "start_episodes": 10},
+            "starts and openings are for trainings",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_get_one_line(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        search_config(**SMALL | settings)
+
+
+def test_prices_that_still_fall_are_said_to():
+    assert is_falling([9, 7, 6, 5, 4.5, 4]) and not is_falling([9, 7, 5, 4.1, 4, 4, 4, 3.95, 3.9])
+    assert is_falling([4, 4])  # too few rounds to tell
+
+
+# ---------------------------------------------------------------- words
+
+
+def an_answer(**changes):
+    facts = dict(
+        red_agent="b_line", variant="current", memory="none",
+        units=("enterprise", "op_server", "user", "op_host", "defender"),
+        idle=("op_host", "defender"), replicates=3, episodes=600_000, rounds=(10, 20, 30), possible=6, all_orders=120,
+        margin=0.5, spread=0.1,
+        swaps=(
+            SwapAnswer("enterprise", "user", 4.3, 4.1, 4.5, (4.2, 4.3, 4.4), False, (6.0, 4.4, 4.3)),
+            SwapAnswer("enterprise", "op_server", 0.02, -0.1, 0.14, (0, 0, 0.06), False, (1.0, 0.1, 0.0)),
+        ),
+        orders=tuple(
+            OrderAnswer(f"o{n}", mean, mean, mean, 0.2, 0.9, tier, 0, 0, 0, 1, 1, (), 1)
+            for n, (mean, tier) in enumerate([(-14, 1)] * 3 + [(-18.2, 3), (-18.4, 3), (-18.8, 3)])
+        ),
+    )  # fmt: skip
+    return Answer(**facts | changes)
+
+
+def test_the_answer_reads_as_a_person_would_say_it():
+    assert an_answer().sentences == (
+        "Fix enterprise before user. Against b_line it is worth 4.3 points an episode (95 %: 4.10 to 4.50).",
+        "Where op_server stands makes no difference (less than 0.14).",
+        "Red never holds op_host or defender: where they stand is irrelevant.",
+        "60 orders are equally good (within 0.5) and 60 cost 4.2 to 4.8.",
+    )
+
+
+def test_doubts_stand_in_the_same_sentence():
+    swap = SwapAnswer("enterprise", "user", 4.3, 4.1, 4.5, (4.3,), True, (6.0, 4.3))
+    doubtful = an_answer(swaps=(swap,), replicates=1, orders=an_answer().orders[:4])
+    assert doubtful.sentences[0] == (
+        "Fix enterprise before user. Against b_line it is worth at most 4.3 points an episode (95 %: 4.10 to 4.50), still "
+        "falling: train longer; from 1 training only and 2 of 6 orders were never tried."
+    )
+    nothing = an_answer(swaps=(SwapAnswer("enterprise", "user", 0.1, -0.2, 0.27, (), False, ()),))
+    assert nothing.rule == "No order is shown to be better than another"
+    assert (
+        nothing.sentences[0] == "Against b_line no order is shown to be better than another (any difference is below 0.27)."
+    )
