@@ -6,12 +6,14 @@ CORE := .venv/core
 EVERYTHING := .venv/installed
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help search test tests check bench clean
+.PHONY: help search test tests check bench docs soak clean
 help:
-	@echo "make search  the main job: find the best order against B_line within 100,000 episodes"
+	@echo "make search  the main job: what each order is worth against B_line"
 	@echo "make test    install into .venv and run all checks and tests"
 	@echo "make check   format, lint and types only"
 	@echo "make bench   speeds on this machine, one core"
+	@echo "make docs    the documents and the reference as a static site, in site/"
+	@echo "make soak    kill, damage and misuse it for ten minutes (ARGS=\"--minutes 60 --seed 1\")"
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -21,7 +23,7 @@ $(CORE): pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(EVERYTHING): pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) -e ".[dev,sb3,ray]"
+	$(PIP_INSTALL) -e ".[dev,onnx,ray,sb3]"
 	touch $(CORE) $@
 
 check: $(EVERYTHING)
@@ -38,10 +40,18 @@ tests: $(EVERYTHING)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 search: $(CORE)
-	$(BIN)/fixfirst search --total-episodes 100000 --red-agent B_lineAgent --n-envs 100 $(ARGS)
+	$(BIN)/fixfirst search --red-agent B_lineAgent $(ARGS)
 
 bench: $(CORE)
 	$(BIN)/fixfirst bench
 
+docs: | $(BIN)/python
+	$(PIP_INSTALL) -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Not part of the tests, which run a slice of it (docs/reliability.md).
+soak: $(EVERYTHING)
+	$(BIN)/python benchmarks/soak.py $(ARGS)
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache

@@ -72,7 +72,7 @@ def measure_executors():
 
 def made_up_search(folder, units, trials, rng):
     """A search that was told so many different orders."""
-    config = search_config(units=units, tensorboard=False, total_episodes=10**9, warmup_episodes=0)
+    config = search_config(units=units, separate=True, tensorboard=False, total_episodes=10**9, warmup_episodes=0)
     search = begin_search(config, folder)
     for number in range(trials):
         search.tell(made_up_trial(search, number, rng))

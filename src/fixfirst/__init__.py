@@ -9,6 +9,11 @@ game (CAGE2 itself) -> orders (what to fix first) -> cyborg (the original behind
 world) -> runs (the run directory) -> learner -> searcher -> reporter -> api (the verbs below) -> cli (the commands).
 """
 
+# ruff: noqa: E402  Ctrl-C is answered before anything else is imported
+from fixfirst.starting import answer_interrupts
+
+answer_interrupts()
+
 from typing import TYPE_CHECKING
 
 from fixfirst.faces import offers
@@ -20,7 +25,9 @@ if TYPE_CHECKING:
         SearchRun,
         StudyRun,
         TrainRun,
+        compare,
         evaluate,
+        export,
         leaderboard,
         load_run,
         report,
@@ -46,7 +53,7 @@ if TYPE_CHECKING:
         WorkflowError,
         WorldError,
     )
-    from fixfirst.game import ActionSet, Cage2, Game, MemoryScheme, Remember, VecCage2
+    from fixfirst.game import ActionSet, Cage2, Game, MemoryScheme, Remember, VecCage2, red_agent
     from fixfirst.learner import Policy, TrainConfig, load_policy, make_config
     from fixfirst.orders import Judging, UnitScheme, Workflow
     from fixfirst.searcher import SearchConfig, search_config
@@ -85,12 +92,15 @@ __all__ = [
     "Workflow",
     "WorkflowError",
     "WorldError",
+    "compare",
     "evaluate",
+    "export",
     "leaderboard",
     "load_policy",
     "load_run",
     "make_config",
     "make_vec",
+    "red_agent",
     "report",
     "resume",
     "rollout",

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tomli_w
-from searches import EASY, RANDOM, ledger, outcome
+from searches import EASY, RANDOM, ROLE, ledger, outcome
 
 import fixfirst as ff
 from fixfirst.orders import Ranked, Ranking
@@ -22,7 +22,8 @@ TINY = {"n_envs": 4, "max_steps": 10, "total_episodes": 12, "quiet": True, "tens
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return ff.search(out=tmp_path_factory.mktemp("api") / "run", **EASY, quiet=True, workers=1)
+    """A search of policies that remember and choose among macros, with its report."""
+    return ff.search(out=tmp_path_factory.mktemp("api") / "run", **EASY | ROLE, quiet=True, workers=1)
 
 
 # ---------------------------------------------------------------- search
@@ -42,6 +43,7 @@ def test_the_main_job_is_one_call(run):
 
 def test_best_is_a_policy_that_plays(run):
     assert isinstance(run.best, ff.Policy) and run.best.workflow == run.ranking.rows[0].workflow
+    assert (run.best.role.memory.name, run.best.role.action_set.name) == ("full", "macros")
     envs = ff.make_vec(3)
     obs, _ = envs.reset(seed=0)
     assert run.best.act(obs).shape == (3,)
@@ -102,7 +104,7 @@ def test_an_interrupted_search_says_so_and_goes_on_with_the_same_bytes(run, tmp_
     with monkeypatch.context() as patched:
         patched.setattr(loop.SearchLogs, "record", ctrl_c)
         with pytest.raises(ff.Interrupted, match="interrupted; go on with: fixfirst resume"):
-            ff.search(out=tmp_path / "run", **EASY, **QUIET)
+            ff.search(out=tmp_path / "run", **EASY | ROLE, **QUIET)
     assert 1 < len(ff.load_run(tmp_path / "run").trials) < len(run.trials)
     again = ff.resume(tmp_path / "run", **QUIET)
     assert again.trials[-1].id == run.trials[-1].id and outcome(again.folder) == outcome(run.folder)
@@ -140,7 +142,7 @@ def test_a_search_may_run_in_a_thread(tmp_path):
 
 
 def test_training_is_one_call_and_can_be_loaded_and_resumed(tmp_path):
-    trained = ff.train(out=tmp_path / "run", workflow=ORDER, **TINY)
+    trained = ff.train(out=tmp_path / "run", workflow=ORDER, keep="penalty", **TINY)
     assert isinstance(trained, ff.TrainRun) and trained.evaluation.episodes == 1_000
     assert trained.best.workflow == ff.Workflow.parse(ORDER) and trained.accepted is False
     loaded = ff.load_run(tmp_path / "run")

@@ -12,7 +12,8 @@ import pytest
 SEARCH = """
 import sys
 import fixfirst as ff
-ff.search(total_episodes=1_200, warmup_episodes=400, max_episodes=400, n_envs=20, max_steps=40, red_agent="meander", seed=5,
+ff.search(separate=True, total_episodes=1_200, warmup_episodes=400,
+           max_episodes=400, n_envs=20, max_steps=40, red_agent="meander", seed=5,
           initial_orders=1, workers=1, tensorboard=False, report=False, quiet=True, out=sys.argv[1],
           compliance_threshold=0.2, min_judged=5, gate_episodes=50, test_episodes=50, min_episodes=100)
 """

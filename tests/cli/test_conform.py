@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,22 @@ def test_a_coincidence_of_process_ids_is_told_and_no_mismatch(tmp_path, capsys):
     assert main(["conform", str(with_pid_reused(tmp_path, step=7)), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["mismatches"] == 1 and document["coincidences"] == 0
+
+
+def test_a_recording_that_unpacks_to_gigabytes_is_refused_in_bounded_memory(tmp_path, capsys):
+    """64 MB of brackets and blanks, in one line, are 64 kB packed."""
+    path = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(64):
+            file.write(b"[" + b" " * (2**20 - 1))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert main(["conform", str(path)]) == 2
+    assert "line 1: not a recorded episode (more than 4 MB)" in capsys.readouterr().err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024  # kB
+
+
+def test_terminal_escapes_in_a_recording_stay_text(tmp_path, capsys):
+    path = tmp_path / "escape.jsonl"
+    path.write_text('{"id": "\\u001b[2J", "steps": "\\u001b[2J"}\n')
+    assert main(["conform", str(path)]) == 2
+    assert "\x1b" not in capsys.readouterr().err

@@ -61,8 +61,8 @@ def test_an_episode_of_cyborg_is_watched_like_any_other(tmp_path, capsys):
     found = identify(find_cyborg()).variant
     assert f"against b_line on cyborg, variant {found}; 3 episodes of 30 steps" in capsys.readouterr().out
     assert (tmp_path / "replay.html").stat().st_size > 50_000
-    assert main(["watch", "react-restore", *options, "--text"]) == 0
-    assert "blue   Restore" in capsys.readouterr().out
+    assert main(["watch", "champion", *options, "--text"]) == 0
+    assert "\n      memory network quiet turns 1; User2 decoys Femitter\n" in capsys.readouterr().out
 
 
 @needs_cyborg
@@ -88,6 +88,7 @@ def test_recording_processes_end_with_a_recorder_that_is_killed(tmp_path):
 # ---------------------------------------------------------------- learning on it
 
 SMALL = ["--backend", "cyborg", "--n-envs", "4", "--max-steps", "8", "--quiet"]
+ROLE = ["--memory", "full", "--action-set", "macros"]
 
 
 @needs_cyborg
@@ -111,6 +112,7 @@ def test_a_training_on_cyborg_that_is_killed_goes_on_to_the_same_bytes(tmp_path)
         "--no-tensorboard",
         "--checkpoint-every",
         "1",
+        *ROLE,
     ]
     assert main(["train", *options, "--out", str(tmp_path / "whole")]) == 0
     folder = tmp_path / "killed"
@@ -129,7 +131,7 @@ def test_a_search_on_cyborg_writes_the_same_files_as_one_on_the_simulator(tmp_pa
     budget = ["--total-episodes", "24", "--warmup-episodes", "8", "--max-episodes", "8", "--min-episodes", "0"]
     options = [*SMALL[:4], *budget, "--test-episodes", "4", "--seed", "1", "--quiet"]
     config = tmp_path / "short.toml"
-    config.write_text("max_steps = 8\ngate_episodes = 4\n")
+    config.write_text('max_steps = 8\ngate_episodes = 4\nmemory = "full"\naction_set = "macros"\n')
     assert main(["search", *options, "--config", str(config), "--out", str(tmp_path / "run")]) == 0
     assert len((tmp_path / "run" / "trials.csv").read_text().splitlines()) == 3  # a header and two trials of 8 episodes
 
@@ -138,7 +140,8 @@ def test_a_search_on_cyborg_writes_the_same_files_as_one_on_the_simulator(tmp_pa
 def test_a_policy_is_evaluated_in_both_worlds_with_the_difference(capsys):
     command = [
         "evaluate",
-        "react-restore",
+        "champion",
+        "--greedy",
         "--backend",
         "both",
         "--red-agent",

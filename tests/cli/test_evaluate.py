@@ -145,7 +145,7 @@ def test_the_seed_matters(capsys):
         (["priority-restore"], "priority-restore follows an order: give one with --workflow"),
         (["priority-restore", "--workflow", "user"], "must name each of user, op_host"),
         (["sleep", "--steps", "thirty"], "--steps must be whole numbers separated by commas, got 'thirty'"),
-        (["sleep", "--steps", "0"], "max_steps must be a whole number, at least 1, got 0"),
+        (["sleep", "--steps", "0"], "--steps must be a whole number, at least 1, got 0"),
         (["sleep", "--red-agent", "purple"], "unknown red agent 'purple'"),
         (["sleep", "--rule", "strict"], "--rule"),
         (

@@ -81,6 +81,27 @@ def test_what_is_watched_is_what_is_evaluated(policy):
         assert told["return10"] / 10 == measured.returns[told["number"]]
 
 
+@pytest.fixture(scope="module")
+def remembering():
+    """The policy that comes with fixfirst: it remembers, and places its decoys by macros."""
+    return replay("champion", episodes=3, steps=20)
+
+
+def test_what_a_policy_remembers_is_told_turn_by_turn(remembering):
+    """Of decoys it knows the truth. What was seen in a step is remembered from the next one on."""
+    assert remembering["memory"] == "full"
+    for told in remembering["episodes"]:
+        assert told["steps"][0]["remembered"] == {}
+        active = set()
+        for step in told["steps"]:
+            said = {host: step["remembered"].get(host, "") for host in HOST_NAMES}
+            decoys = [re.search(r"decoys ([\w ]+)", said[host]) for host in HOST_NAMES]
+            assert [len(found[1].split()) if found else 0 for found in decoys] == [len(ports) for ports in step["decoys"]]
+            assert {host for host in HOST_NAMES if said[host].startswith("active")} == active
+            active |= {host for host, seen in zip(HOST_NAMES, step["activity"], strict=True) if seen != "none"}
+    assert replay("sleep", episodes=3, steps=3)["memory"] == "none"
+
+
 # ---------------------------------------------------------------- text
 
 
@@ -126,6 +147,11 @@ def test_a_step_in_text_reads_like_this(document):
         "      decoys Enterprise0 25 80",
         "      cost   restore -1.0; reward -1.0, return -3.2",
     ]
+
+
+def test_the_text_says_what_is_remembered(remembering):
+    head, worst, *_ = replay_text(remembering).split("\n\n")
+    assert "; memory full; " in head and "\n      memory network quiet turns 1" in worst
 
 
 def test_a_reader_who_stops_reading_is_no_error():
@@ -216,7 +242,7 @@ def test_the_documented_python_makes_an_animation(tmp_path, monkeypatch):
         (["priority-restore"], "priority-restore follows an order: give one with --workflow"),
         (["sleep", "--workflow", "user > user"], "must name each of"),
         (["sleep", "--episodes", "0"], "episodes must be in 1..10000, got 0"),
-        (["sleep", "--steps", "0"], "max_steps: Input should be greater than or equal to 1, got 0"),
+        (["sleep", "--steps", "0"], "--steps: Input should be greater than or equal to 1, got 0"),
         (["sleep", "--red-agent", "blue"], "unknown red agent 'blue'"),
         (["sleep", "--variant", "newest"], "--variant"),
         (["sleep", "--rule", "none"], "Invalid value for --rule: must be one of no_higher, top, fixed_types, got 'none'"),

@@ -10,6 +10,8 @@ from patience import PATIENCE_S
 
 # Updates of 4 episodes of 20 steps. The gate asks for little, so that most trials pass it. TensorBoard is slow to import.
 EASY = {
+    "separate": True,
+    "keep": "penalty",
     "max_steps": 20,
     "gate_episodes": 20,
     "test_episodes": 20,
@@ -25,10 +27,11 @@ EASY = {
     "ppo": {"num_envs": 4},
 }
 RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does not matter
-# Two rounds of two trials, of 30 updates after a warm-up of as many. With so many epochs an update takes some 50 ms: long
-# enough to be killed within.
+# Two rounds of two trials, of 30 updates after a warm-up of as many, of policies that remember and choose among macros.
+# With so many epochs an update takes some 50 ms: long enough to be killed within.
 EPISODES = {"warmup_episodes": 120, "min_episodes": 120, "max_episodes": 120, "total_episodes": 600}
-LONG = RANDOM | EPISODES | {"max_steps": 60, "ppo": {"num_envs": 4, "epochs": 100}}
+ROLE = {"memory": "full", "action_set": "macros"}
+LONG = RANDOM | EPISODES | ROLE | {"max_steps": 60, "ppo": {"num_envs": 4, "epochs": 40}}
 
 
 class NoView:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import ConfigError
-from fixfirst.game import announce_compilation, red_agent_name
+from fixfirst.game import a_path, announce_compilation, red_agent_name, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy, load_policy, shipped_policies
 from fixfirst.orders import Workflow
 from fixfirst.play import (
@@ -52,15 +52,17 @@ def evaluate(
     stderr shows how far it is.
     """
     game, judging = game_and_judging(settings)
-    reds = red_agent.split(",") if isinstance(red_agent, str) else red_agent
-    lengths = [steps] if isinstance(steps, int) else steps
+    check_enough(episodes)
+    seed = seed_number("seed", seed)
+    reds = listed_reds(red_agent)
+    lengths = [whole("steps", length) for length in list_of("steps", steps)]
     games = [
         game.model_copy(update={"red_agent": red_agent_name(red), "max_steps": length}) for red in reds for length in lengths
     ]
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
     rows: list[Evaluation] = []
-    with Progress(episodes * len(games), quiet=quiet) as progress:
+    with Progress(episodes * len(games), quiet=yes_or_no("quiet", quiet)) as progress:
         for played in games:
             before, name = episodes * len(rows), f"{played.red_agent}, {played.max_steps} steps on {played.backend}"
 
@@ -106,10 +108,11 @@ def leaderboard(
             )
     game, judging = game_and_judging(settings | _RULES | {"max_steps": max(PROTOCOL_STEPS)})
     check_enough(episodes)
+    seed = seed_number("seed", seed)
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
     played: dict[str, Played] = {}
-    with Progress(episodes * len(LEADERBOARD_REDS), quiet=quiet) as progress:
+    with Progress(episodes * len(LEADERBOARD_REDS), quiet=yes_or_no("quiet", quiet)) as progress:
         for red in LEADERBOARD_REDS:
 
             def on_pass(done: int, before: int = episodes * len(played), red: str = red) -> None:
@@ -128,8 +131,21 @@ def leaderboard(
     return standing_of(played, judging)
 
 
+def listed_reds(red_agent: Any) -> list[Any]:
+    """Red agents by name: one, several in a list, or joined by commas."""
+    return red_agent.split(",") if isinstance(red_agent, str) else list_of("red_agent", red_agent)
+
+
+def list_of(what: str, values: Any) -> list[Any]:
+    """One value, or several in a list or tuple."""
+    if isinstance(values, dict | set) or values is None:
+        raise ConfigError(f"{what} must be one value or a list of them, got {values!r}")
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
 def make_player(policy: Named, workflow: str | None, greedy: bool) -> tuple[Player, tuple[Workflow, ...]]:
     """A baseline by name, or a policy, with the workflows it is judged against."""
+    greedy = yes_or_no("greedy", greedy)
     if isinstance(policy, str) and policy in BASELINES:
         orders: tuple[Workflow, ...] = () if workflow is None else (Workflow.parse(workflow),)
         return make_baseline(policy, orders), orders
@@ -140,11 +156,17 @@ def make_player(policy: Named, workflow: str | None, greedy: bool) -> tuple[Play
     return player, orders
 
 
+def carried_order(policy: Named) -> Workflow | None:
+    """The order a policy was trained for; None for baselines and policies without one."""
+    return None if isinstance(policy, str) and policy in BASELINES else load_named(policy).workflow
+
+
 def load_named(policy: Named) -> Policy:
     """The policy itself, or the one in a run, folder or file."""
     if isinstance(policy, Policy):
         return policy
-    if not Path(policy).exists() and str(policy) not in shipped_policies():
+    policy = a_path("a policy", policy)
+    if not policy.exists() and str(policy) not in shipped_policies():
         shipped = ", ".join(shipped_policies()) or "there is none"
         known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({shipped})"
         raise ConfigError(f"{str(policy)!r} is neither a file or run nor {known}")

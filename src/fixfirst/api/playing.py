@@ -7,7 +7,7 @@ import numpy as np
 
 from fixfirst.api.evaluating import load_named
 from fixfirst.errors import ConfigError
-from fixfirst.game import NUM_HOSTS, OBSERVATION_BITS, VecWorld, World, check_seeds, whole
+from fixfirst.game import NUM_HOSTS, OBSERVATION_BITS, VecWorld, World, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy
 from fixfirst.play import Track, bits_of, play_steps
 
@@ -44,17 +44,32 @@ def rollout(
 ) -> Steps:
     """Play on from where the environments stand, and leave them where they are then: as if stepped.
 
-    policy: a loaded one, a run, or a policy's folder or file; one with a memory begins without any, so reset the
-    environments first. seed: of its actions; greedy: the most probable action instead of a drawn one. workflow: the order to
-    follow, if the policy does not carry one. Episodes end and begin as the environments' autoreset mode says; in the mode
-    `next_step` the action after an end is not played, and earns 0.
+    policy: a loaded one, a run, or a policy's folder or file. One with a memory begins without any, so reset the
+    environments first; or make them with its memory and action set: then what they remember goes on, too. seed: of its
+    actions; greedy: the most probable action instead of a drawn one. workflow: the order to follow, if the policy does
+    not carry one. Episodes end and begin as the environments' autoreset mode says; in the mode `next_step` the action
+    after an end is not played, and earns 0.
     """
     if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
         raise ConfigError(
             f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
         )
     loaded, count = load_named(policy), whole("steps", steps)
-    player = loaded.player(workflow, greedy=greedy)
-    track = Track.empty(count, envs.num_envs)
-    play_steps(envs.world, player, np.zeros(envs.num_envs, np.int64), int(check_seeds(seed, 1)[0]), track)
+    records = _shared_memories(envs, loaded)
+    player = loaded.player(workflow, greedy=yes_or_no("greedy", greedy))
+    track, number = Track.empty(count, envs.num_envs), seed_number("seed", seed, bits=63)
+    play_steps(envs.world, player, np.zeros(envs.num_envs, np.int64), number, track, records)
     return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended)
+
+
+def _shared_memories(envs: VecWorld, policy: Policy) -> np.ndarray | None:
+    """What the environments remember, if they do it for a policy like this one; None if they remember nothing."""
+    mine, role = envs.memories, policy.role
+    if mine.idle:
+        return None
+    if (mine.scheme, mine.action_set) != (role.memory, role.action_set):
+        raise ConfigError(
+            f"the environments have the memory {mine.scheme} and the action set {mine.action_set}, the policy has "
+            f"{role.memory} and {role.action_set}; make them with the policy's, or with neither"
+        )
+    return mine.records

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fixfirst.game import a_path
 from fixfirst.reporter import Format, WrittenReport, write_report
 
 
@@ -19,6 +20,6 @@ def report(
     runs: run directories, or folders that hold some. out: RUN/report.html unless told. figures: a folder for every figure as
     SVG, PNG and CSV. say: is told about anything that takes long.
     """
-    folders = [runs] if isinstance(runs, str | Path) else list(runs)
-    place, pictures = (None if path is None else Path(path) for path in (out, figures))
-    return write_report([Path(folder) for folder in folders], place, figures=pictures, form=form, say=say)
+    folders = list(runs) if isinstance(runs, list | tuple) else [runs]
+    place, pictures = (None if path is None else a_path("out", path) for path in (out, figures))
+    return write_report([a_path("a run", folder) for folder in folders], place, figures=pictures, form=form, say=say)

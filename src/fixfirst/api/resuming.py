@@ -1,12 +1,15 @@
 """`ff.resume`: going on with whatever was interrupted."""
 
+import sys
 from pathlib import Path
 from typing import Literal
 
 from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun
 from fixfirst.api.searching import resume_searches
 from fixfirst.api.training import resume_training
-from fixfirst.runs import Kind, kind_of
+from fixfirst.errors import in_one_line
+from fixfirst.game import a_path, yes_or_no
+from fixfirst.runs import MANIFEST, STUDY, Kind, changed_since, check_own, kind_of, read_manifest
 from fixfirst.searcher import Execution
 
 
@@ -17,15 +20,25 @@ def resume(
     executor: Literal["inline", "process", "ray"] | None = None,
     ray_address: str | None = None,
     cpus_per_trial: int | None = None,
+    cyborg: str | Path | None = None,
     report: bool = True,
     quiet: bool = False,
 ) -> SearchRun | StudyRun | TrainRun:
     """Go on with an interrupted run; it ends with the same bytes as one that was never interrupted.
 
-    run: a run directory, or the folder of a study: all of its searches that are not finished. The rest as in `ff.search`.
+    run: a run directory, or the folder of a study: all of its searches that are not finished. cyborg: the checkout, for a
+    run that plays in CybORG. The rest as in `ff.search`. Where versions or the machine are others than when the run was
+    begun, stderr says so: the bytes may then differ.
     """
-    folder = Path(run)
-    if kind_of(folder) == Kind.TRAIN:
-        return resume_training(folder, quiet=quiet)
+    folder = a_path("run", run)
+    report, quiet = yes_or_no("report", report), yes_or_no("quiet", quiet)
+    kind = kind_of(folder)
+    check_own(folder)
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    return resume_searches(folder, execution, report=report, quiet=quiet)
+    if changes := changed_since(read_manifest(folder, STUDY if kind == Kind.STUDY else MANIFEST)):
+        said = in_one_line(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")
+        print(f"fixfirst: {said}", file=sys.stderr, flush=True)
+    checkout = None if cyborg is None else str(cyborg)
+    if kind == Kind.TRAIN:
+        return resume_training(folder, checkout, quiet=quiet)
+    return resume_searches(folder, execution, checkout, report=report, quiet=quiet)

@@ -1,40 +1,47 @@
 """A run as an object: what `ff.search`, `ff.train` and `ff.load_run` hand out."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fixfirst.api.reporting import report
-from fixfirst.errors import RunDirError
+from fixfirst.errors import PolicyError, RunDirError
+from fixfirst.game import a_path
 from fixfirst.learner import Policy, TrainConfig, load_policy, resolve
 from fixfirst.orders import CONFIDENCE, Ranking
 from fixfirst.play import Evaluation
+from fixfirst.reading import read_json
 from fixfirst.reporter import WrittenReport
 from fixfirst.runs import (
     BEST,
-    CONFIG,
+    LEDGER,
     POLICY_JSON,
     REPORT,
     RESULT,
+    Answer,
     Comparison,
     Kind,
     Standings,
     Trial,
     compare,
     kind_of,
-    read_toml,
+    read_config,
 )
-from fixfirst.searcher import Search, SearchConfig, open_study
+from fixfirst.searcher import Search, SearchConfig, SharedSearch, open_study
 
 
 @dataclass(frozen=True)
 class SearchRun:
-    """A search: `ranking` is its result, `best` the policy of the first order."""
+    """A search: `answer` is its result, `best` a policy that follows any order, the best one unless told otherwise.
 
-    search: Search
+    Of the published kind (separate=True) `ranking` is the result, and `best` the policy of the first order.
+    """
+
+    search: Search | SharedSearch
 
     def __repr__(self) -> str:
+        if isinstance(self.search, SharedSearch):
+            return f"SearchRun({str(self.folder)!r}: {'not finished' if self.answer is None else self.answer.rule})"
         return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
 
     @property
@@ -46,14 +53,19 @@ class SearchRun:
         return self.search.config
 
     @property
+    def answer(self) -> Answer | None:
+        """The rule with its price; None before the search is finished, or of the published kind."""
+        return self.search.answer if isinstance(self.search, SharedSearch) else None
+
+    @property
     def trials(self) -> tuple[Trial, ...]:
-        """All trials, also those that did not pass the gate."""
-        return tuple(self.search.trials)
+        """All trials, also those that did not pass the gate; none where one network is trained for all orders."""
+        return () if isinstance(self.search, SharedSearch) else tuple(self.search.trials)
 
     @property
     def standings(self) -> Standings | None:
         """The ranking with what it rests on; None if no order passed the gate."""
-        return self.search.standings()
+        return None if isinstance(self.search, SharedSearch) else self.search.standings()
 
     @property
     def ranking(self) -> Ranking:
@@ -63,7 +75,12 @@ class SearchRun:
     @property
     def best(self) -> Policy | None:
         """The policy of the ranking's first order; None if no order passed the gate."""
-        return load_policy(self.folder / BEST) if (self.folder / BEST / POLICY_JSON).exists() else None
+        if not (self.folder / BEST / POLICY_JSON).exists():
+            return None
+        policy, found = load_policy(self.folder / BEST), self.standings
+        if found is not None and policy.facts["sha256"] != found.best.policy_sha256:
+            raise PolicyError(f"{self.folder / BEST}: holds another policy than the one that {LEDGER} names as best")
+        return policy
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about it; see `ff.report`."""
@@ -99,7 +116,12 @@ class StudyRun:
     @property
     def comparisons(self) -> list[Comparison]:
         """What the seeds say together, for each red agent."""
-        return compare([run.search.result for run in self.searches])
+        return compare([run.search.result for run in self.searches if isinstance(run.search, Search)])
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Of each search that is finished."""
+        return [run.answer for run in self.searches if run.answer is not None]
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""
@@ -108,22 +130,22 @@ class StudyRun:
 
 def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
     """A run directory, or the folder of a study, as an object. It may be running, finished or interrupted."""
-    folder = Path(path)
+    folder = a_path("a run", path)
     kind = kind_of(folder)
     if kind == Kind.TRAIN:
-        return _load_training(folder)
+        return load_training(folder)
     study = open_study(folder)
     searches = tuple(SearchRun(search) for search in study.searches)
     return StudyRun(folder, searches) if kind == Kind.STUDY else searches[0]
 
 
-def _load_training(folder: Path) -> TrainRun:
-    config = resolve(TrainConfig, read_toml(folder / CONFIG))
+def load_training(folder: Path) -> TrainRun:
+    config = resolve(TrainConfig, read_config(folder))
     path = folder / RESULT
     if not path.exists():
         return TrainRun(folder, config, None, None)
     try:
-        result = json.loads(path.read_bytes())
+        result = read_json(path)
         return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunDirError(f"{path}: cannot be read ({e})") from e

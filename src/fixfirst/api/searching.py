@@ -10,13 +10,14 @@ from fixfirst.api.reporting import report as write_report
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.settings import search_configs
 from fixfirst.errors import Interrupted
-from fixfirst.game import announce_compilation, compile_kernel
-from fixfirst.learner import interrupts
-from fixfirst.reporter import SearchView
+from fixfirst.game import a_path, announce_compilation, compile_kernel, yes_or_no
+from fixfirst.learner import check_trainable, interrupts
+from fixfirst.reporter import AnswerView, SearchView
 from fixfirst.runs import unused_folder
 from fixfirst.searcher import (
     Execution,
     SearchConfig,
+    SharedSearch,
     Study,
     begin_study,
     make_executor,
@@ -51,16 +52,19 @@ def search(
     trials run, which does not change the result. report: end with a page about it.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
-    file, grouping = (None if path is None else Path(path) for path in (config, units))
+    file, grouping = (None if path is None else a_path("config, units", path) for path in (config, units))
     configs = search_configs(settings, file, grouping, seeds)
-    folder = unused_folder(study_name(configs)) if out is None else Path(out)
+    folder = unused_folder(study_name(configs)) if out is None else a_path("out", out)
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
+    report, quiet = yes_or_no("report", report), yes_or_no("quiet", quiet)
     return run_study(configs, lambda: begin_study(configs, folder), execution, report=report, quiet=quiet)
 
 
-def resume_searches(folder: Path, execution: Execution, *, report: bool, quiet: bool) -> SearchRun | StudyRun:
+def resume_searches(
+    folder: Path, execution: Execution, cyborg: str | None = None, *, report: bool, quiet: bool
+) -> SearchRun | StudyRun:
     """Go on with a search, or with all searches of a study that are not finished."""
-    study = open_study(folder)
+    study = open_study(folder, cyborg)
     configs = [search.config for search in study.searches]
     return run_study(configs, lambda: study, execution, report=report, quiet=quiet)
 
@@ -73,12 +77,15 @@ def run_study(
     report: bool,
     quiet: bool,
 ) -> SearchRun | StudyRun:
-    """Run the searches. The executor comes before the folder: without it there is nothing to begin."""
+    """Run the searches. What they need comes before the folder: without it there is nothing to begin."""
+    for training in {config.training.game: config.training for config in configs}.values():
+        check_trainable(training)
     announce_compilation()
     compile_kernel()
     with interrupts() as interrupt, closing(make_executor(execution, configs, interrupt)) as executor:
         study = make_study()
-        with SearchView(several=len(study.searches) > 1, quiet=quiet) as view:
+        shows = AnswerView if isinstance(study.searches[0], SharedSearch) else SearchView
+        with shows(several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
             finished = run_searches(to_run, executor, view, interrupt, study.folder)
     if not finished:

@@ -1,6 +1,7 @@
 """From what a person says to checked configs: Python or command line > environment > file > preset > default."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from fixfirst.errors import ConfigError
 from fixfirst.game import Game
 from fixfirst.learner import TrainConfig, merged, nested, places, readable_errors, resolve, value_in
 from fixfirst.orders import Judging, UnitScheme
-from fixfirst.runs import read_toml
+from fixfirst.runs import named_code, read_toml
 from fixfirst.searcher import SearchConfig, resolve_search
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
@@ -19,11 +20,25 @@ ENVIRONMENT_PREFIX = "FIXFIRST_"
 
 def said(model: type[BaseModel], given: Mapping[str, Any], file: Path | None, units: Path | None) -> dict[str, Any]:
     """All settings that were said somewhere, nested as in a config file. units: a TOML file that groups the hosts."""
-    from_file = nested({} if file is None else read_toml(file), model, source=f"{file}: ")
+    from_file = nested({} if file is None else _settings_of(file), model, source=f"{file}: ")
     variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in places(model) if name != "units")
-    from_environment = nested({name: text for name, text in variables if text is not None}, model)
+    from_environment = nested({name: _plain(text) for name, text in variables if text is not None}, model)
     grouping = {} if units is None else {"units": UnitScheme.from_toml(units).as_dict()}
     return merged(from_file, from_environment, nested({**given, **grouping}, model))
+
+
+def _plain(text: str) -> str:
+    """Of a variable: 1e5 is a whole number, too."""
+    return str(int(float(text))) if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", text) else text
+
+
+def _settings_of(file: Path) -> dict[str, Any]:
+    """A TOML file with settings; none that names code, for files go from hand to hand."""
+    settings = read_toml(file)
+    if name := named_code(settings):
+        flag, variable = f"--{name.replace('_', '-')}", f"{ENVIRONMENT_PREFIX}{name.upper()}"
+        raise ConfigError(f"{file}: {name} names code to be run, which no file may; say it with {flag} or {variable}")
+    return settings
 
 
 def train_config(given: Mapping[str, Any], file: Path | None = None, units: Path | None = None) -> TrainConfig:

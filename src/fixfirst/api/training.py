@@ -4,27 +4,36 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api.run_objects import TrainRun
+from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.api.settings import train_config
 from fixfirst.errors import Interrupted, RunDirError
-from fixfirst.game import announce_compilation
-from fixfirst.learner import TrainConfig, TrainingRun, interrupts, load_parent, resolve
+from fixfirst.game import a_path, announce_compilation, yes_or_no
+from fixfirst.learner import (
+    TrainConfig,
+    TrainingRun,
+    check_trainable,
+    delete_checkpoints,
+    interrupts,
+    load_parent,
+    resolve,
+)
 from fixfirst.play import Weights
 from fixfirst.reporter import Progress
 from fixfirst.runs import (
-    CONFIG,
+    MANIFEST,
     POLICY_JSON,
     RESULT,
     TENSORBOARD,
     Kind,
+    Outcome,
     Session,
     UpdateRow,
     create_run,
+    last_outcome,
     locked,
+    read_config,
     read_manifest,
-    read_toml,
     unused_folder,
-    write_json,
 )
 
 TEST_EPISODES = 1_000
@@ -47,9 +56,11 @@ def train(
     `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
-    file, grouping = (None if path is None else Path(path) for path in (config, units))
+    file, grouping = (None if path is None else a_path("config, units", path) for path in (config, units))
     resolved = train_config(settings, file, grouping)
-    folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else Path(out)
+    folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else a_path("out", out)
+    tensorboard, quiet = yes_or_no("tensorboard", tensorboard), yes_or_no("quiet", quiet)
+    check_trainable(resolved)
     announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
@@ -58,42 +69,64 @@ def train(
     return _run(resolved, folder, start, tensorboard, quiet)
 
 
-def resume_training(folder: Path, *, quiet: bool = False) -> TrainRun:
+def resume_training(folder: Path, cyborg: str | None = None, *, quiet: bool = False) -> TrainRun:
     """Go on with an interrupted training; it ends with the same bytes as one that was not interrupted."""
-    options = read_manifest(folder).get("options") or {}
-    config = resolve(TrainConfig, read_toml(folder / CONFIG))
-    if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
-        raise RunDirError(f"{folder} is finished; see {folder / RESULT}")
+    options = read_manifest(folder).get("options")
+    parent, tensorboard = _options(folder, options)
+    config = resolve(TrainConfig, read_config(folder), {"cyborg": cyborg})
+    check_trainable(config)
     announce_compilation()
-    return _run(
-        config, folder, _starting_weights(config, options.get("from_policy")), options.get("tensorboard", True), quiet
-    )
+    return _run(config, folder, _starting_weights(config, parent), tensorboard, quiet)
+
+
+def _options(folder: Path, options: Any) -> tuple[str | None, bool]:
+    """How a training was started: its parent policy, and whether it writes TensorBoard events."""
+    given = options if isinstance(options, dict) else {}
+    parent, tensorboard = given.get("from_policy"), given.get("tensorboard", True)
+    if not isinstance(parent, str | None) or not isinstance(tensorboard, bool):
+        raise RunDirError(f"{folder / MANIFEST}: damaged, its options make no sense")
+    return parent, tensorboard
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
-    return None if from_policy is None else load_parent(Path(from_policy), config.role).weights
+    return None if from_policy is None else load_parent(a_path("from_policy", from_policy), config.role).weights
 
 
 def _run(config: TrainConfig, folder: Path, start: Weights | None, tensorboard: bool, quiet: bool) -> TrainRun:
-    board = folder / TENSORBOARD if tensorboard else None
     try:
-        with (
-            locked(folder),
-            Session(folder) as session,
-            interrupts() as interrupt,
-            TrainingRun(config, folder, start=start, tensorboard=board) as run,
-        ):
-            _follow(run, interrupt, quiet)
-            if run.interrupted:
-                done = f"interrupted after {run.training.episodes:,} episodes"
-                raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
-            shown = run.training.evaluate("test", TEST_EPISODES)
-            result = {"evaluation": asdict(shown), "accepted": run.accepted, "episodes": run.training.episodes}
-            write_json(folder / RESULT, result)
-            session.finished = True
-            return TrainRun(folder, config, shown, run.accepted)
+        with locked(folder):
+            if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
+                return _close(folder)
+            return _work(config, folder, start, folder / TENSORBOARD if tensorboard else None, quiet)
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
+
+
+def _close(folder: Path) -> TrainRun:
+    """A training that has its result: a kill may have come before all was cleared and noted."""
+    if last_outcome(folder) == Outcome.FINISHED:
+        raise RunDirError(f"{folder} is finished; see {folder / RESULT}")
+    with Session(folder) as session:
+        delete_checkpoints(folder)
+        session.finished = True
+    return load_training(folder)
+
+
+def _work(config: TrainConfig, folder: Path, start: Weights | None, board: Path | None, quiet: bool) -> TrainRun:
+    """Train and evaluate, or raise Interrupted."""
+    with (
+        Session(folder) as session,
+        interrupts() as interrupt,
+        TrainingRun(config, folder, start=start, tensorboard=board) as run,
+    ):
+        _follow(run, interrupt, quiet)
+        if run.interrupted:
+            done = f"interrupted after {run.training.episodes:,} episodes"
+            raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
+        shown = run.training.evaluate("test", TEST_EPISODES)
+        run.conclude({"evaluation": asdict(shown), "accepted": run.accepted, "episodes": run.training.episodes})
+        session.finished = True
+        return TrainRun(folder, config, shown, run.accepted)
 
 
 def _follow(run: TrainingRun, interrupt: object, quiet: bool) -> None:

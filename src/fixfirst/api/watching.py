@@ -6,9 +6,9 @@ from typing import Any
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import PolicyError
-from fixfirst.game import announce_compilation
+from fixfirst.game import announce_compilation, seed_number
 from fixfirst.learner import Policy
-from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, document, notable, play, tell
+from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, PolicyTable, Role, document, notable, play, tell
 from fixfirst.reporter import open_page as show_page
 from fixfirst.reporter import write_replay
 from fixfirst.runs import REPLAY, setting
@@ -41,6 +41,7 @@ def replay(
     policy, workflow, greedy, settings: as in `ff.evaluate`. Red agent and variant, unless given, are those of the training;
     on CybORG, the variant is the one found. The episodes are the first ones of `ff.evaluate` with this seed.
     """
+    seed = seed_number("seed", seed)
     given = {name: value for name, value in settings.items() if value is not None}
     trained = {} if isinstance(policy, str) and policy in BASELINES else _trained_in(policy)
     if given.get("backend") == "cyborg":  # is what it is
@@ -50,7 +51,8 @@ def replay(
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
     played = play(player, game, episodes=count, seed=seed, purpose=PROTOCOL_PURPOSE, workflows=orders, keep_turns=True)
-    told = [tell(played, label, number, judging) for label, number in notable(played).items()]
+    role = player.role if isinstance(player, PolicyTable) else Role()
+    told = [tell(played, label, number, judging, role.memory) for label, number in notable(played).items()]
     facts = {
         "policy": str(policy) if not isinstance(policy, Policy) else "a policy",
         "red_agent": game.red_agent,
@@ -59,6 +61,8 @@ def replay(
         "seed": seed,
         "greedy": greedy,
         "rule": judging.rule,
+        "memory": role.memory.name,
+        "opening": [role.action_set.names[choice] for choice in role.opening],
     }
     return document(played, told, facts)
 

@@ -3,14 +3,20 @@
 import ast
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token
 
 from fixfirst import __version__
 
-COMMANDS = ("search", "train", "evaluate", "report", "watch", "runs", "resume", "conform", "record", "bench", "doctor")
+COMMANDS = (  # in the order of use
+    "search", "train", "resume", "runs", "report",
+    "evaluate", "compare", "watch", "export",
+    "conform", "record", "bench", "doctor",
+)  # fmt: skip
 
 app = App(
     name="fixfirst",
@@ -19,8 +25,41 @@ app = App(
     suppress_keyboard_interrupt=False,  # the entry says how to go on
 )
 
-Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
-Quiet = Annotated[bool, Parameter(negative="", help="Show no progress.")]
+
+def shown(value: Any) -> str | None:
+    """A default, as help says it; nothing if there is none."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return (", ".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
+
+
+def as_whole(text: str) -> int:
+    """100000, 100_000 or 1e5."""
+    try:
+        return int(text)
+    except ValueError:
+        with suppress(ValueError, OverflowError):
+            if float(text).is_integer():
+                return int(float(text))
+        raise ValueError(f"must be a whole number, got {text!r}") from None
+
+
+def whole(kind: Any, tokens: Sequence[Token]) -> int:
+    """The converter of whole numbers: cyclopts would make 50 of 50.5."""
+    return as_whole(tokens[0].value)
+
+
+SHOWN = Parameter(show_default=shown)
+Whole = Annotated[int, Parameter(converter=whole)]
+
+Json = Annotated[
+    bool, Parameter(name="--json", negative="", show_default=False, help="One JSON document on stdout instead of a table.")
+]
+Quiet = Annotated[bool, Parameter(negative="", show_default=False, help="Show no progress.")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 
 
@@ -40,5 +79,11 @@ def _docstring(module: str, function: str) -> str | None:
     return ast.get_docstring(found)
 
 
-for _name in COMMANDS:
-    app.command(f"fixfirst.cli.{_name}:{_name}_command", name=_name, help=_docstring(_name, f"{_name}_command"))
+for _place, _name in enumerate(COMMANDS):
+    app.command(
+        f"fixfirst.cli.{_name}:{_name}_command",
+        name=_name,
+        help=_docstring(_name, f"{_name}_command"),
+        sort_key=_place,
+        default_parameter=SHOWN,
+    )

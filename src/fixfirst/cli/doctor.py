@@ -12,7 +12,21 @@ from fixfirst.cyborg import ENVIRONMENT_VARIABLE, find_cyborg, identify
 from fixfirst.errors import CyborgError
 from fixfirst.game import available_cores, cache_folder, is_compiled
 
-PACKAGES = ("numpy", "numba", "gymnasium", "torch", "botorch", "gpytorch", "scipy", "stable-baselines3", "gym", "ray")
+PACKAGES = (
+    "numpy",
+    "numba",
+    "gymnasium",
+    "torch",
+    "botorch",
+    "gpytorch",
+    "scipy",
+    "stable-baselines3",
+    "sb3-contrib",
+    "onnx",
+    "onnxruntime",
+    "gym",
+    "ray",
+)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")
 
 

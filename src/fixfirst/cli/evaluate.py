@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fixfirst.api import evaluate, leaderboard
-from fixfirst.cli.app import Json, Quiet, print_json
-from fixfirst.cli.flags import flags_of, given
+from fixfirst.cli.app import Json, Quiet, Whole, as_whole, print_json
+from fixfirst.cli.flags import Order, flags_of, given, note_other_order
 from fixfirst.errors import ConfigError
 from fixfirst.game import Backend, Game
 from fixfirst.orders import Judging
 from fixfirst.play import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
-from fixfirst.reporter import evaluation_table, side_by_side, standing_document, standing_table, write_csv
+from fixfirst.reporter import evaluation_table, results, side_by_side, standing_document, standing_table, write_csv
 
 if TYPE_CHECKING:
     GameFlags = Any
@@ -28,13 +28,13 @@ def evaluate_command(
     policy: str,
     /,
     *,
-    workflow: str | None = None,
+    workflow: Order = None,
     greedy: bool = False,
     as_leaderboard: Annotated[bool, Parameter(name="--leaderboard", negative="")] = False,
     red_agent: str = ALL_REDS,
     steps: str = ALL_STEPS,
-    episodes: int = 1_000,
-    seed: int = 0,
+    episodes: Whole = 1_000,
+    seed: Whole = 0,
     backend: Literal["simulator", "workers", "cyborg", "both"] = "simulator",
     margin: float = 0.5,
     game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
@@ -50,8 +50,6 @@ def evaluate_command(
     policy
         A run, a policy folder, or a baseline: sleep, random, react-restore, react-remove, priority-restore (sees the truth
         and restores by --workflow).
-    workflow
-        The order to follow and be judged by, if the policy does not carry one.
     greedy
         The most probable action instead of a drawn one.
     as_leaderboard
@@ -74,6 +72,7 @@ def evaluate_command(
     csv
         Also write the table to this file.
     """
+    note_other_order(policy, workflow)
     settings: dict[str, Any] = {"workflow": workflow, "greedy": greedy, "seed": seed, "quiet": quiet}
     settings |= given(game) | given(judging)
     if as_leaderboard:
@@ -89,10 +88,10 @@ def evaluate_command(
         if as_json:
             print_json(standing_document(standing))
         else:
-            print(standing_table(standing, policy))
+            print(standing_table(standing, policy, results().width))
         return 0
     try:
-        lengths = [int(part) for part in steps.split(",")]
+        lengths = [as_whole(part) for part in steps.split(",")]
     except ValueError:
         raise ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
@@ -108,7 +107,7 @@ def evaluate_command(
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
-        print(evaluation_table(rows))
+        print(evaluation_table(rows, results().width))
     return 0
 
 

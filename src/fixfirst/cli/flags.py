@@ -1,5 +1,6 @@
 """Flags made of config models: their names, kinds, defaults and help are the fields' own."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, make_dataclass
 from types import MappingProxyType, NoneType, UnionType
@@ -8,16 +9,31 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from cyclopts import Group, Parameter, Token
 from pydantic import BaseModel
 
+from fixfirst.cli.app import shown, whole
 from fixfirst.learner import places, resolve, value_at
+from fixfirst.orders import NAMED_ORDERS, Workflow
 
-# What a table's flags are about. Flags outside any table come first, without a heading of their own.
+# What everybody asks for comes first, without a heading; then what a table's flags are about, and a config's own.
+MAIN = ("total_episodes", "red_agent", "workflow", "seed", "preset")
 GROUPS = {
     "game": Group("Game", sort_key=1),
     "judging": Group("Order and gate", sort_key=2),
     "gate": Group("Order and gate", sort_key=2),
-    "alignment": Group("Learning", sort_key=3),
-    "ppo": Group("Learning", sort_key=3),
+    "search": Group("Search", sort_key=3),
+    "training": Group("Policy and training", sort_key=4),
+    "course": Group("Policy and training", sort_key=4),
+    "alignment": Group("Learning", sort_key=5),
+    "ppo": Group("Learning", sort_key=5),
 }
+Order = Annotated[
+    str | None,
+    Parameter(
+        help="The order to follow and be judged by, if the policy does not carry one; also by name: "
+        f"{', '.join(NAMED_ORDERS)}."
+    ),
+]
+WHERE = Group("Where trials run", sort_key=6)
+_OWN = {"SearchConfig": "search", "TrainConfig": "training", "Game": "game", "Judging": "judging"}
 
 
 def flags_of(
@@ -26,21 +42,25 @@ def flags_of(
     """A frozen dataclass with every setting of a config as a flag that may be left out. helps: not the fields' own."""
     config = resolve(model) if "preset" in places(model) else model()
     fields = []
-    for name, place in sorted(places(model).items(), key=lambda entry: _group_key(entry[1])):
+    for name, place in sorted(places(model).items(), key=lambda entry: (*MAIN, entry[0]).index(entry[0])):
         if name in without:
             continue
         owner: Any = config if len(place) == 1 else value_at(config, place[:-1])
         info = type(owner).model_fields[place[-1]]
         default = value_at(config, place)
-        said = helps.get(name, info.description or "") + ("" if default is None else f" ({_shown(default)})")
         kind = _plain(info.annotation)
-        options: dict[str, Any] = {"help": said}
+        options: dict[str, Any] = {
+            "help": helps.get(name, info.description or ""),
+            "show_default": shown(default) or False,
+        }
+        if kind is int:
+            options["converter"] = whole
         if get_origin(kind) is Literal:
             options["converter"] = _choice
         if get_origin(kind) is tuple:
             options["negative"] = ""
-        if len(place) > 1 and place[-2] in GROUPS:
-            options["group"] = GROUPS[place[-2]]
+        if name not in MAIN:
+            options["group"] = GROUPS[place[-2] if len(place) > 1 else _OWN[model.__name__]]
         if name == "from_policy":
             options["name"] = "--from"
         fields.append((name, Annotated[kind | None, Parameter(**options)], field(default=None)))
@@ -61,10 +81,6 @@ def given(flags: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(flags).items() if value is not None}
 
 
-def _group_key(place: tuple[str, ...]) -> int:
-    return 0 if len(place) < 2 or place[-2] not in GROUPS else 1
-
-
 def _plain(kind: Any) -> Any:
     """A field's type without None and without limits, which the config checks itself."""
     if get_origin(kind) is Annotated:
@@ -77,9 +93,10 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def note_other_order(policy: str, workflow: str | None) -> None:
+    """Say so if a policy that carries an order is to follow, and be judged by, another one."""
+    from fixfirst.api import carried_order  # --help need not wait for it
+
+    carried = None if workflow is None else carried_order(policy)
+    if workflow is not None and carried is not None and Workflow.parse(workflow, carried.scheme) != carried:
+        print(f"fixfirst: {policy} was trained for {carried}; it is told and judged by another order", file=sys.stderr)

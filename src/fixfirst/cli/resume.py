@@ -1,8 +1,10 @@
 """`fixfirst resume`: going on with what was interrupted."""
 
+import sys
+from contextlib import suppress
 from pathlib import Path
 
-from fixfirst.cli.app import Json, Quiet
+from fixfirst.cli.app import Cyborg, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_training
 from fixfirst.searcher import Execution
@@ -13,6 +15,7 @@ def resume_command(
     /,
     *,
     where: ExecutionFlags = Execution(),
+    cyborg: Cyborg = None,
     report: bool = True,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -27,8 +30,14 @@ def resume_command(
         As in `fixfirst search`.
     """
     from fixfirst.api import TrainRun, resume  # --help need not wait for it
+    from fixfirst.runs import UNREADABLE, Outcome, status
 
-    result = resume(run, report=report, quiet=quiet, **vars(where))
+    was_finished = False
+    with suppress(*UNREADABLE):  # what is wrong with it, `resume` says
+        was_finished = status(run) == Outcome.FINISHED
+    result = resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
+    if was_finished:
+        print(f"fixfirst: {run} was finished already; this is its result", file=sys.stderr)
     if isinstance(result, TrainRun):
         tell_training(result, as_json)
     else:

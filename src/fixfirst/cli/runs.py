@@ -27,7 +27,8 @@ def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
     elif not found:
         print(f"no runs in {folder}; begin with: fixfirst search")
     else:
-        results().print(runs_table(found))
+        console = results()
+        console.print(runs_table(found, console.width))
     return 0
 
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json, Quiet, print_json
-from fixfirst.cli.flags import flags_of, given
+from fixfirst.cli.app import Json, Quiet, Whole, print_json
+from fixfirst.cli.flags import WHERE, flags_of, given
 from fixfirst.searcher import Execution, SearchConfig
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ else:
         },
     )
 
-ExecutionFlags = Annotated[Execution, Parameter(name="*", group="Where trials run")]
+ExecutionFlags = Annotated[Execution, Parameter(name="*", group=WHERE)]
 
 
 def search_command(
     *,
     settings: Annotated[SearchFlags, Parameter(name="*")] = SearchFlags(),
     where: ExecutionFlags = Execution(),
-    seeds: int = 1,
+    seeds: Whole = 1,
     out: Path | None = None,
     units: Path | None = None,
     config: Path | None = None,

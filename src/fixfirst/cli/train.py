@@ -64,13 +64,13 @@ def train_command(
 
 def tell_training(run: "TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.reporter import evaluation_table
+    from fixfirst.reporter import evaluation_table, results
 
     assert run.evaluation is not None  # it is finished
     if as_json:
         print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})
         return
-    print(evaluation_table([run.evaluation]))
+    print(evaluation_table([run.evaluation], results().width))
     if run.evaluation.compliance is not None:
         print("gate: " + ("passed" if run.accepted else "not passed"))
     print(f"policy: {run.folder}\nnext:   fixfirst evaluate {run.folder}")

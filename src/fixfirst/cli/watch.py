@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json
-from fixfirst.cli.flags import flags_of, given
+from fixfirst.cli.app import Json, Whole
+from fixfirst.cli.flags import Order, flags_of, given, note_other_order
 from fixfirst.game import Game, VariantName
 from fixfirst.orders import Judging
 
@@ -22,13 +22,13 @@ def watch_command(
     policy: str,
     /,
     *,
-    workflow: str | None = None,
+    workflow: Order = None,
     greedy: bool = False,
     red_agent: str | None = None,
     variant: VariantName | None = None,
-    steps: int = 100,
-    episodes: int | None = None,
-    seed: int = 0,
+    steps: Whole = 100,
+    episodes: Whole | None = None,
+    seed: Whole = 0,
     game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
     judging: Annotated[JudgingFlags, Parameter(name="*")] = JudgingFlags(),
     out: Path | None = None,
@@ -45,8 +45,6 @@ def watch_command(
     ----------
     policy
         A run, a policy folder, or a baseline, as in `fixfirst evaluate`.
-    workflow
-        The order to follow and be judged by, if the policy does not carry one.
     greedy
         The most probable action instead of a drawn one.
     red_agent
@@ -69,6 +67,7 @@ def watch_command(
     from fixfirst.api import page_path, replay  # --help need not wait for it
     from fixfirst.reporter import episode_line, headline, open_page, replay_text, write_replay
 
+    note_other_order(policy, workflow)
     document = replay(
         policy,
         workflow=workflow,

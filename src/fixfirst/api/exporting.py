@@ -1,0 +1,33 @@
+"""`ff.export`: a policy as one file that plays without fixfirst."""
+
+from pathlib import Path
+from typing import get_args
+
+from fixfirst.api.evaluating import Named, load_named
+from fixfirst.errors import ConfigError
+from fixfirst.learner import SUFFIXES, Policy, Target, export_policy
+
+
+def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *, workflow: str | None = None) -> Path:
+    """Write a policy as one file for ONNX, PyTorch or NumPy; its path.
+
+    policy: a run, a policy's folder or file, or a loaded one. out: beside the policy unless told. workflow: the order it
+    will follow, of a policy that follows any. Memory, masks and opening are in the file: see `docs/export.md`.
+
+        ff.export("runs/first", "onnx", "policy.onnx")
+    """
+    if to not in get_args(Target):
+        raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {to!r}")
+    path = _default_path(policy, SUFFIXES[to]) if out is None else Path(out)
+    export_policy(load_named(policy), path, to, workflow)
+    return path
+
+
+def _default_path(policy: Named, suffix: str) -> Path:
+    """In the run's folder, or here under the policy's name."""
+    if isinstance(policy, Policy):
+        return Path(f"policy{suffix}")
+    path = Path(policy)
+    if not path.exists():  # one that comes with fixfirst
+        return Path(f"{path.name}{suffix}")
+    return (path if path.is_dir() else path.parent) / f"policy{suffix}"

@@ -1,0 +1,70 @@
+"""`fixfirst compare`: are two policies different?"""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from fixfirst.cli.app import Json, Quiet, Whole, print_json
+from fixfirst.cli.flags import Order, flags_of, given
+from fixfirst.game import Game
+
+if TYPE_CHECKING:
+    GameFlags = Any
+else:
+    GameFlags = flags_of(Game, without=("red_agent", "max_steps"))
+
+
+def compare_command(
+    first: str,
+    second: str,
+    /,
+    *,
+    workflow: Order = None,
+    greedy: bool = False,
+    red_agent: str = "b_line,meander",
+    steps: Whole = 100,
+    episodes: Whole = 2_000,
+    seed: Whole = 0,
+    game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Are two policies different, and by how much? Both play the same held-out episodes, against each red agent.
+
+    What is compared is the difference within an episode, in which both meet the same luck: far fewer episodes tell two
+    policies apart than two evaluations would need. The worst episodes of each are named.
+
+    Parameters
+    ----------
+    first
+        A run, a policy folder, a policy that comes with fixfirst, or a baseline, as in `fixfirst evaluate`.
+    second
+        Another one.
+    greedy
+        The most probable action instead of a drawn one.
+    red_agent
+        Only these, separated by commas.
+    steps
+        Length of an episode.
+    episodes
+        How many against each red agent.
+    seed
+        Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
+    """
+    from fixfirst.api import compare  # --help need not wait for it
+    from fixfirst.reporter import comparison_text, results
+
+    settings: dict[str, Any] = {
+        "workflow": workflow,
+        "greedy": greedy,
+        "red_agent": red_agent,
+        "steps": steps,
+        "episodes": episodes,
+    }
+    rows = compare(first, second, seed=seed, quiet=quiet, **settings, **given(game))
+    if as_json:
+        print_json([asdict(row) | {"different": row.different} for row in rows])
+    else:
+        print(comparison_text(rows, first, second, seed, results().width))
+    return 0

@@ -1,0 +1,41 @@
+"""`fixfirst export`: a policy for use elsewhere."""
+
+from pathlib import Path
+from typing import Literal
+
+from fixfirst.cli.app import Json, print_json
+
+
+def export_command(
+    policy: str,
+    /,
+    *,
+    to: Literal["onnx", "torch", "numpy"] = "onnx",
+    workflow: str | None = None,
+    out: Path | None = None,
+    as_json: Json = False,
+) -> int:
+    """Write a policy as one file that plays without fixfirst: in ONNX, in PyTorch, in plain NumPy (docs/export.md).
+
+    Memory, masks, opening and order are in the file. It takes an observation of 52 bits and a state, which is 0 when an
+    episode begins, and gives an action of the challenge's 145 and the next state.
+
+    Parameters
+    ----------
+    policy
+        A run, a policy folder, or a policy that comes with fixfirst.
+    to
+        onnx (.onnx), torch (.pt2, a program of torch.export) or numpy (.npz, its arrays).
+    workflow
+        The order to follow, of a policy that follows any: one file per order.
+    out
+        The file; default: policy.onnx, .pt2 or .npz beside the policy.
+    """
+    from fixfirst.api import export  # --help need not wait for it
+
+    path = export(policy, to, out, workflow=workflow)
+    if as_json:
+        print_json({"file": str(path), "to": to, "bytes": path.stat().st_size})
+    else:
+        print(path)
+    return 0

@@ -1,0 +1,137 @@
+"""Help says everything in the order of use; messages speak of what was typed."""
+
+import re
+
+import pytest
+from terminal import in_terminal
+
+from fixfirst.cli import main
+from fixfirst.cli.app import COMMANDS, app
+from fixfirst.cli.messages import as_typed
+from fixfirst.orders import NAMED_ORDERS
+
+
+def help_of(capsys, *command):
+    assert main([*command, "--help"]) == 0
+    return capsys.readouterr().out
+
+
+# ---------------------------------------------------------------- help
+
+
+def test_commands_are_listed_in_the_order_of_use(capsys):
+    listed = re.findall(r"^│ ([a-z]+) ", help_of(capsys), re.M)
+    assert listed == list(COMMANDS) and listed[0] == "search"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_flag_is_described(command):
+    for argument in app[command].assemble_argument_collection(parse_docstring=True):
+        if argument.parse and argument.show:
+            assert argument.parameter.help, f"{command} {argument.name}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_stands_in_angle_brackets_which_the_renderer_would_eat(command):
+    texts = [argument.parameter.help or "" for argument in app[command].assemble_argument_collection(parse_docstring=True)]
+    assert not [text for text in (app[command].help, *texts) if re.search(r"<\w", text)]
+
+
+def test_the_main_flags_come_first_and_the_others_in_groups(capsys):
+    told = help_of(capsys, "search")
+    groups = re.findall(r"╭─ ([\w ]+) ─", told)
+    assert groups == [
+        "Parameters",
+        "Game",
+        "Order and gate",
+        "Search",
+        "Policy and training",
+        "Learning",
+        "Where trials run",
+    ]
+    main_ones = re.findall(r"^│ (--[\w-]+)", told.split("╭─ Game")[0], re.M)
+    assert main_ones[:4] == ["--total-episodes", "--red-agent", "--seed", "--preset"] and len(main_ones) < 15
+
+
+def test_defaults_are_said_in_one_way(capsys):
+    told = " ".join(help_of(capsys, "search").replace("│", " ").split())
+    assert "[default: 100,000]" in told and "[default: no]" in told and "None" not in told and "False" not in told
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "watch"])
+def test_named_orders_are_listed_where_one_is_expected(command, capsys):
+    told = help_of(capsys, command)
+    assert all(name in told for name in NAMED_ORDERS)
+
+
+# ---------------------------------------------------------------- messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["search", "--n-envs", "0"], "--n-envs: Input should be greater than or equal to 1, got 0"),
+        (["search", "--n-envs=0"], "--n-envs: Input should be"),
+        (["search", "--n-envs", "50.5"], "--n-envs: must be a whole number, got '50.5'"),
+        (["search", "--total-episodes", "1e5", "--n-workflows", "0"], "--n-workflows: Input should be"),
+        (["search", "extra"], "search does not know what to do with 'extra': its settings are flags"),
+        (["evaluate", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
+        (["watch", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
+        (["train", "--workflow", "critcal_first"], "did you mean 'critical_first'?"),
+        (["train", "--workflow", "user > op_servr"], "did you mean 'op_server'?"),
+    ],
+)
+def test_a_message_names_the_flag_that_was_typed(arguments, says, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1
+
+
+def test_a_variable_is_named_as_a_setting_and_may_be_1e5(monkeypatch, capsys):
+    monkeypatch.setenv("FIXFIRST_TOTAL_EPISODES", "1e5")
+    monkeypatch.setenv("FIXFIRST_N_ENVS", "0")
+    assert main(["search"]) == 2
+    assert capsys.readouterr().err.startswith("fixfirst: n_envs: Input should be")
+
+
+def test_only_the_setting_at_the_beginning_becomes_a_flag():
+    assert as_typed("n_envs: wrong", ["search", "--n-envs", "0"]) == "--n-envs: wrong"
+    assert as_typed("n_envs: wrong", ["search"]) == "n_envs: wrong"
+    assert as_typed("max_steps is 0", ["watch", "--steps", "0"]) == "--steps is 0"
+    assert as_typed("'x' is no policy", ["watch", "x"]) == "'x' is no policy"
+
+
+def test_a_folder_without_a_policy_says_what_it_is(tmp_path, capsys):
+    for name in ("study/b_line-0", "begun"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "manifest.json").write_text('{"schema": 1, "kind": "search"}')
+    (tmp_path / "study/study.json").write_text("{}")
+    assert main(["watch", str(tmp_path / "study")]) == 2
+    assert "it is a study: name one of its searches, b_line-0)" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path / "begun")]) == 2
+    assert f"the run was interrupted before it had one: fixfirst resume {tmp_path / 'begun'})" in capsys.readouterr().err
+
+
+def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
+    train = ["train", "--workflow", "balanced", "--total-episodes", "4", "--n-envs", "4", "--max-steps", "5"]
+    out = str(tmp_path / "run")
+    assert main([*train, "--out", out, "--quiet", "--no-tensorboard"]) == 0
+    capsys.readouterr()
+    evaluate = ["evaluate", out, "--episodes", "2", "--steps", "5", "--red-agent", "sleep", "--quiet"]
+    assert main([*evaluate, "--workflow", "balanced"]) == 0 and capsys.readouterr().err == ""
+    assert main([*evaluate, "--workflow", "reverse"]) == 0
+    assert "was trained for defender > enterprise > op_server > user > op_host; it is told" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- terminals
+
+
+def test_the_first_line_appears_before_anything_is_imported():
+    told = in_terminal(["evaluate", "nothing"], width=80, code=2)
+    assert told.splitlines()[0] == "fixfirst: evaluate ..."
+
+
+def test_a_message_breaks_between_words():
+    words = set(re.findall(r"\S+", in_terminal(["evaluate", "nothing"], width=400, code=2)))
+    lines = in_terminal(["evaluate", "nothing"], width=40, code=2).splitlines()
+    assert len(lines) > 3 and set(re.findall(r"\S+", "\n".join(lines))) == words and max(map(len, lines)) <= 40

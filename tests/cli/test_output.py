@@ -1,0 +1,80 @@
+"""Where the output goes may be full, closed or gone, and Ctrl-C may come at any moment: one line, and no run is lost."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from patience import PATIENCE_S
+from run_folder import write_search
+from searches import RANDOM, recorded, settings_file
+
+from fixfirst.cli import main
+
+RUN = ["search", "--no-report", "--workers", "1"]
+
+
+def shell(script, *arguments, folder):
+    """A script of the shell, in which "$@" is the command."""
+    words = ["bash", "-c", script, "bash", sys.executable, "-m", "fixfirst", *map(str, arguments)]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ('"$@" > /dev/full', "fixfirst: output: No space left on device\n"),
+        ('"$@" >&-', "fixfirst: stdout is closed; send it somewhere, if only to /dev/null\n"),
+        ('"$@" >&- 2>&- <&-', ""),
+    ],
+)
+def test_a_full_or_closed_stdout_is_one_line(tmp_path, script, says):
+    write_search(tmp_path / "runs" / "one")
+    run = shell(script, "runs", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (2, says)
+
+
+@pytest.mark.parametrize("script", ['"$@" 2>&1 | head -1', '"$@" 2> /dev/full'])
+def test_a_search_goes_on_when_nobody_reads_its_progress_any_more(tmp_path, script):
+    config = settings_file(tmp_path, RANDOM)
+    run = shell(f"set -o pipefail; {script}", *RUN, "--config", config, "--out", "run", folder=tmp_path)
+    assert run.returncode == 0 and recorded(tmp_path / "run") > 4, run.stderr
+    assert (tmp_path / "run" / "best" / "policy.json").exists()
+
+
+def test_terminal_escapes_of_a_run_do_not_reach_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = write_search(tmp_path / "runs" / "one", red_agent="\x1b[2J[red]b_line[/red]")
+    (folder / "trials.csv").write_text("\x1b[2J\n")
+    write_search(tmp_path / "runs" / "two", red_agent="\x1b[2J[red]b_line[/red]")
+    for command in (["resume", "runs/one"], [], ["runs"]):
+        main(command)
+        said = capsys.readouterr()
+        assert "\x1b" not in said.out + said.err
+    assert "[red]" in said.out  # and no markup either
+
+
+AT_THE_FIRST_IMPORT = """
+import signal, sys
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "fixfirst.faces":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+sys.argv[0] = {name!r}
+import fixfirst
+"""
+
+
+def first_import_as(name):
+    return subprocess.run([sys.executable, "-c", AT_THE_FIRST_IMPORT.format(name=name)], capture_output=True, text=True)
+
+
+def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on():
+    run = first_import_as("/bin/fixfirst")
+    assert (run.returncode, run.stderr) == (130, "fixfirst: interrupted\n")
+
+
+def test_a_program_that_imports_fixfirst_keeps_its_own_answer():
+    run = first_import_as("mine.py")
+    assert "KeyboardInterrupt" in run.stderr and run.returncode in (1, -signal.SIGINT, 130)

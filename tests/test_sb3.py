@@ -1,0 +1,77 @@
+"""Stable-Baselines3 and sb3-contrib learn on our environments."""
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+
+stable_baselines3 = pytest.importorskip("stable_baselines3", reason="needs pip install fixfirst[sb3]")
+from stable_baselines3.common.vec_env import VecMonitor, VecNormalize  # noqa: E402
+
+from fixfirst import sb3  # noqa: E402
+
+
+def test_the_adapter_plays_the_episodes_of_make_vec():
+    ours, theirs = (
+        ff.make_vec(3, red_agent="meander", max_steps=10, autoreset_mode="same_step"),
+        sb3.make(3, red_agent="meander", max_steps=10),
+    )
+    theirs.seed(7)
+    assert np.array_equal(theirs.reset(), ours.reset(seed=7)[0])
+    for actions in np.random.default_rng(0).integers(0, 145, (25, 3)):
+        obs, rewards, _, ended, info = ours.step(actions)
+        seen, earned, done, infos = theirs.step(actions)
+        assert np.array_equal(seen, obs) and np.array_equal(done, ended)
+        assert earned.dtype == np.float32 and np.allclose(earned, rewards)
+        for i in range(3):
+            assert bool(infos[i]) == ended[i]
+            if ended[i]:
+                assert np.array_equal(infos[i]["terminal_observation"], info["final_obs"][i])
+                assert infos[i]["episode"] == {"r": info["episode_return"][i], "l": 10} and infos[i]["TimeLimit.truncated"]
+
+
+def test_the_first_reset_takes_the_seed_and_the_next_goes_on():
+    envs = sb3.make(2, red_agent="b_line:0.5,meander:0.5")
+    assert envs.seed(3) == [3, 4]
+    envs.reset(), envs.reset()
+    assert envs.envs.world.get_state()["episode"].tolist() == [1, 1]
+
+
+def test_ppo_learns_and_logs_what_episodes_earn():
+    model = stable_baselines3.PPO("MlpPolicy", sb3.make(8, max_steps=20), n_steps=40, batch_size=64, n_epochs=1, seed=0)
+    model.learn(640)
+    assert len(model.ep_info_buffer) == 32 and all(info["l"] == 20 and info["r"] <= 0 for info in model.ep_info_buffer)
+
+
+def test_wrappers_of_stable_baselines_go_around_it():
+    envs = VecNormalize(VecMonitor(sb3.make(4, max_steps=5)), norm_obs=False)
+    envs.reset()
+    for _ in range(5):
+        _, _, done, infos = envs.step(np.zeros(4, int))
+    assert done.all() and [info["episode"]["l"] for info in infos] == [5] * 4
+
+
+def test_maskable_ppo_finds_the_masks_and_takes_no_masked_choice():
+    contrib = pytest.importorskip("sb3_contrib", reason="needs pip install fixfirst[sb3]")
+    envs = sb3.make(4, red_agent="meander", memory="full", action_set="macros", max_steps=30)
+    model = contrib.MaskablePPO("MlpPolicy", envs, n_steps=60, batch_size=60, n_epochs=1, seed=0)
+    model.learn(240)
+    masks = model.rollout_buffer.action_masks.reshape(60, 4, 40)
+    chosen = model.rollout_buffer.actions.reshape(60, 4, 1).astype(int)
+    assert (masks == 0).any() and np.take_along_axis(masks, chosen, axis=2).all()
+
+
+def test_a_picture_shows_all_environments():
+    envs = sb3.make(2, render_mode="rgb_array")
+    envs.reset()
+    assert envs.render().ndim == 3 and len(envs.get_images()) == 2
+
+
+def test_what_a_batch_cannot_do_is_refused():
+    envs = sb3.make(2)
+    with pytest.raises(AttributeError, match=r"argument of sb3\.make"):
+        envs.set_attr("max_steps", 5)
+    with pytest.raises(AttributeError, match="action_masks and render, not fly"):
+        envs.env_method("fly")
+    with pytest.raises(ff.ConfigError, match="leave out autoreset_mode"):
+        sb3.make(2, autoreset_mode="disabled")
