@@ -18,7 +18,7 @@ from fixfirst.api.evaluating import load_named
 from fixfirst.cyborg import find_cyborg
 from fixfirst.errors import ConfigError, CyborgError, FixfirstError
 from fixfirst.game import NUM_ACTIONS
-from fixfirst.learner import Policy
+from fixfirst.learner import Order, Policy
 from fixfirst.play import derive
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
@@ -29,15 +29,16 @@ class BlueAgent:
     """A policy with the methods that CybORG asks of an agent, for one game at a time behind its `ChallengeWrapper`.
 
     policy: a run, a policy's folder or file, or a loaded one; else what FIXFIRST_POLICY names. The numbers of the wrapper's
-    actions are ours. What the policy remembers, and its opening, begin anew after every `end_episode`. greedy: the most
-    probable action; otherwise actions are drawn, in every episode with other chances that follow from the seed.
+    actions are ours. What the policy remembers, and its opening, begin anew after every `end_episode`. workflow: the order
+    to follow instead of its own; set `agent.workflow` to another at any step. greedy: the most probable action; otherwise
+    actions are drawn, in every episode with other chances that follow from the seed.
     """
 
     def __init__(
         self,
         policy: Policy | str | Path | None = None,
         *,
-        workflow: str | None = None,
+        workflow: Order | None = None,
         greedy: bool = True,
         seed: int = 0,
     ):
@@ -45,7 +46,8 @@ class BlueAgent:
         if not named:
             raise ConfigError(f"no policy was named: BlueAgent(policy), or {POLICY_VARIABLE}=RUN in the environment")
         self.policy = load_named(named)
-        self._workflow, self._greedy, self._seed = workflow, greedy, seed
+        self.policy.assign(workflow, 1)  # what is wrong with the order is said at once
+        self.workflow, self._greedy, self._seed = workflow, greedy, seed
         self._episode = 0
         self.policy.reset()
 
@@ -54,7 +56,7 @@ class BlueAgent:
         if isinstance(action_space, int) and action_space != NUM_ACTIONS:
             raise CyborgError(f"the policy knows the {NUM_ACTIONS} actions of ChallengeWrapper, here are {action_space}")
         seed = derive(self._seed, "agent", self._episode)
-        return int(self.policy.act(observation, workflow=self._workflow, greedy=self._greedy, seed=seed))
+        return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 
     def end_episode(self) -> None:
         """The next observation begins an episode."""

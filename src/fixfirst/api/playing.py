@@ -8,7 +8,7 @@ import numpy as np
 from fixfirst.api.evaluating import load_named
 from fixfirst.errors import ConfigError
 from fixfirst.game import NUM_HOSTS, OBSERVATION_BITS, VecWorld, World, seed_number, whole, yes_or_no
-from fixfirst.learner import Policy
+from fixfirst.learner import Orders, Policy
 from fixfirst.play import Track, bits_of, play_steps
 
 
@@ -40,15 +40,15 @@ def rollout(
     *,
     seed: int = 0,
     greedy: bool = False,
-    workflow: str | None = None,
+    workflow: Orders | None = None,
 ) -> Steps:
     """Play on from where the environments stand, and leave them where they are then: as if stepped.
 
     policy: a loaded one, a run, or a policy's folder or file. One with a memory begins without any, so reset the
     environments first; or make them with its memory and action set: then what they remember goes on, too. seed: of its
-    actions; greedy: the most probable action instead of a drawn one. workflow: the order to follow, if the policy does
-    not carry one. Episodes end and begin as the environments' autoreset mode says; in the mode `next_step` the action
-    after an end is not played, and earns 0.
+    actions; greedy: the most probable action instead of a drawn one. workflow: the order to follow instead of its own, or a
+    list with one for each environment. Episodes end and begin as the environments' autoreset mode says; in the mode
+    `next_step` the action after an end is not played, and earns 0.
     """
     if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
         raise ConfigError(
@@ -56,9 +56,10 @@ def rollout(
         )
     loaded, count = load_named(policy), whole("steps", steps)
     records = _shared_memories(envs, loaded)
-    player = loaded.player(workflow, greedy=yes_or_no("greedy", greedy))
+    orders, assigned = loaded.assign(workflow, envs.num_envs)
+    player = loaded.player_of(orders, greedy=yes_or_no("greedy", greedy))
     track, number = Track.empty(count, envs.num_envs), seed_number("seed", seed, bits=63)
-    play_steps(envs.world, player, np.zeros(envs.num_envs, np.int64), number, track, records)
+    play_steps(envs.world, player, assigned, number, track, records)
     return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended)
 
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from fixfirst.learner.config import ALL, NONE, FlatNames, TrainConfig
     from fixfirst.learner.exporting import SUFFIXES, Target, export_policy
     from fixfirst.learner.policy_file import (
+        Order,
+        Orders,
         Policy,
         copy_policy,
         load_parent,

@@ -1,5 +1,6 @@
 """A trained policy, ready to play, and its two files. Needs no PyTorch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
     from fixfirst.learner.torch_ppo import ActorCritic
 
 SHIPPED = Path(__file__).parent / "shipped"
+
+Order = Workflow | str
+Orders = Order | Sequence[Order]  # one for all environments, or one for each
+_KNOWS_NONE = "this policy knows no order: leave out workflow"
+MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 
 def shipped_policies() -> list[str]:
@@ -90,9 +96,27 @@ class Policy:
         check_arrays("the weights of this policy", self.weights, shapes(self.role.inputs, self.role.actions))
         return Network.of(self.weights)
 
-    def player(self, workflow: Workflow | str | None = None, *, greedy: bool = False) -> PolicyTable:
+    def player(self, workflow: Order | None = None, *, greedy: bool = False) -> PolicyTable:
         """It as a player for rollouts, following this order or its own."""
-        return PolicyTable(self.network, self.orders(workflow), role=self.role, greedy=greedy)
+        return self.player_of(self.orders(workflow), greedy=greedy)
+
+    def player_of(self, orders: Sequence[Workflow], *, greedy: bool = False) -> PolicyTable:
+        """It as a player that knows several orders, which environments are assigned by number."""
+        return PolicyTable(self.network, orders, role=self.role, greedy=greedy)
+
+    def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
+        """The different orders that are to be followed, and the number [N] of each environment's among them."""
+        if workflow is None or isinstance(workflow, Workflow | str):
+            orders = self.orders(workflow)
+            if workflow is not None and not orders:
+                raise ConfigError(_KNOWS_NONE)
+            return orders, np.zeros(num_envs, np.int64)
+        if self.scheme is None:
+            raise ConfigError(_KNOWS_NONE)
+        each = _one_each(workflow, num_envs)
+        said = {order: number for number, order in enumerate(dict.fromkeys(each))}
+        parsed = tuple(order for one in said for order in self.orders(one))
+        return parsed or (Workflow.from_number(0, self.scheme),), np.array([said[order] for order in each], np.int64)
 
     def reset(self, num_envs: int = 1) -> None:
         """Episodes begin in this many environments: nothing is remembered."""
@@ -103,15 +127,16 @@ class Policy:
         obs: np.ndarray,
         *,
         episode_start: np.ndarray | None = None,
-        workflow: Workflow | str | None = None,
+        workflow: Orders | None = None,
         greedy: bool = False,
         seed: int = 0,
         step: int | None = None,
     ) -> np.ndarray:
         """Actions [N] of the world for observations [N, 52] (or one for one), which count as taken.
 
-        episode_start [N] bool: where an episode begins with this observation. Drawn actions are a pure function of (seed,
-        step, position in the batch), and the step is counted unless it is given.
+        episode_start [N] bool: where an episode begins with this observation. workflow: the order to follow instead of its
+        own, or a list of N, one for each environment; at the next step it may be another. Drawn actions are a pure function
+        of (seed, step, position in the batch), and the step is counted unless it is given.
         """
         try:
             batch = np.atleast_2d(np.asarray(obs))
@@ -123,19 +148,24 @@ class Policy:
                 f"observations must be [N, {OBSERVATION_BITS}] bits, got shape {np.shape(obs)}; "
                 "what a policy remembers it keeps itself"
             )
+        orders, assigned = self.assign(workflow, len(batch))
+        player = self._player(orders, yes_or_no("greedy", greedy))
         play = self._play(len(batch), episode_start)
         words = (batch.astype(np.uint64) << np.arange(OBSERVATION_BITS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
         keys = np.empty(len(words), np.uint64)
         chance_keys(seed_number("seed", seed, bits=63), 0, keys)
-        name = (str(workflow), yes_or_no("greedy", greedy))
-        if name not in self._kept:
-            self._kept[name] = self.player(workflow, greedy=greedy)
-        player = self._kept[name]
         steps = play.steps if step is None else np.full(len(words), whole("step", step, 0), np.int64)
-        assigned = np.zeros(len(words), np.int64)
-        _, _, actions = player.choose_with(play.memories, words, assigned, keys, steps)
+        numbers = np.array([player.number_of(order) for order in orders] or [0], np.int64)
+        _, _, actions = player.choose_with(play.memories, words, numbers[assigned], keys, steps)
         play.steps += 1
         return actions if np.ndim(obs) == 2 else actions[0]
+
+    def _player(self, orders: tuple[Workflow, ...], greedy: bool) -> PolicyTable:
+        """The player kept from call to call: it comes to know every order, and forgets answers when there are many."""
+        player: PolicyTable | None = self._kept.get(greedy)
+        if player is None or player.table.filled[0] > MOST_KEPT_ROWS:
+            player = self._kept[greedy] = self.player_of(orders, greedy=greedy)
+        return player
 
     def _play(self, num_envs: int, episode_start: np.ndarray | None) -> _Play:
         play = self._kept.get("play")
@@ -160,7 +190,7 @@ class Policy:
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
         return torch_twin("to_torch()").module_of(self.weights)
 
-    def orders(self, workflow: Workflow | str | None = None) -> tuple[Workflow, ...]:
+    def orders(self, workflow: Order | None = None) -> tuple[Workflow, ...]:
         """The order to play by: the given one, else its own; empty for a policy that knows none."""
         if self.scheme is None:
             return ()
@@ -171,6 +201,19 @@ class Policy:
         if order.scheme != self.scheme:
             raise WorkflowError(f"this policy orders {', '.join(self.scheme.names)}, not {', '.join(order.scheme.names)}")
         return (order,)
+
+
+def _one_each(workflow: Any, num_envs: int) -> list[Order]:
+    """[N] orders."""
+    if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
+        raise WorkflowError(f"workflow must be an order, or a list with one for each environment, got {workflow!r}")
+    each: list[Any] = list(workflow)
+    if len(each) != num_envs:
+        raise WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {len(each)}")
+    for place, order in enumerate(each):
+        if not isinstance(order, Workflow | str):
+            raise WorkflowError(f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {order!r}")
+    return each
 
 
 def _mask(values: Any, num_envs: int) -> np.ndarray:

@@ -26,7 +26,7 @@ from fixfirst.game import (
     write_bits,
     write_group,
 )
-from fixfirst.orders import Workflow
+from fixfirst.orders import Shields, Workflow
 from fixfirst.play.network import (
     INFINITY,
     ONE,
@@ -86,9 +86,19 @@ class PolicyTable:
         self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
         self.orders = self.role.orders(told or workflows)  # [W, row words]
         self.shields = self.role.shields(workflows)
+        self._numbers = {workflow: number for number, workflow in enumerate(workflows)}
         self.greedy = greedy
         self.table = Table.empty(256, self.role.row_words, self.role.actions)
         self._memories = Memories(0)
+
+    def number_of(self, workflow: Workflow) -> int:
+        """The number by which environments are assigned this order; known from now on."""
+        if workflow not in self._numbers:
+            self._numbers[workflow] = len(self.orders)
+            self.orders = np.concatenate([self.orders, self.role.orders([workflow])])
+            one = self.role.shields([workflow])
+            self.shields = Shields(*(np.concatenate(pair) for pair in zip(self.shields, one, strict=True)))
+        return self._numbers[workflow]
 
     def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
         """See `Player`. Episodes begin at step 0: what was remembered is forgotten then."""

@@ -1,0 +1,131 @@
+"""A policy of all orders is told its order when it plays: one for all environments or one for each, at every step anew."""
+
+import numpy as np
+import pytest
+
+import fixfirst as ff
+from fixfirst.game import ActionSet, MemoryScheme
+from fixfirst.learner import policy_file
+from fixfirst.learner.networks import initial_weights
+from fixfirst.orders import FIVE_TYPES, UnitScheme, all_workflows
+from fixfirst.play import Role
+
+N, STEPS = 12, 30
+RED = "b_line:0.5,meander:0.5"
+ORDERS = [str(order) for order in list(all_workflows())[::10]]  # 12 of the 120
+ROLES = {
+    "shield": Role(units=FIVE_TYPES, shield=True, idle=(1, 4)),
+    "shield, memory and macros": Role(MemoryScheme.parse("full"), ActionSet.parse("macros"), FIVE_TYPES, (30,), shield=True),
+    "read only": Role(units=FIVE_TYPES),
+}
+
+
+def policy_of(role, workflow=None):
+    """Untrained, but sure of itself: what it does depends on all it reads."""
+    weights = initial_weights(role.inputs, 1, role.actions, last=3.0)
+    return ff.Policy(weights, None if workflow is None else ff.Workflow.parse(workflow), role, {}, {})
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_an_order_for_each_environment_gives_the_actions_of_policies_with_one_order_each(role):
+    """All of them see the same games: each one's own environment is judged, and the actions are those of the one."""
+    together, alone = policy_of(role), [policy_of(role, order) for order in ORDERS]
+    envs = [ff.make_vec(N, red_agent=RED, max_steps=20, autoreset_mode="same_step") for _ in range(N + 1)]
+    seen, starts = [env.reset(seed=2)[0] for env in envs], [np.ones(N, bool)] * (N + 1)
+    differ = 0
+    for _ in range(STEPS):
+        actions = together.act(seen[-1], workflow=ORDERS, episode_start=starts[-1], seed=7)
+        singles = [one.act(seen[i], episode_start=starts[i], seed=7) for i, one in enumerate(alone)]
+        assert actions.tolist() == [single[i] for i, single in enumerate(singles)]
+        differ += (singles[0] != singles[-1]).sum()
+        stepped = [env.step(each) for env, each in zip(envs, [*singles, actions], strict=True)]
+        seen, starts = [made[0] for made in stepped], [made[3] for made in stepped]
+    assert differ  # orders matter here
+
+
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_orders_may_change_at_any_step_and_what_is_remembered_stays(role):
+    """Policies that are told one order, another at every step, remember what a policy with one order remembers of
+    the same actions: so each answers like one that was told its order from the beginning."""
+    changing, rng = policy_of(role), np.random.default_rng(0)
+    steady = {order: policy_of(role, order) for order in ORDERS[:4]}
+    envs = ff.make_vec(N, red_agent=RED)
+    obs, _ = envs.reset(seed=1)
+    for policy in (changing, *steady.values()):
+        policy.reset(N)
+    for _ in range(STEPS):
+        told = rng.choice(list(steady), N)
+        actions = changing.act(obs, workflow=told, greedy=True)
+        for order, policy in steady.items():
+            mine = told == order
+            assert np.array_equal(policy.act(obs, greedy=True)[mine], actions[mine])
+            policy._kept["play"].memories.records[:] = changing._kept["play"].memories.records
+        obs = envs.step(actions)[0]
+
+
+def test_a_rollout_follows_an_order_per_environment_as_act_does():
+    policy = policy_of(ROLES["shield, memory and macros"])
+    envs = ff.make_vec(N, red_agent=RED)
+    envs.reset(seed=4)
+    played = ff.rollout(envs, policy, STEPS, greedy=True, workflow=ORDERS)
+    policy.reset(N)
+    for t in range(STEPS):
+        assert np.array_equal(policy.act(played.observations[t], workflow=ORDERS, greedy=True), played.actions[t])
+
+
+def test_the_blue_agent_changes_its_order_between_two_steps():
+    policy, twin = (policy_of(ROLES["shield"]) for _ in range(2))
+    agent = ff.BlueAgent(policy, workflow="reverse")
+    twin.reset(1)
+    rng = np.random.default_rng(0)
+    for order in ("reverse", "user_priority", "reverse", "enterprise_focus"):
+        agent.workflow = order
+        obs = (rng.random(52) < 0.3).astype(int)
+        assert agent.get_action(obs) == twin.act(obs, workflow=order, greedy=True)
+    with pytest.raises(ff.WorkflowError, match="did you mean 'reverse'"):
+        ff.BlueAgent(policy, workflow="revers")
+
+
+def test_answers_are_the_same_when_old_ones_are_forgotten(monkeypatch):
+    obs = (np.random.default_rng(1).random((10, 40, 52)) < 0.2).astype(int)
+    told = [ORDERS[i % 3] for i in range(40)]
+    keeping = policy_of(ROLES["shield"])
+    expected = [keeping.act(part, workflow=told) for part in obs]
+    monkeypatch.setattr(policy_file, "MOST_KEPT_ROWS", 50)
+    forgetting = policy_of(ROLES["shield"])
+    assert np.array_equal([forgetting.act(part, workflow=told) for part in obs], expected)
+    assert len(forgetting._kept[False].rows) <= 90
+
+
+def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_environment():
+    groups = UnitScheme.from_dict(
+        {"servers": ["Op_Server0"], "others": [h for h in ff.UnitScheme.per_host().names if h != "Op_Server0"]}
+    )
+    policy = policy_of(Role(units=groups, shield=True))
+    obs = np.zeros((2, 52), int)
+    told = ["servers > others", ff.Workflow.parse("others > servers", groups)]
+    assert policy.act(obs, workflow=told).shape == (2,)
+    assert policy.act(obs[:0], workflow=[]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("workflow", "message"),
+    [
+        (["reverse"], "workflow must be an order, or one for each of 2 environments, got 1"),
+        (["reverse", None], r"workflow\[1\] must be an order such as .*, got None"),
+        (["reverse", "user > user"], "'user > user' must name each of"),
+        ({"reverse": 1}, "a list with one for each environment, got {'reverse': 1}"),
+        (7, "a list with one for each environment, got 7"),
+    ],
+)
+def test_wrong_orders_get_one_line_and_leave_the_policy_as_it_was(workflow, message):
+    policy = policy_of(ROLES["shield"])
+    policy.reset(2)
+    with pytest.raises(ff.WorkflowError, match=message):
+        policy.act(np.zeros((2, 52), int), workflow=workflow)
+    assert policy._kept["play"].steps.tolist() == [0, 0]
+
+
+def test_a_policy_without_an_order_cannot_be_told_one():
+    with pytest.raises(ff.ConfigError, match="this policy knows no order: leave out workflow"):
+        policy_of(Role()).act(np.zeros(52, int), workflow="reverse")
