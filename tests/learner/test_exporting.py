@@ -1,6 +1,7 @@
 """Exported policies take the actions of `Policy.act`, with memory, masks, opening and order, without fixfirst."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import fixfirst as ff
 from fixfirst.game import ActionSet, MemoryScheme
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.portable import Portable
+from fixfirst.orders import FIVE_TYPES, UnitScheme
+from fixfirst.orders.judging import REPAIRED_HOST
 from fixfirst.play import Role, chance_keys
 from fixfirst.play.policy_table import uniform
 
@@ -22,15 +25,24 @@ def with_weights(role, workflow=None, seed=1):
     return ff.Policy(weights, workflow, role, {}, {})
 
 
-def remembering(opening=(), memory="full", units=None, workflow=None):
-    role = Role(MemoryScheme.parse(memory), ActionSet.parse("macros"), units, opening)
+def remembering(opening=(), memory="full", units=None, workflow=None, **more):
+    role = Role(MemoryScheme.parse(memory), ActionSet.parse("macros"), units, opening, **more)
     return with_weights(role, workflow)
+
+
+@pytest.fixture(scope="module")
+def shared_run(tmp_path_factory):
+    """A short search with one network for all orders."""
+    out = tmp_path_factory.mktemp("search") / "run"
+    ff.search(red_agent="b_line", total_episodes=3_000, workers=1, out=out, quiet=True)
+    return out
 
 
 def onnx_player(policy, tmp_path, **options):
     runtime = pytest.importorskip("onnxruntime", reason="needs pip install fixfirst[onnx]")
     session = runtime.InferenceSession(ff.export(policy, "onnx", tmp_path / "policy.onnx", **options))
-    return lambda obs, state, draw: session.run(None, {"observation": obs, "state": state, "draw": draw})
+    names = [place.name for place in session.get_inputs()]
+    return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))
 
 
 def torch_player(policy, tmp_path):
@@ -39,18 +51,25 @@ def torch_player(policy, tmp_path):
     return lambda *arrays: [out.numpy() for out in program(*map(torch.as_tensor, arrays))]
 
 
-def assert_same_actions(policy, player, episodes=50, steps=40, red_agent="b_line:0.5,meander:0.5", seed=None, **options):
-    """Most probable ones, or those drawn with a seed. Ends of episodes are met, too: the state is 0 again."""
+def assert_same_actions(
+    policy, player, episodes=50, steps=40, red_agent="b_line:0.5,meander:0.5", seed=None, told=None, **options
+):
+    """Most probable ones, or those drawn with a seed. Ends of episodes are met, too: the state is 0 again.
+
+    told: gives the orders of all environments at a step, which are then a fourth input.
+    """
     envs = ff.make_vec(episodes, red_agent=red_agent, green=True, max_steps=25, autoreset_mode="same_step", **options)
     obs, _ = envs.reset(seed=0)
     keys, draw = np.empty(episodes, np.uint64), np.empty(episodes)
     chance_keys(seed or 0, 0, keys)
     state, starts, taken = np.zeros((episodes, STATE), np.float32), np.ones(episodes, bool), set()
     for step in range(steps):
-        expected = policy.act(obs, episode_start=starts, greedy=seed is None, seed=seed or 0)
+        orders = None if told is None else told(step)
+        expected = policy.act(obs, episode_start=starts, greedy=seed is None, seed=seed or 0, workflow=orders)
         uniform(keys, step % 25, np.ones(episodes), draw)
         drawn = np.full((episodes, 1), -1, np.float32) if seed is None else draw[:, None].astype(np.float32)
-        action, state, odds = player(obs.astype(np.float32), state, drawn)
+        more = [] if orders is None else [np.array([order.ranks for order in orders], np.float32)]
+        action, state, odds = player(obs.astype(np.float32), state, drawn, *more)
         assert np.array_equal(action[:, 0], expected), f"step {step}"
         assert np.allclose(odds.sum(axis=1), 1, atol=1e-5)
         obs, _, _, starts, _ = envs.step(expected)
@@ -88,15 +107,67 @@ def test_onnx_plays_the_opening_first(tmp_path):
     assert_same_actions(policy, onnx_player(policy, tmp_path))
 
 
-def test_onnx_follows_the_order_that_the_policy_carries_or_is_told(tmp_path):
+SHIELDED = {
+    "all actions": Role(units=FIVE_TYPES, shield=True),
+    "idle types": Role(units=FIVE_TYPES, shield=True, idle=(1, 4)),
+    "macros and an opening": Role(MemoryScheme.parse("full"), ActionSet.parse("macros"), FIVE_TYPES, (30,), shield=True),
+    "by host": Role(MemoryScheme.parse("scans"), units=UnitScheme.per_host(), shield=True, idle=(2, 5, 7)),
+    "read only": Role(MemoryScheme.parse("full"), units=FIVE_TYPES),
+}
+
+
+def any_orders(scheme, episodes=50):
+    """An order for each environment, and others at every step."""
+    rng = np.random.default_rng(5)
+    return lambda step: [ff.Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(episodes)]
+
+
+@pytest.mark.parametrize("role", SHIELDED.values(), ids=SHIELDED)
+def test_onnx_suspects_shields_and_is_told_an_order_at_every_turn(role, tmp_path):
+    policy = with_weights(role)
+    assert_same_actions(policy, onnx_player(policy, tmp_path), told=any_orders(role.units))
+
+
+def test_pytorch_is_told_an_order_too(tmp_path):
+    policy = with_weights(SHIELDED["idle types"])
+    assert_same_actions(policy, torch_player(policy, tmp_path), told=any_orders(FIVE_TYPES))
+
+
+@pytest.mark.parametrize("shield", [True, False])
+def test_an_order_that_is_settled_is_part_of_the_file(shield, tmp_path):
+    """The one that a policy carries which knows no other, or the one that is named when the file is written."""
     order = ff.Workflow.parse(ORDER)
-    carried = with_weights(Role(units=order.scheme), order)
+    carried = with_weights(Role(units=order.scheme, shield=shield, idle=(1,) if shield else ()), order)
     assert_same_actions(carried, onnx_player(carried, tmp_path))
-    told = remembering(units=order.scheme)
-    with pytest.raises(ff.ConfigError, match="say which one"):
-        ff.export(told, "onnx", tmp_path / "policy.onnx")
+    told = remembering(units=order.scheme, shield=shield)
     player = onnx_player(told, tmp_path, workflow=ORDER)
-    assert_same_actions(remembering(units=order.scheme, workflow=order), player)
+    assert_same_actions(remembering(units=order.scheme, workflow=order, shield=shield), player)
+
+
+def test_a_policy_of_all_orders_is_told_one_although_it_prefers_one(tmp_path):
+    """As the best policy of a search does: it has the best order for those who name none."""
+    order = ff.Workflow.parse(ORDER)
+    best = replace(with_weights(SHIELDED["all actions"], order), facts={"follows": "any"})
+    assert_same_actions(best, onnx_player(best, tmp_path), told=any_orders(FIVE_TYPES))
+
+
+def test_onnx_takes_the_actions_of_a_searchs_policy_in_a_thousand_episodes(shared_run, tmp_path):
+    """Trained with the shield, with an order for each game: 1,000 games of 100 turns."""
+    policy = ff.load_policy(shared_run)
+    rng = np.random.default_rng(0)
+    orders = [ff.Workflow.from_number(int(number)) for number in rng.integers(0, 120, 1_000)]
+    player = onnx_player(policy, tmp_path)
+    envs = ff.make_vec(1_000, red_agent=["b_line", "meander"] * 500)
+    obs, _ = envs.reset(seed=0)
+    policy.reset(1_000)
+    state, greedy = np.zeros((1_000, STATE), np.float32), np.full((1_000, 1), -1, np.float32)
+    ranks, repairs = np.array([order.ranks for order in orders], np.float32), 0
+    for _ in range(100):
+        action, state, _ = player(obs.astype(np.float32), state, greedy, ranks)
+        assert np.array_equal(action[:, 0], policy.act(obs, greedy=True, workflow=orders))
+        obs = envs.step(action[:, 0])[0]
+        repairs += (REPAIRED_HOST[action[:, 0]] >= 0).sum()
+    assert repairs > 1_000
 
 
 def test_pytorch_takes_the_actions_of_the_policy(tmp_path):
@@ -106,8 +177,10 @@ def test_pytorch_takes_the_actions_of_the_policy(tmp_path):
 
 def test_a_file_says_what_it_is(tmp_path):
     about = json.loads(str(np.load(ff.export(remembering(opening=(39,)), "numpy", tmp_path / "policy.npz"))["about"]))
-    assert (about["memory"], about["action_set"], about["order"]) == ("full", "macros", "")
+    assert (about["memory"], about["action_set"], about["order"], about["shield"]) == ("full", "macros", "", "")
     assert about["opening"] == json.loads(about["choices"])[39] == "Decoy User3"
+    about = json.loads(str(np.load(ff.export(with_weights(SHIELDED["idle types"]), "numpy", tmp_path / "any.npz"))["about"]))
+    assert (about["order"], about["shield"]) == ("any", "yes") and json.loads(about["units"])["op_server"] == ["Op_Server0"]
 
 
 def test_a_file_goes_beside_the_policy_unless_told(tmp_path, monkeypatch):
@@ -116,12 +189,7 @@ def test_a_file_goes_beside_the_policy_unless_told(tmp_path, monkeypatch):
 
 
 def test_what_there_is_no_file_for_is_refused(tmp_path):
+    with pytest.raises(ff.ConfigError, match="this policy knows no order: leave out workflow"):
+        ff.export("champion", "numpy", tmp_path / "policy.npz", workflow=ORDER)
     with pytest.raises(ff.ConfigError, match="exported to onnx, torch, numpy, not 'jax'"):
         ff.export("champion", "jax")
-
-
-def test_a_shield_is_refused_in_one_line(tmp_path):
-    order = ff.Workflow.parse(ORDER)
-    shielded = with_weights(Role(units=order.scheme, shield=True), order)
-    with pytest.raises(ff.FixfirstError, match="keeps its order by a shield cannot be exported yet"):
-        ff.export(shielded, "numpy", tmp_path / "policy.npz")

@@ -157,8 +157,11 @@ def make_player(policy: Named, workflow: str | None, greedy: bool) -> tuple[Play
 
 
 def carried_order(policy: Named) -> Workflow | None:
-    """The order a policy was trained for; None for baselines and policies without one."""
-    return None if isinstance(policy, str) and policy in BASELINES else load_named(policy).workflow
+    """The one order a policy was trained for; None for baselines and policies that follow any, or know none."""
+    if isinstance(policy, str) and policy in BASELINES:
+        return None
+    loaded = load_named(policy)
+    return None if loaded.follows_any else loaded.workflow
 
 
 def load_named(policy: Named) -> Policy:

@@ -12,7 +12,8 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
     """Write a policy as one file for ONNX, PyTorch or NumPy; its path.
 
     policy: a run, a policy's folder or file, or a loaded one. out: beside the policy unless told. workflow: the order it
-    will follow, of a policy that follows any. Memory, masks and opening are in the file: see `docs/export.md`.
+    will always follow; without it, a policy that follows any is told one at every turn. Memory, masks, opening and shield
+    are in the file: see `docs/export.md`.
 
         ff.export("runs/first", "onnx", "policy.onnx")
     """

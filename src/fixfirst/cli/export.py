@@ -1,9 +1,17 @@
 """`fixfirst export`: a policy for use elsewhere."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, print_json
+from fixfirst.orders import NAMED_ORDERS
+
+SETTLED = (
+    "The order it will always follow; without it, a policy that follows any is told one at every turn. Also by name: "
+    f"{', '.join(NAMED_ORDERS)}."
+)
 
 
 def export_command(
@@ -11,14 +19,15 @@ def export_command(
     /,
     *,
     to: Literal["onnx", "torch", "numpy"] = "onnx",
-    workflow: str | None = None,
+    workflow: Annotated[str | None, Parameter(help=SETTLED)] = None,
     out: Path | None = None,
     as_json: Json = False,
 ) -> int:
     """Write a policy as one file that plays without fixfirst: in ONNX, in PyTorch, in plain NumPy (docs/export.md).
 
-    Memory, masks, opening and order are in the file. It takes an observation of 52 bits and a state, which is 0 when an
-    episode begins, and gives an action of the challenge's 145 and the next state.
+    Memory, masks, opening and shield are in the file. It takes an observation of 52 bits and a state, which is 0 when an
+    episode begins, and gives an action of the challenge's 145 and the next state. If it was trained to follow any order, it
+    takes that, too.
 
     Parameters
     ----------
@@ -26,8 +35,6 @@ def export_command(
         A run, a policy folder, or a policy that comes with fixfirst.
     to
         onnx (.onnx), torch (.pt2, a program of torch.export) or numpy (.npz, its arrays).
-    workflow
-        The order to follow, of a policy that follows any: one file per order.
     out
         The file; default: policy.onnx, .pt2 or .npz beside the policy.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from fixfirst.game.action_sets import ActionSet
 from fixfirst.game.decoy_lists import CLEARS, PLACES
-from fixfirst.game.memory import GROUPS, HALF_SCANS, HALF_SLOTS, RESTORES
+from fixfirst.game.memory import ANALYSES, GROUPS, HALF_SCANS, HALF_SLOTS, RESTORES
 from fixfirst.game.network import HOST_NAMES
 from fixfirst.game.remembering import Memories
 from fixfirst.game.tables import HALF_BITS
@@ -22,6 +22,7 @@ class MemoryMatrices(NamedTuple):
 
     groups: dict[str, int]  # the bits of each group of memory, in their order
     restores: np.ndarray  # [145, 13]: the host an action restores
+    analyses: np.ndarray  # [145, 13]: the host an action analyses
     places: np.ndarray  # [145, D]: the decoy an action places
     clears: np.ndarray  # [145, D]: the decoys an action takes away
     host_slots: np.ndarray  # [13, bits of `seen`]: the decoys of a host
@@ -37,6 +38,7 @@ def memory_matrices() -> MemoryMatrices:
     return MemoryMatrices(
         groups,
         _bits(RESTORES, len(HOST_NAMES)),
+        _bits(ANALYSES, len(HOST_NAMES)),
         _bits(PLACES, NUM_SLOTS),
         _bits(CLEARS, NUM_SLOTS),
         _bits(slots, groups["seen"]),

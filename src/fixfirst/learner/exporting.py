@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import OBSERVATION_BITS
 from fixfirst.learner.policy_file import Policy
 from fixfirst.learner.portable import Portable
 from fixfirst.orders import Workflow
@@ -22,17 +21,13 @@ from fixfirst.runs import write_atomically
 Target = Literal["onnx", "torch", "numpy"]
 SUFFIXES: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2", "numpy": ".npz"}
 OPSET, IR_VERSION = 17, 8  # ONNX of 2022: old enough for any runtime in use
-INPUTS, OUTPUTS = ("observation", "state", "draw"), ("action", "next_state", "probabilities")
+OUTPUTS = ("action", "next_state", "probabilities")
 
 
 def export_policy(policy: Policy, path: Path, to: Target, workflow: Workflow | str | None = None) -> None:
-    """Write one file. workflow: the order it will follow, of a policy that follows any."""
-    if policy.role.shield:
-        raise ConfigError(
-            "a policy that keeps its order by a shield cannot be exported yet; use policy.act, or train with --keep penalty"
-        )
+    """Write one file. workflow: the order it will always follow, of a policy that would be told one at every turn."""
     portable = Portable.of(policy, workflow)
-    facts = _facts(policy, portable, workflow)
+    facts = _facts(policy, portable)
     write = {"onnx": _onnx, "torch": _torch, "numpy": _numpy}[to]
     try:
         write_atomically(path, write(portable, facts))
@@ -40,16 +35,18 @@ def export_policy(policy: Policy, path: Path, to: Target, workflow: Workflow | s
         raise ConfigError(f"a file for {to} needs {e.name}, which is not installed: pip install 'fixfirst[{to}]'") from e
 
 
-def _facts(policy: Policy, portable: Portable, workflow: Workflow | str | None) -> dict[str, str]:
+def _facts(policy: Policy, portable: Portable) -> dict[str, str]:
     """What somebody wants to know who finds the file."""
-    orders = policy.orders(workflow)
+    role, order = policy.role, portable.order
     return {
         "made_by": f"fixfirst {policy.facts.get('versions', {}).get('fixfirst', '')}".strip(),
-        "order": str(orders[0]) if orders else "",
-        "memory": policy.role.memory.name,
-        "action_set": policy.role.action_set.name,
-        "opening": ", ".join(policy.role.action_set.names[choice] for choice in policy.role.opening),
-        "choices": json.dumps(policy.role.action_set.names),
+        "order": str(order) if order is not None else "any" if "order" in portable.inputs else "",
+        "units": "" if role.units is None else json.dumps(role.units.as_dict()),
+        "shield": "yes" if role.shield else "",
+        "memory": role.memory.name,
+        "action_set": role.action_set.name,
+        "opening": ", ".join(role.action_set.names[choice] for choice in role.opening),
+        "choices": json.dumps(role.action_set.names),
         "state_size": str(portable.state_size),
         "sha256": str(policy.facts.get("sha256", "")),
     }
@@ -76,10 +73,10 @@ def _torch(portable: Portable, facts: dict[str, str]) -> bytes:
     import torch
 
     class Turn(torch.nn.Module):
-        def forward(self, observation: Any, state: Any, draw: Any) -> tuple[Any, Any, Any]:
-            return portable.turn(TorchOperations(torch), observation, state, draw)
+        def forward(self, observation: Any, state: Any, draw: Any, order: Any = None) -> tuple[Any, Any, Any]:
+            return portable.turn(TorchOperations(torch), observation, state, draw, order)
 
-    examples = tuple(torch.zeros(2, size) for size in _sizes(portable))
+    examples = tuple(torch.zeros(2, size) for size in portable.inputs.values())
     any_number = {0: torch.export.Dim("environments")}
     program = torch.export.export(Turn(), examples, dynamic_shapes=(any_number,) * len(examples))
     file = io.BytesIO()
@@ -130,16 +127,18 @@ def _onnx(portable: Portable, facts: dict[str, str]) -> bytes:
     import onnx
 
     graph = OnnxGraph(onnx)
-    found = portable.turn(graph, *(OnnxValue(graph, name) for name in INPUTS))
+    inputs = portable.inputs
+    found = portable.turn(graph, *(OnnxValue(graph, name) for name in inputs))
     for value, name in zip(found, OUTPUTS, strict=True):
         graph.node("Identity", [value], output=name)
     kinds = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
-    sizes = *_sizes(portable), 1, portable.state_size, len(portable.arrays["full"])
+    outputs = dict(zip(OUTPUTS, (1, portable.state_size, len(portable.arrays["full"])), strict=True))
     places = [
         onnx.helper.make_tensor_value_info(name, kinds[name == "action"], ["environments", size])
-        for name, size in zip((*INPUTS, *OUTPUTS), sizes, strict=True)
+        for name, size in (inputs | outputs).items()
     ]
-    whole = onnx.helper.make_graph(graph.nodes, "policy", places[:3], places[3:], initializer=graph.constants)
+    ins, outs = places[: len(inputs)], places[len(inputs) :]
+    whole = onnx.helper.make_graph(graph.nodes, "policy", ins, outs, initializer=graph.constants)
     model = onnx.helper.make_model(whole, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     onnx.helper.set_model_props(model, facts)
     onnx.checker.check_model(model, full_check=True)
@@ -231,8 +230,3 @@ class OnnxValue:
     def __getitem__(self, columns: tuple[slice, slice]) -> "OnnxValue":
         part, numbers = columns[1], self.graph.numbers
         return self.graph.node("Slice", [self, numbers(part.start), numbers(part.stop), numbers(1), numbers(part.step or 1)])
-
-
-def _sizes(portable: Portable) -> tuple[int, int, int]:
-    """Columns of what goes in."""
-    return OBSERVATION_BITS, portable.state_size, 1

@@ -43,6 +43,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 Order = Workflow | str
 Orders = Order | Sequence[Order]  # one for all environments, or one for each
+ANY_ORDER = "any"
 _KNOWS_NONE = "this policy knows no order: leave out workflow"
 MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
@@ -84,6 +85,11 @@ class Policy:
     def scheme(self) -> UnitScheme | None:
         """The unit types whose order it reads; None: it knows no order."""
         return self.role.units
+
+    @property
+    def follows_any(self) -> bool:
+        """Was it trained on many orders, even if it carries one for those who name none?"""
+        return self.scheme is not None and (self.workflow is None or self.facts.get("follows") == ANY_ORDER)
 
     @property
     def probabilities(self) -> Probabilities:
@@ -256,7 +262,7 @@ def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
     pair = target / POLICY_JSON, target / POLICY_TENSORS
-    write_pair(*pair, "policy", document | {"workflow": str(workflow)}, tensors)
+    write_pair(*pair, "policy", document | {"workflow": str(workflow), "follows": ANY_ORDER}, tensors)
 
 
 def load_policy(path: str | Path) -> Policy:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fixfirst.orders.pricing import Prices, Swap, price, price_swaps, standard_errors
     from fixfirst.orders.ranking import Ranked, Ranking, merge, rank, training_spread
     from fixfirst.orders.reasoning import Kind, Reason, needy_hosts, reasons
-    from fixfirst.orders.shield import Shields, mask_words, no_shield, shields_of
+    from fixfirst.orders.shield import Shields, mask_words, no_shield, shield_matrices, shields_of
     from fixfirst.orders.workflow import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 else:
     __getattr__, __dir__ = offers(__name__)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.game import ACTIONS, FOOTHOLD, HOST_ID, REPAIR_VERBS, ActionSet
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders.workflow import UnitScheme, Workflow
 
 
 class Shields(NamedTuple):
@@ -40,6 +40,24 @@ def shields_of(workflows: Sequence[Workflow], action_set: ActionSet, idle: Seque
 def no_shield(orders: int, words: int) -> Shields:
     """Nothing is forbidden, whatever the order."""
     return Shields(np.zeros((orders, 0), np.int64), np.zeros((orders, 1, words), np.uint64))
+
+
+class ShieldMatrices(NamedTuple):
+    """The same in bits, for files made by `fixfirst export`: of any order."""
+
+    host_units: np.ndarray  # [13, U] bool: the unit type of each host that can be cleaned
+    unit_repairs: np.ndarray  # [U, A] bool: the choices that repair each unit type
+
+
+def shield_matrices(scheme: UnitScheme, action_set: ActionSet) -> ShieldMatrices:
+    """Made anew."""
+    units, hosts = np.eye(scheme.size, dtype=np.bool_), np.array(scheme.host_unit)
+    host_units, repairs = units[hosts], np.zeros((scheme.size, action_set.size), np.bool_)
+    host_units[FOOTHOLD] = False
+    for choice, host in enumerate(map(_repaired_host, action_set.actions)):
+        if host is not None:
+            repairs[hosts[host], choice] = True
+    return ShieldMatrices(host_units, repairs)
 
 
 def mask_words(action_set: ActionSet) -> int:
