@@ -16,8 +16,8 @@ import numpy as np
 
 from fixfirst.api.evaluating import load_named
 from fixfirst.cyborg import find_cyborg
-from fixfirst.errors import ConfigError, CyborgError, FixfirstError
-from fixfirst.game import NUM_ACTIONS
+from fixfirst.errors import ConfigError, CyborgError, FixfirstError, PolicyError
+from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, seed_number
 from fixfirst.learner import Order, Policy
 from fixfirst.play import derive
 
@@ -42,12 +42,12 @@ class BlueAgent:
         greedy: bool = True,
         seed: int = 0,
     ):
-        named = policy if policy is not None else os.environ.get(POLICY_VARIABLE)
-        if not named:
+        named = policy if policy is not None else os.environ.get(POLICY_VARIABLE) or None
+        if named is None:
             raise ConfigError(f"no policy was named: BlueAgent(policy), or {POLICY_VARIABLE}=RUN in the environment")
         self.policy = load_named(named)
         self.policy.assign(workflow, 1)  # what is wrong with the order is said at once
-        self.workflow, self._greedy, self._seed = workflow, greedy, seed
+        self.workflow, self._greedy, self._seed = workflow, greedy, seed_number("seed", seed)
         self._episode = 0
         self.policy.reset()
 
@@ -55,6 +55,8 @@ class BlueAgent:
         """The action for what blue sees [52]; it counts as taken."""
         if isinstance(action_space, int) and action_space != NUM_ACTIONS:
             raise CyborgError(f"the policy knows the {NUM_ACTIONS} actions of ChallengeWrapper, here are {action_space}")
+        if np.shape(observation) != (OBSERVATION_BITS,):
+            raise PolicyError(f"an observation has {OBSERVATION_BITS} bits, got shape {np.shape(observation)}")
         seed = derive(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 

@@ -5,6 +5,7 @@ from typing import get_args
 
 from fixfirst.api.evaluating import Named, load_named
 from fixfirst.errors import ConfigError
+from fixfirst.game import a_path
 from fixfirst.learner import SUFFIXES, Policy, Target, export_policy
 
 
@@ -17,10 +18,14 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
 
         ff.export("runs/first", "onnx", "policy.onnx")
     """
-    if to not in get_args(Target):
+    if not isinstance(to, str) or to not in get_args(Target):
         raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {to!r}")
-    path = _default_path(policy, SUFFIXES[to]) if out is None else Path(out)
-    export_policy(load_named(policy), path, to, workflow)
+    loaded = load_named(policy)
+    path = _default_path(policy, SUFFIXES[to]) if out is None else a_path("out", out)
+    try:
+        export_policy(loaded, path, to, workflow)
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot be written ({e.strerror})") from e
     return path
 
 

@@ -53,7 +53,8 @@ def search_configs(
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigError(f"--seeds must be at least 1, got {seeds}")
     settings = said(SearchConfig, given, file, units)
-    agents = red_agents(value_in(settings, places(SearchConfig)["red_agent"]) or Game().red_agent)
+    named = value_in(settings, places(SearchConfig)["red_agent"])
+    agents = red_agents(Game().red_agent if named is None else named)
     firsts = [resolve_search(settings, {"red_agent": agent}) for agent in agents]
     return [
         resolve_search(settings, {"red_agent": first.training.game.red_agent, "seed": first.seed + i})

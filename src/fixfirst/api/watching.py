@@ -6,7 +6,7 @@ from typing import Any
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import PolicyError
-from fixfirst.game import announce_compilation, seed_number
+from fixfirst.game import a_path, announce_compilation, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy
 from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, PolicyTable, Role, document, notable, play, tell
 from fixfirst.reporter import open_page as show_page
@@ -18,8 +18,9 @@ EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four
 
 def watch(policy: Named, *, out: str | Path | None = None, open_page: bool = False, **options: Any) -> Path:
     """Write a page that replays the worst, median and best of some episodes; its path. options: as in `replay`."""
+    place, open_page = None if out is None else a_path("out", out), yes_or_no("open_page", open_page)
     told = replay(policy, **options)
-    path = page_path(policy, None if out is None else Path(out))
+    path = page_path(policy, place)
     write_replay(path, told)
     if open_page:
         show_page(path)
@@ -41,13 +42,13 @@ def replay(
     policy, workflow, greedy, settings: as in `ff.evaluate`. Red agent and variant, unless given, are those of the training;
     on CybORG, the variant is the one found. The episodes are the first ones of `ff.evaluate` with this seed.
     """
-    seed = seed_number("seed", seed)
+    seed, steps, greedy = seed_number("seed", seed), whole("steps", steps), yes_or_no("greedy", greedy)
     given = {name: value for name, value in settings.items() if value is not None}
     trained = {} if isinstance(policy, str) and policy in BASELINES else _trained_in(policy)
     if given.get("backend") == "cyborg":  # is what it is
         trained["variant"] = None
     game, judging = game_and_judging({**trained, **given, "max_steps": steps})
-    count = EPISODES[game.backend] if episodes is None else episodes
+    count = EPISODES[game.backend] if episodes is None else whole("episodes", episodes)
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
     played = play(player, game, episodes=count, seed=seed, purpose=PROTOCOL_PURPOSE, workflows=orders, keep_turns=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fixfirst.errors import ConfigError, WorldError
 
+LONGEST_NAME, LONGEST_PATH = 255, 4_000  # of a file, bytes and characters
 MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
 
 
@@ -36,9 +37,16 @@ def one_of(what: str, value: Any, known: Sequence[str]) -> str:
 
 
 def a_path(what: str, value: Any) -> Path:
-    """A path, as text or as a Path."""
-    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or "\0" in os.fspath(value):
+    """A path, as text or as a Path; one that a file may have."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
         raise ConfigError(f"{what} must be a path, got {value!r}")
+    try:
+        too_long = any(len(os.fsencode(name)) > LONGEST_NAME for name in text.split(os.sep)) or len(text) > LONGEST_PATH
+    except UnicodeEncodeError:
+        raise ConfigError(f"{what} must be a path, got {value!r}") from None
+    if too_long:
+        raise ConfigError(f"{what} must be a path, got one that is too long: {text!r}")
     return Path(value)
 
 

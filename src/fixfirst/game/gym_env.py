@@ -293,6 +293,8 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         action_set: ActionSet | str = "macros",
     ):
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
+        if not isinstance(env, gym.Env):
+            raise WorldError(f"Remember needs an environment, got {env!r}")
         gym.Wrapper.__init__(self, env)
         if env.observation_space.shape != (OBSERVATION_BITS,) or env.action_space != action_space():
             raise WorldError(

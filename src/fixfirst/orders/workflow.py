@@ -133,6 +133,8 @@ class Workflow:
     @classmethod
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
+        if not isinstance(scheme, UnitScheme):
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {scheme!r}")
         if not isinstance(text, str):
             raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {text!r}")
         if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:

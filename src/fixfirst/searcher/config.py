@@ -102,7 +102,7 @@ class SearchConfig(BaseModel):
                 training["gate"] = {**TRIAL_DEFAULTS["gate"], **gate}
         elif isinstance(ppo := given.get("ppo", {}), Mapping):
             training["ppo"] = {**SHARED_PPO, **ppo}
-        if training.get("workflow") == ALL:  # which of all, the strategy will say
+        if isinstance(named := training.get("workflow"), str) and named == ALL:  # which of all, the strategy will say
             training["workflow"] = NONE
         return {**values, "training": training}
 

@@ -33,7 +33,8 @@ class Execution:
         for name, value in (("--workers", self.workers), ("--cpus-per-trial", self.cpus_per_trial)):
             if isinstance(value, bool) or not isinstance(value, int | None):
                 raise ConfigError(f"{name} must be a whole number, got {value!r}")
-        if self.executor not in (None, "inline", "process", "ray") or not isinstance(self.ray_address, str | None):
+        texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
+        if not texts or self.executor not in (None, "inline", "process", "ray"):
             raise ConfigError(f"unknown executor {self.executor!r} or Ray address {self.ray_address!r}")
         if self.workers < 0:
             raise ConfigError(f"--workers must be at least 0, got {self.workers}")

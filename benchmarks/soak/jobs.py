@@ -1,0 +1,206 @@
+"""What is run, and what must come of it, whatever happens on the way: searches of both kinds, trainings, a study."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import tomli_w
+from forks import Fork, Trouble, in_process, run
+
+SMALL = {
+    "max_steps": 20,
+    "gate_episodes": 20,
+    "compliance_threshold": 0.2,
+    "min_judged": 5,
+    "min_episodes": 0,
+    "checkpoint_every": 2,
+    "n_envs": 4,
+}
+SEPARATE = SMALL | {
+    "separate": True,
+    "keep": "penalty",
+    "warmup_episodes": 16,
+    "max_episodes": 16,
+    "total_episodes": 80,
+    "test_episodes": 20,
+    "tensorboard": False,
+}
+SHARED = {
+    "max_steps": 20,
+    "n_envs": 4,
+    "checkpoint_every": 2,
+    "total_episodes": 120,
+    "replicates": 2,
+    "rounds": 3,
+    "round_orders": 2,
+    "initial_orders": 2,
+    "base_episodes": 12,
+    "selection_episodes": 4,
+    "measure_episodes": 8,
+    "tensorboard": False,
+}
+TRAIN = SMALL | {"total_episodes": 80, "workflow": "critical_first"}
+COURSE = {
+    "max_steps": 20,
+    "n_envs": 4,
+    "checkpoint_every": 2,
+    "memory": "full",
+    "action_set": "macros",
+    "growth": [[16, 2]],
+    "total_episodes": 120,
+    "starts": 2,
+    "start_episodes": 16,
+    "opening": "find",
+    "tries": 3,
+    "try_episodes": 8,
+    "final_episodes": 8,
+    "opening_episodes": 16,
+    "free_restores": 20,
+}
+QUIET = ["--quiet", "--no-report"]
+ONE, TWO, SEEDS = ["--workers", "1"], ["--workers", "2"], ["--seeds", "2"]
+WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
+    "separate": ("search", SEPARATE, ONE),
+    "shared": ("search", SHARED, ONE),
+    "train": ("train", TRAIN, []),
+    "course": ("train", COURSE, []),
+    "study": ("search", SHARED | {"rounds": 1, "total_episodes": 48}, [*ONE, *SEEDS]),
+    "separate-workers": ("search", SEPARATE, TWO),
+    "shared-workers": ("search", SHARED, TWO),
+    "separate-ray": ("search", SEPARATE, TWO),
+    "shared-ray": ("search", SHARED, TWO),
+}
+ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
+NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", ".lock"}  # they say when and where
+CLOCK = {"seconds", "Collection_Time", "Update_Time"}
+
+
+class Job:
+    """A command that makes a run, and what is in its folder if nothing happens to it."""
+
+    def __init__(self, name: str, folder: Path, *arguments: str):
+        self.command, settings, own = WAYS[name]
+        self.name, self.folder, self.resuming = name, folder / name, [*own, *arguments]
+        if SEEDS[0] in own:
+            self.resuming = [*own[: own.index(SEEDS[0])], *arguments]
+        self.arguments = [*own, *arguments]
+        self.folder.mkdir(parents=True)
+        self.settings = self.folder / "settings.toml"
+        self.settings.write_text(tomli_w.dumps(settings))
+        self.reference = self.folder / "reference"
+        if name in ALONE and (wrong := in_process(self.start(self.folder / "first"), (0,))):  # forks find all of it loaded
+            raise RuntimeError(f"{name}: {wrong}")
+        began = time.monotonic()
+        code, text = run(self.start(self.reference), self.folder / "said")
+        if code != 0:
+            raise RuntimeError(f"{name}: exit code {code}: {text}")
+        self.seconds = time.monotonic() - began
+        self.expected = contents(self.reference)
+
+    def start(self, out: Path, *more: str) -> list[str]:
+        quiet = QUIET if self.command == "search" else ["--quiet", "--no-tensorboard"]
+        return [self.command, "--config", str(self.settings), "--out", str(out), *quiet, *self.arguments, *more]
+
+    def resume(self, out: Path) -> list[str]:
+        return ["resume", str(out), *QUIET, *self.resuming]
+
+    def go_on(self, out: Path) -> list[str]:
+        """Resume what can be resumed, else begin again."""
+        begun = (out / "manifest.json").exists() or (out / "study.json").exists()
+        return self.resume(out) if begun else self.start(out)
+
+    def finish(self, out: Path, said: Path) -> Trouble:
+        """Go on to the end, and compare."""
+        code, text = run(self.go_on(out), said)
+        if code == 2 and "is finished" in text:
+            code = 0
+        if code != 0:
+            return f"{self.name}: cannot be finished, exit code {code}: {text[-1000:]}"
+        wrong = difference(self.expected, contents(out))
+        return wrong and f"{self.name}: {wrong}"
+
+    def stages(self, number: int) -> list[Path]:
+        """Copies of it as kills leave it, at so many moments of its life, and finished."""
+        kept = [self.reference]
+        for n in range(number):
+            out = self.folder / f"stage{n}"
+            shutil.rmtree(out, ignore_errors=True)
+            fork = Fork(self.start(out), self.folder / "said")
+            if fork.wait(self.seconds * (n + 1) / (number + 1)) is None:
+                fork.kill()
+            if (out / "manifest.json").exists() or (out / "study.json").exists():
+                kept.append(out)
+        return kept
+
+
+@contextmanager
+def made_jobs(folder: Path, names: tuple[str, ...]) -> Iterator[list[Job]]:
+    """Each run once; those on Ray share a cluster of this machine that lives as long."""
+    plain = [Job(name, folder) for name in names if not name.endswith("ray")]
+    on_ray = [name for name in names if name.endswith("ray")]
+    if not on_ray:
+        yield plain
+        return
+    with ray_cluster() as address:
+        where = ("--executor", "ray", "--ray-address", address)
+        yield plain + [Job(name, folder, *where) for name in on_ray]
+
+
+CLUSTER = """
+import sys
+from ray.cluster_utils import Cluster
+node = {"num_cpus": 2, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+cluster = Cluster(initialize_head=True, head_node_args=node)
+print(cluster.address, flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+
+
+@contextmanager
+def ray_cluster() -> Iterator[str]:
+    """Its address. Ray keeps its files, and a token, below a folder of its own, with a short name: sockets are in there."""
+    folder = Path(tempfile.mkdtemp(prefix="ff", dir="/tmp"))
+    (folder / "home").mkdir()
+    compiled = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    os.environ |= {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", compiled), "HOME": str(folder / "home")}
+    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0"}
+    os.environ |= {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "RAY_worker_niceness": "0"}
+    process = subprocess.Popen([sys.executable, "-c", CLUSTER], stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.communicate()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Every file of a run by name, with what must not depend on when and how often it was worked on."""
+    return {str(path.relative_to(folder)): content(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def content(path: Path) -> object:
+    if path.name in NO_OTHER_FILES:
+        return None
+    if path.suffix == ".csv":
+        with open(path, newline="", encoding="utf-8") as file:
+            return [{k: v for k, v in row.items() if k not in CLOCK} for row in csv.DictReader(file)]
+    if path.name == "result.json":  # how long it took stands there, too
+        return [line for line in path.read_text().splitlines() if "seconds" not in line]
+    return path.read_bytes()
+
+
+def difference(expected: dict[str, object], found: dict[str, object]) -> Trouble:
+    names = sorted(expected.keys() ^ found.keys())
+    if names:
+        return f"other files: {', '.join(names[:5])}"
+    odd = [name for name in expected if expected[name] != found[name]]
+    return f"other contents: {', '.join(odd[:5])}" if odd else None
