@@ -36,7 +36,7 @@ NASTY += (
     b"99999999999",
 )
 STRANGE = (None, True, False, 0, -1, 1, 2.5, 10**30, 1e300, "", "x", "\x1b[2J", "../..", [], {}, [[]], {"a": 1}, "9" * 500)
-NO_SUM = ("training_log.csv", "gp_sampling_log.csv", "episodes.csv")  # a changed digit of these is not noticed
+LEDGERS = ("trials.csv", "rounds.csv", "answer.json", "config.toml")  # what a run goes on from, and what it says
 
 
 def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble]:
@@ -79,13 +79,13 @@ def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
 def silent(job: Job, out: Path, damaged: str) -> Trouble:
     """If a run can be gone on with although a file was damaged: is anything else another than it would have been?
 
-    `config.toml` may say something else that makes sense, and is then what counts.
+    The file itself may still lie there as it is, if nobody needed it and whoever reads it is told; but no ledger may.
     """
     complained = in_process(job.resume(out), (0,))
     if complained is not None and "is finished" not in str(complained):
         return None
     expected, found = job.expected, contents(out)
-    known = {damaged} if damaged.endswith(NO_SUM) else set()
+    known = set() if damaged.endswith(LEDGERS) else {damaged}
     return difference(_but(expected, known), _but(found, known))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fixfirst.cli import main as fixfirst
 from fixfirst.errors import LONGEST_MESSAGE
+from fixfirst.starting import leave
 
 PATIENCE_S = 300.0  # what takes longer hangs
 
@@ -28,20 +29,29 @@ class Fork:
     def __init__(self, arguments: list[str], said: Path, before: Callable[[], object] = nothing, *, fresh: bool = False):
         self.said = said
         sys.stdout.flush()
+        signal.pthread_sigmask(
+            signal.SIG_BLOCK, {signal.SIGINT}
+        )  # whoever sends one means the command, not our preparations
         self.pid = os.fork()
-        if self.pid == 0:
+        if self.pid:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        else:
             code = 70
             try:
                 os.setsid()
-                signal.signal(signal.SIGINT, signal.default_int_handler)
                 out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
                 os.dup2(out, 1), os.dup2(out, 2)
                 if fresh:
+                    signal.signal(signal.SIGINT, signal.SIG_DFL)
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
                     os.execv(sys.executable, [sys.executable, "-m", "fixfirst", *arguments])
                 sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False, buffering=1)
                 before()
+                signal.signal(signal.SIGINT, leave)  # as the command has it when it has begun
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
                 code = fixfirst(arguments)
-                sys.stdout.flush()
+                if sys.stdout is not None:
+                    sys.stdout.flush()
             except BaseException:
                 traceback.print_exc(file=sys.stderr)
             finally:

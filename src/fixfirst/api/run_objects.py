@@ -23,6 +23,7 @@ from fixfirst.runs import (
     Kind,
     Standings,
     Trial,
+    check_seal,
     compare,
     kind_of,
     read_config,
@@ -145,7 +146,7 @@ def load_training(folder: Path) -> TrainRun:
     if not path.exists():
         return TrainRun(folder, config, None, None)
     try:
-        result = read_json(path)
+        result = check_seal(read_json(path))
         return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunDirError(f"{path}: cannot be read ({e})") from e

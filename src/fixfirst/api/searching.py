@@ -13,7 +13,7 @@ from fixfirst.errors import Interrupted
 from fixfirst.game import a_path, announce_compilation, compile_kernel, yes_or_no
 from fixfirst.learner import check_trainable, interrupts
 from fixfirst.reporter import AnswerView, SearchView
-from fixfirst.runs import unused_folder
+from fixfirst.runs import check_config, unused_folder
 from fixfirst.searcher import (
     Execution,
     SearchConfig,
@@ -66,7 +66,13 @@ def resume_searches(
     """Go on with a search, or with all searches of a study that are not finished."""
     study = open_study(folder, cyborg)
     configs = [search.config for search in study.searches]
-    return run_study(configs, lambda: study, execution, report=report, quiet=quiet)
+
+    def unchanged() -> Study:
+        for search in study.searches:
+            check_config(search.folder)
+        return study
+
+    return run_study(configs, unchanged, execution, report=report, quiet=quiet)
 
 
 def run_study(

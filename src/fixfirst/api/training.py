@@ -28,6 +28,7 @@ from fixfirst.runs import (
     Outcome,
     Session,
     UpdateRow,
+    check_config,
     create_run,
     last_outcome,
     locked,
@@ -75,6 +76,7 @@ def resume_training(folder: Path, cyborg: str | None = None, *, quiet: bool = Fa
     parent, tensorboard = _options(folder, options)
     config = resolve(TrainConfig, read_config(folder), {"cyborg": cyborg})
     check_trainable(config)
+    check_config(folder)
     announce_compilation()
     return _run(config, folder, _starting_weights(config, parent), tensorboard, quiet)
 

@@ -19,11 +19,11 @@ for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     before, errors = signal.getsignal(signal.SIGINT), sys.stderr
-    if before in (signal.default_int_handler, leave):  # else somebody has it otherwise, or ignored
-        signal.signal(signal.SIGINT, _on_interrupt)
-    sys.stderr = _Patient(errors)
     words = sys.argv[1:] if arguments is None else arguments
     try:
+        if before in (signal.default_int_handler, leave):  # else somebody has it otherwise, or ignored
+            signal.signal(signal.SIGINT, _on_interrupt)
+        sys.stderr = _Patient(errors)
         _occupy_standard_files()
         code = _run(words)
         sys.stdout.flush()

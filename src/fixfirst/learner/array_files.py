@@ -3,7 +3,6 @@
 Every file is treated as untrusted: hash, names, shapes and types are checked before anything is used.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from safetensors.numpy import load, save
 
 from fixfirst.errors import PolicyError
 from fixfirst.reading import MB, read_file, read_json
-from fixfirst.runs import sha256, write_atomically, write_json
+from fixfirst.runs import SEAL, check_seal, sealed, sha256, write_atomically, write_json
 
 SCHEMA = 1
 LARGEST_ARRAYS = 64 * MB  # a checkpoint of the widest networks has one
@@ -27,12 +26,7 @@ def write_pair(
     data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     document = {"schema": SCHEMA, "kind": kind, "sha256": sha256(data), **document}
     write_atomically(tensor_path, data)
-    write_json(json_path, document | {"document_sha256": _document_hash(document)})
-
-
-def _document_hash(document: dict[str, Any]) -> str:
-    """Of all it says, however it is laid out."""
-    return sha256(json.dumps({k: v for k, v in document.items() if k != "document_sha256"}, sort_keys=True).encode())
+    write_json(json_path, sealed(document))
 
 
 def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -50,8 +44,12 @@ def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, 
         raise PolicyError(f"{json_path}: has schema {document.get('schema')!r}, this version reads {SCHEMA}")
     if document.get("sha256") != sha256(data):
         raise PolicyError(f"{tensor_path}: damaged (its sha256 is not the one in {json_path.name})")
-    if document.get("document_sha256") != _document_hash(document):
-        raise PolicyError(f"{json_path}: damaged (its document_sha256 is not that of its contents)")
+    try:
+        if SEAL not in document:
+            raise ValueError(f"it has no {SEAL}")
+        check_seal(document)
+    except ValueError as e:
+        raise PolicyError(f"{json_path}: damaged ({e})") from e
     try:
         return document, load(data)
     except (SafetensorError, ValueError, TypeError, KeyError) as e:  # KeyError: a type of numbers that NumPy lacks

@@ -277,7 +277,7 @@ def load_policy(path: str | Path) -> Policy:
         opening = action_set.numbers(facts.get("opening", []))
         idle = () if scheme is None else tuple(scheme.names.index(name) for name in facts.get("idle", []))
         role = Role(memory, action_set, scheme, opening, facts.get("shield", False) is True, idle)
-    except (KeyError, TypeError, AttributeError, WorkflowError, WorldError, ConfigError) as e:
+    except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
     check_arrays(folder / POLICY_TENSORS, tensors, shapes(role.inputs, role.actions))
     return Policy(tensors, workflow, role, facts.get("config", {}), facts)

@@ -30,6 +30,7 @@ from fixfirst.runs import (
     TensorBoard,
     UpdateRow,
     keep_rows,
+    sealed,
     write_json,
 )
 
@@ -107,7 +108,7 @@ class TrainingRun:
 
     def conclude(self, result: dict[str, Any]) -> None:
         """Write the result; with it the training is done, and only then its checkpoints go."""
-        write_json(self.folder / RESULT, result)
+        write_json(self.folder / RESULT, sealed(result))
         delete_checkpoints(self.folder)
 
     def _write(self, update: Update) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
     from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, named_code, scheme_of, setting
     from fixfirst.runs.events import TensorBoard
-    from fixfirst.runs.files import sha256, versions, write_atomically, write_json
+    from fixfirst.runs.files import SEAL, check_seal, sealed, sha256, versions, write_atomically, write_json
     from fixfirst.runs.layout import (
         ANSWER,
         BEST,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fixfirst.runs.manifest import (
         beginning,
         changed_since,
+        check_config,
         check_own,
         create_run,
         kind_of,

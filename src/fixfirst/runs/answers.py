@@ -9,7 +9,7 @@ from typing import Any
 from fixfirst.errors import RunDirError, printable
 from fixfirst.orders import Swap
 from fixfirst.reading import read_json
-from fixfirst.runs.files import write_json
+from fixfirst.runs.files import check_seal, sealed, write_json
 from fixfirst.runs.layout import ANSWER
 
 ENOUGH_REPLICATES = 3
@@ -130,7 +130,7 @@ class Answer:
     # ---- the file
 
     def write(self, folder: Path) -> None:
-        write_json(folder / ANSWER, {"rule": self.rule, "sentences": self.sentences, **asdict(self)})
+        write_json(folder / ANSWER, sealed({"rule": self.rule, "sentences": self.sentences, **asdict(self)}))
 
 
 def read_answer(folder: Path) -> Answer | None:
@@ -141,8 +141,9 @@ def read_answer(folder: Path) -> Answer | None:
     if not path.exists():
         return None
     try:
-        document = json.dumps(_printable(read_json(path)))
-        answer = TypeAdapter(Answer).validate_json(document, strict=True)
+        document = read_json(path)
+        answer = TypeAdapter(Answer).validate_json(json.dumps(_printable(document)), strict=True)
+        check_seal(document)
     except ValidationError as e:
         raise RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
     except (OSError, ValueError) as e:

@@ -15,6 +15,7 @@ from typing import Any
 
 from fixfirst.runs.layout import PAGES
 
+SEAL = "document_sha256"
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
 
 
@@ -67,6 +68,24 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     return process != os.getpid()
+
+
+def sealed(document: dict[str, Any]) -> dict[str, Any]:
+    """A document with a hash of all else it says, however it is laid out: a changed digit is noticed."""
+    return document | {SEAL: _document_hash(document)}
+
+
+def check_seal(document: Any) -> dict[str, Any]:
+    """It, if it is a table and has the hash it says; ValueError if not. Files of older versions have none."""
+    if not isinstance(document, dict):
+        raise ValueError("it is not a table")
+    if document.get(SEAL, _document_hash(document)) != _document_hash(document):
+        raise ValueError(f"its {SEAL} is not that of its contents")
+    return document
+
+
+def _document_hash(document: dict[str, Any]) -> str:
+    return sha256(json.dumps({k: v for k, v in document.items() if k != SEAL}, sort_keys=True).encode())
 
 
 def write_json(path: Path, document: Any) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import tomli_w
 
 from fixfirst.errors import RunDirError
-from fixfirst.reading import read_json
+from fixfirst.reading import read_file, read_json
 from fixfirst.reading import read_toml as toml_document
 from fixfirst.runs.config_reading import without_code
-from fixfirst.runs.files import settled, versions, write_atomically, write_json
+from fixfirst.runs.files import settled, sha256, versions, write_atomically, write_json
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
 from fixfirst.runs.lock import locked, now
 
@@ -25,8 +25,9 @@ CPU_INFO = Path("/proc/cpuinfo")
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
     with beginning(folder):
-        write_atomically(folder / CONFIG, tomli_w.dumps(_without_none(config)).encode())
-        write_manifest(folder, kind, seed, options)
+        data = tomli_w.dumps(_without_none(config)).encode()
+        write_atomically(folder / CONFIG, data)
+        write_manifest(folder, kind, seed, options, config_sha256=sha256(data))
 
 
 @contextmanager
@@ -88,7 +89,14 @@ def _without_none(value: Any) -> Any:
     return value
 
 
-def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] | None = None) -> None:
+def check_config(folder: Path) -> None:
+    """Half of a run under one configuration and half under another is none: RunDirError if it was changed."""
+    told = read_manifest(folder).get("config_sha256")
+    if told is not None and told != sha256(read_file(folder / CONFIG)):
+        raise RunDirError(f"{folder / CONFIG}: was changed since the run began; put it back, or begin a new run with it")
+
+
+def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] | None = None, **more: str) -> None:
     """options: how the run was started, beside its configuration."""
     write_json(
         folder / (STUDY if kind == Kind.STUDY else MANIFEST),
@@ -101,6 +109,7 @@ def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] 
             "options": options or {},
             "versions": versions(),
             "machine": machine(),
+            **more,
         },
     )
 

@@ -21,7 +21,7 @@ from fixfirst.learner import Policy, TrainConfig, Training, load_policy, restore
 from fixfirst.orders import CONFIDENCE, UnitScheme, Workflow, normal_quantile
 from fixfirst.play import Player, PolicyTable, make_baseline, play
 from fixfirst.reading import read_json
-from fixfirst.runs import RESULT, locked, sha256, write_json
+from fixfirst.runs import RESULT, check_seal, locked, number, sealed, sha256, write_json
 from fixfirst.searcher.trial import ORPHAN_WAIT_S, JobProgress, Tell
 
 TAIL = -60.0  # episodes that earn less are disasters
@@ -72,7 +72,7 @@ def run_round(job: RoundJob, tell: Tell, interrupt: object) -> list[Shown] | Non
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
         done = _result(job.folder, job.digest)
         if done is not None:
-            return [Shown(**row) for row in done]
+            return done
         with closing(Training(job.config, job.number)) as training:
             return _train_and_play(job, training, tell, interrupt)
 
@@ -127,7 +127,7 @@ def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[Shown] | Non
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
         done = _result(job.folder, job.digest)
         if done is not None:
-            return [Shown(**row) for row in done]
+            return done
         policy, shown = load_policy(job.folder), []
         for kept in job.kept:
             if interrupt:
@@ -186,14 +186,25 @@ def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed:
     return scheme.untouched(held)
 
 
-def _result(folder: Path, digest: str) -> Any:
+def _result(folder: Path, digest: str) -> list[Shown] | None:
     """What a job left in its folder, if it is complete and of this very job."""
     try:
-        result = read_json(folder / RESULT)
-        return result["shown"] if result["job"] == digest else None
+        result = check_seal(read_json(folder / RESULT))
+        return [_shown(row) for row in result["shown"]] if result["job"] == digest else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
+def _shown(row: dict[str, Any]) -> Shown:
+    """What `asdict` told; ValueError, KeyError or TypeError if it makes no sense."""
+    texts = ("workflow", "told")
+    numbers = {name: number(value) for name, value in row.items() if name not in texts}
+    if any(found is None and row[name] is not None for name, found in numbers.items()):
+        raise ValueError("a number is none")
+    if None in (numbers[name] for name in ("mean", "standard_error", "tail", "violations", "violations_high")):
+        raise ValueError("a number is missing")
+    return Shown(**{name: str(row[name]) for name in texts}, **numbers)  # type: ignore[arg-type]
+
+
 def _write(folder: Path, digest: str, shown: Sequence[Shown]) -> None:
-    write_json(folder / RESULT, {"job": digest, "shown": [asdict(one) for one in shown]})
+    write_json(folder / RESULT, sealed({"job": digest, "shown": [asdict(one) for one in shown]}))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fixfirst.learner import TrainConfig, Training, TrainingRun, delete_checkpoints, load_policy
 from fixfirst.play import Evaluation
 from fixfirst.reading import read_file, read_json
-from fixfirst.runs import POLICY_TENSORS, RESULT, EpisodeRow, Status, Trial, UpdateRow, locked, sha256
+from fixfirst.runs import POLICY_TENSORS, RESULT, EpisodeRow, Status, Trial, UpdateRow, check_seal, locked, sha256
 
 ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 TELL_EVERY_S = 0.1
@@ -65,8 +65,8 @@ def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
 def finished_trial(job: TrialJob) -> Trial | None:
     """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
     try:
-        result = read_json(job.folder / RESULT)
-        if not isinstance(result, dict) or result.get("job") != job.digest:
+        result = check_seal(read_json(job.folder / RESULT))
+        if result.get("job") != job.digest:
             return None
         trial = Trial.from_values(result["trial"])
         return trial if trial.policy_sha256 == sha256(read_file(job.folder / POLICY_TENSORS)) else None
