@@ -1,5 +1,6 @@
 """The verbs from Python: one call does the whole job, and what it hands out is typed."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -197,6 +198,9 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
 
     copy = Path(shutil.copytree(run.folder, tmp_path / "old"))
     (copy / "config.toml").write_text(tomli_w.dumps(flat(read_toml(copy / "config.toml"))))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    del manifest["config_sha256"]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
     old = ff.load_run(copy)
     assert old.config == run.config and old.ranking == run.ranking
     assert ff.resume(copy, **QUIET).ranking == run.ranking
@@ -216,6 +220,22 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
         (lambda: ff.resume("nowhere"), "nowhere is not a run directory"),
         (lambda: ff.report("nowhere"), "nowhere: no such folder"),
         (lambda: ff.watch("sleep", episodes=0), "episodes must be in 1..10000, got 0"),
+        (lambda: ff.watch("sleep", episodes="x"), "episodes must be a whole number, at least 0, got 'x'"),
+        (lambda: ff.watch("sleep", out=5), "out must be a path, got 5"),
+        (lambda: ff.watch("sleep", out="\ud800"), "out must be a path, got '\\ud800'"),
+        (lambda: ff.export("champion", "numpy", out=2.5), "out must be a path, got 2.5"),
+        (lambda: ff.export("champion", "numpy", out="no/where"), "no/where: cannot be written (No such file"),
+        (lambda: ff.export("champion", np.zeros(3)), "a policy is exported to onnx, torch, numpy, not array"),
+        (lambda: ff.export(5), "a policy must be a path, got 5"),
+        (lambda: ff.compare("x" * 5000, "sleep"), "a policy must be a path, got one that is too long"),
+        (lambda: ff.Remember("env"), "Remember needs an environment, got 'env'"),
+        (lambda: ff.Workflow.parse("critical_first", "mine"), "the unit types of a workflow are a UnitScheme, got 'mine'"),
+        (lambda: ff.BlueAgent(np.zeros((2, 2))), "a policy must be a path"),
+        (lambda: ff.BlueAgent("champion", seed="x"), "seed must be a whole number, got 'x'"),
+        (lambda: ff.BlueAgent("champion").get_action(np.zeros((2, 52))), "an observation has 52 bits, got shape (2, 52)"),
+        (lambda: ff.search(red_agent=np.zeros(3)), "red_agent"),
+        (lambda: ff.search_config(workflow=np.void(b"abc")), "workflow"),
+        (lambda: ff.search(executor=np.zeros(3)), "unknown executor array"),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, call, says):

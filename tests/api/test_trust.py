@@ -61,6 +61,30 @@ def test_a_training_neither(run, bomb, tmp_path):
     assert not bomb.exists()
 
 
+def test_a_run_goes_on_only_under_the_configuration_it_was_begun_with(run, tmp_path):
+    training = ff.train(out=tmp_path / "train", **TINY).folder
+    (training / "result.json").unlink()
+    for folder, old in ((run, "gate_episodes = 20"), (training, "gate_episodes = 500")):
+        path = folder / "config.toml"
+        path.write_text(path.read_text().replace(old, "gate_episodes = 21"))
+        with pytest.raises(ff.RunDirError, match=r"config.toml: was changed since the run began"):
+            ff.resume(folder, quiet=True)
+        path.write_text(path.read_text().replace("gate_episodes = 21", old))
+        ff.resume(folder, **(QUIET if folder == run else {"quiet": True}))
+
+
+def test_a_changed_digit_of_a_trainings_result_is_noticed(tmp_path, capsys):
+    folder = ff.train(out=tmp_path / "runs" / "train", **TINY).folder
+    path = folder / "result.json"
+    path.write_text(path.read_text().replace('"mean": -', '"mean": -1', 1))
+    with pytest.raises(
+        ff.RunDirError, match=r"result.json: cannot be read .its document_sha256 is not that of its contents"
+    ):
+        ff.load_run(folder)
+    capsys.readouterr()
+    assert main(["runs", str(folder.parent)]) == 0 and "damaged" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", ["search", "train"])
 def test_a_settings_file_does_not_name_code(run, bomb, tmp_path, capsys, command):
     for number, settings in enumerate(({"cyborg": str(run)}, {"game": {"cyborg": str(run)}})):

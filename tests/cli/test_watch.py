@@ -15,12 +15,12 @@ from fixfirst.api.evaluating import make_player
 from fixfirst.api.watching import replay
 from fixfirst.cli import main
 from fixfirst.game import HOST_NAMES, Game
-from fixfirst.learner import Training, array_files, make_config
+from fixfirst.learner import Training, make_config
 from fixfirst.learner.policy_file import save_policy
 from fixfirst.play import PROTOCOL_PURPOSE, play
 from fixfirst.reporter import open_page, replay_text
 from fixfirst.reporter.replay import replay_page
-from fixfirst.runs import sha256
+from fixfirst.runs import sealed, sha256
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 SHORT = ["--steps", "20", "--episodes", "12", "--red-agent", "b_line"]
@@ -270,7 +270,7 @@ def test_a_policy_file_that_names_a_world_we_do_not_have_is_refused(policy, tmp_
         (tmp_path / path).write_bytes((policy / path).read_bytes())
     facts = json.loads((tmp_path / "policy.json").read_text())
     facts["config"] = config
-    signed = facts | {"document_sha256": array_files._document_hash(facts)}  # a forger can compute it, too
+    signed = sealed(facts)  # a forger can compute it, too
     (tmp_path / "policy.json").write_text(json.dumps(signed))
     assert main(["watch", str(tmp_path), *SHORT[:4]]) == 2
     error = capsys.readouterr().err

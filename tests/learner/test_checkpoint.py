@@ -12,11 +12,11 @@ from safetensors.numpy import load, save
 import fixfirst as ff
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.network import HOST_NAMES
-from fixfirst.learner import Training, array_files, load_policy, make_config
+from fixfirst.learner import Training, load_policy, make_config
 from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint
 from fixfirst.learner.policy_file import save_policy
 from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.runs.files import sha256
+from fixfirst.runs.files import sealed, sha256
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 OTHER = "user > op_host > op_server > enterprise > defender"
@@ -167,7 +167,7 @@ def rewrite(folder, change):
 def forge(folder, data=None, **changes):
     data = (folder / "policy.safetensors").read_bytes() if data is None else data
     document = json.loads((folder / "policy.json").read_bytes()) | {"sha256": sha256(data)} | changes
-    document["document_sha256"] = array_files._document_hash(document)
+    document = sealed(document)
     (folder / "policy.safetensors").write_bytes(data)
     (folder / "policy.json").write_text(json.dumps(document))
 
@@ -392,7 +392,7 @@ def test_forged_numbers_are_refused(two, change):
     path = two / "checkpoint-00000002.json"
     document = json.loads(path.read_bytes())
     document["numbers"] |= change
-    document["document_sha256"] = array_files._document_hash(document)
+    document = sealed(document)
     path.write_text(json.dumps(document))
     resumed = training()
     (complaint,) = restore_checkpoint(two, resumed)

@@ -10,13 +10,15 @@ import pytest
 import fixfirst as ff
 from fixfirst.errors import ConfigError, PolicyError
 from fixfirst.game import ACTIONS
-from fixfirst.learner import Training, array_files, make_config
+from fixfirst.learner import Training, make_config
 from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.openings import is_shown_to_help, promising_openings
 from fixfirst.learner.policy_file import load_parent, load_policy, save_policy
 from fixfirst.learner.stages import Begin, stages_of
+from fixfirst.orders import FIVE_TYPES
 from fixfirst.play import RANDOM_MACRO, Network, PolicyTable, Role, play, probabilities
+from fixfirst.runs import sealed
 
 SMALL = {
     "workflow": "none",
@@ -121,14 +123,19 @@ def test_a_policy_file_holds_memory_action_set_and_opening(policy, tmp_path):
             {"opening": ["Decoy User3", "Decoy User3"]},
             "damaged (the opening cannot be played: its choice 2, Decoy User3, is",
         ),
+        ({"units": {"a": ["User0"]}}, "damaged (every host needs a unit type"),
+        (
+            {"units": FIVE_TYPES.as_dict(), "idle": ["printer"]},
+            "damaged (idle names 'printer', which is none of the unit types",
+        ),
+        ({"units": FIVE_TYPES.as_dict(), "idle": 5}, "damaged (idle must be a list of unit types, got 5)"),
         ({"memory": "scans"}, "0.weight is float32 (64, 175), expected float32 (64, 62)"),
         ({"action_set": "original", "opening": []}, "actor.4.weight is float32 (40, 64), expected float32 (36, 64)"),
     ],
 )
 def test_a_file_that_names_another_memory_action_set_or_opening_is_refused(policy, tmp_path, changes, says):
     facts = json.loads((tmp_path / "policy.json").read_text()) | changes
-    signed = facts | {"document_sha256": array_files._document_hash(facts)}
-    (tmp_path / "policy.json").write_text(json.dumps(signed))
+    (tmp_path / "policy.json").write_text(json.dumps(sealed(facts)))
     with pytest.raises(PolicyError, match=re.escape(says)) as error:
         load_policy(tmp_path)
     assert "\n" not in str(error.value)

@@ -108,6 +108,7 @@ def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, ca
         ("answer.json", '"margin": 0.5', '"margin": 1e999', "answer.json: cannot be read"),
         ("answer.json", '"memory": "none"', '"memory": 5', "answer.json: damaged"),
         ("answer.json", "{", "[" * 20_000, "answer.json: cannot be read"),
+        ("answer.json", '"mean": -', '"mean": -1', "answer.json: cannot be read (its document_sha256 is not that of"),
     ],
 )
 def test_damaged_books_are_one_line_and_spoil_no_list(run, tmp_path, capsys, file, old, new, says):
@@ -120,6 +121,17 @@ def test_damaged_books_are_one_line_and_spoil_no_list(run, tmp_path, capsys, fil
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and says in error
     assert main(["runs", str(tmp_path)]) == 0
+
+
+def test_what_a_replicate_showed_counts_only_as_it_was_written(run, tmp_path):
+    """Its file is damaged before the search has its answer: the orders are played again."""
+    for number, (old, new) in enumerate((('"mean": -', '"mean": -1'), ('"tail": ', '"tale": '), ("{", "["))):
+        folder = tmp_path / str(number)
+        shutil.copytree(run.folder, folder)
+        (folder / "answer.json").unlink()
+        path = folder / "replicates" / "0" / "result.json"
+        path.write_text(path.read_text().replace(old, new, 1))
+        assert ff.resume(folder, **QUIET, workers=1).answer == run.answer
 
 
 def test_reading_a_finished_search_plays_nothing(run, monkeypatch):

@@ -48,7 +48,7 @@ def replay(
     if given.get("backend") == "cyborg":  # is what it is
         trained["variant"] = None
     game, judging = game_and_judging({**trained, **given, "max_steps": steps})
-    count = EPISODES[game.backend] if episodes is None else whole("episodes", episodes)
+    count = EPISODES[game.backend] if episodes is None else whole("episodes", episodes, 0)
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
     played = play(player, game, episodes=count, seed=seed, purpose=PROTOCOL_PURPOSE, workflows=orders, keep_turns=True)

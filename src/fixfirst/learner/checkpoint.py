@@ -69,13 +69,14 @@ def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int,
 def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, Any]:
     kinds: dict[str, Any] = {"updates": int, "episodes": int, "multiplier": int | float, "latest": list | None}
     kinds |= {"stage": int, "stage_updates": int, "stage_episodes": int, "opening": list, "field": list, "finalists": list}
-    kinds |= {"openings": list, "without": list | tuple | None, "trying": bool}
+    kinds |= {"openings": list, "without": list | tuple | None, "trying": bool, "look": list}
     fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
     fits = (
         fits
         and 0 <= numbers["stage"] < len(training.stages)
         and all(_is_opening(opening, training) for opening in (numbers["opening"], *numbers["openings"]))
         and all(_is_candidate(candidate, training) for candidate in (*numbers["field"], *numbers["finalists"]))
+        and [type(value) for value in numbers["look"]] == [int, int, bool]
         and (numbers["without"] is None or _are_numbers(numbers["without"]))
     )
     if not fits or len(numbers["latest"] or Counts._fields) != len(Counts._fields):

@@ -281,10 +281,7 @@ class TrainConfig(BaseModel):
     @property
     def idle_units(self) -> tuple[int, ...]:
         """`idle` by number."""
-        for name in self.idle:
-            if name not in self.scheme.names:
-                raise ConfigError(f"idle names {name!r}, which is none of the unit types {', '.join(self.scheme.names)}")
-        return tuple(self.scheme.names.index(name) for name in self.idle)
+        return self.scheme.numbers(self.idle, "idle")
 
     @property
     def policy_scheme(self) -> UnitScheme | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.errors import ConfigError, PolicyError, WorkflowError, WorldError
+from fixfirst.errors import ConfigError, PolicyError, WorkflowError
 from fixfirst.game import (
     OBSERVATION_BITS,
     ActionSet,
@@ -275,7 +275,7 @@ def load_policy(path: str | Path) -> Policy:
         memory = MemoryScheme.parse(facts.get("memory", "none"))
         action_set = ActionSet.parse(facts.get("action_set", "all"))
         opening = action_set.numbers(facts.get("opening", []))
-        idle = () if scheme is None else tuple(scheme.names.index(name) for name in facts.get("idle", []))
+        idle = () if scheme is None else scheme.numbers(facts.get("idle", []), "idle")
         role = Role(memory, action_set, scheme, opening, facts.get("shield", False) is True, idle)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e

@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from fixfirst.learner.interface import Learner, part_of
 from fixfirst.learner.networks import soften, widen
 from fixfirst.learner.openings import RANDOM_OPENING, is_shown_to_help, promising_openings
 from fixfirst.learner.stages import Begin, Stage, stages_of
-from fixfirst.orders import Counts, Judgement, Workflow, delta_reward, judge, penalty_reward
-from fixfirst.play import Evaluation, Network, PolicyTable, Role, Rollout, Weights, collect, derive, evaluate
+from fixfirst.orders import Counts, Gate, Judgement, Workflow, delta_reward, judge, penalty_reward
+from fixfirst.play import Evaluation, Network, Played, PolicyTable, Role, Rollout, Weights, collect, derive, play
 from fixfirst.runs import EpisodeRow, UpdateRow
 
 RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
@@ -38,6 +38,14 @@ class Candidate:
     error: float
     opening: tuple[int, ...]
     tensors: dict[str, np.ndarray]
+
+
+class Look(NamedTuple):
+    """The gate's last look at a training."""
+
+    updates: int = -1  # after so many
+    confirmations: int = 0  # so far, this one included
+    accepted: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,7 @@ class Training:
         self._openings: tuple[tuple[int, ...], ...] = ()  # that are tried; the first is none
         self._origin: dict[str, np.ndarray] = {}  # the learner's tensors from which each of them is tried
         self._without: tuple[float, float] | None = None  # what the one without an opening earned, and its error
+        self._look = Look()
         self._world: BaseWorld | None = None
         self._sit_down(0, config.role, learner)
 
@@ -311,7 +320,8 @@ class Training:
     def passes_gate(self) -> bool:
         """Does the policy keep to its order? This is what `accepted` means, everywhere.
 
-        By the rule `bound`: a cheap look at the training episodes first, then frozen on episodes drawn for this check alone.
+        By the rule `bound`: a cheap look at the training episodes first, then frozen on episodes drawn for this check alone,
+        and if these accept it, once more on others that confirm it.
         """
         gate, latest = self.config.gate, self.latest
         if len(self.workflows) != 1 or self.episodes < gate.min_episodes or latest is None:
@@ -321,19 +331,31 @@ class Training:
         share = _pooled(latest)
         if share is None or share < gate.compliance_threshold:
             return False
+        if self._look.updates != self.updates:
+            self._look = self._look_anew(gate)
+        return self._look.accepted
+
+    def _look_anew(self, gate: Gate) -> "Look":
         shown = self.evaluate(f"gate/{self.updates}", gate.gate_episodes).compliance
-        return shown is not None and gate.accepts(shown)
+        if shown is None or not gate.accepts(shown):
+            return Look(self.updates, self._look.confirmations, False)
+        number = self._look.confirmations + 1
+        counts = self._play_frozen(f"confirm/{self.updates}", gate.gate_episodes).counts(self.config.judging)
+        return Look(self.updates, number, counts is not None and gate.confirms(counts, number))
 
     def evaluate(self, purpose: str, episodes: int, seed: int | None = None) -> Evaluation:
         """The frozen policy in its own game, on the episodes of the stream `purpose`."""
+        played = self._play_frozen(purpose, episodes, seed)
+        return Evaluation.of(played, self.config.game.red_agent, self.config.judging)
+
+    def _play_frozen(self, purpose: str, episodes: int, seed: int | None = None) -> Played:
         config = self.config
-        return evaluate(
+        return play(
             self._player,
             config.game,
             episodes=episodes,
             seed=config.seed if seed is None else seed,
             purpose=purpose,
-            judging=config.judging,
             workflows=self.workflows,
             world=self.world if config.game.backend == "cyborg" else None,  # CybORG takes long to start
         )
@@ -356,6 +378,7 @@ class Training:
             "openings": [list(opening) for opening in self._openings],
             "without": self._without,
             "trying": bool(self._origin),
+            "look": list(self._look),
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
@@ -384,6 +407,7 @@ class Training:
         self._openings = tuple(tuple(opening) for opening in numbers["openings"])
         self._origin = part_of(tensors, "origin.")
         self._without = None if numbers["without"] is None else tuple(numbers["without"])
+        self._look = Look(*numbers["look"])
         latest = numbers["latest"]
         self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
 

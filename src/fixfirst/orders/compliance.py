@@ -69,8 +69,7 @@ class Compliance:
 
 def summarise(counts: "Counts", seed: int = 0) -> Compliance:
     """Pooled rates with intervals from a bootstrap over episodes: steps of one episode are not independent."""
-    n = len(counts.judged)
-    weights = (_kept_weights if n <= MOST_KEPT_WEIGHTS else _bootstrap_weights)(n, seed)
+    weights = _weights(len(counts.judged), seed)
     return Compliance(
         compliance=_rate(counts.compliant, counts.judged, weights),
         contested=_rate(counts.contested_compliant, counts.contested, weights),
@@ -92,6 +91,10 @@ def _bootstrap_weights(n: int, seed: int) -> np.ndarray:
 _kept_weights = lru_cache(maxsize=2)(_bootstrap_weights)  # a gate looks at policies again and again
 
 
+def _weights(n: int, seed: int) -> np.ndarray:
+    return (_kept_weights if n <= MOST_KEPT_WEIGHTS else _bootstrap_weights)(n, seed)
+
+
 def _resampled(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Rates of the bootstrap samples in which anything was counted."""
     drawn = weights @ trials
@@ -107,7 +110,12 @@ def _rate(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> Rate:
     return Rate(float(hits.sum() / total), float(low), float(high), total)
 
 
-def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> float | None:
+def lower_bound(counts: "Counts", confidence: float = CONFIDENCE) -> float | None:
+    """Of compliance, one-sided; None where nothing was judged."""
+    return _lower_bound(counts.compliant, counts.judged, _weights(len(counts.judged), 0), confidence)
+
+
+def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray, confidence: float = CONFIDENCE) -> float | None:
     """One-sided bound: the smaller of the bootstrap's and Clopper-Pearson's.
 
     The bootstrap sees that violations come in clusters; Clopper-Pearson sees that a perfect record of few repairs proves
@@ -116,5 +124,5 @@ def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> f
     total, successes = int(trials.sum()), int(hits.sum())
     if total == 0:
         return None
-    exact = beta_quantile(successes, total - successes + 1, 1 - CONFIDENCE) if successes else 0.0
-    return float(min(np.quantile(_resampled(hits, trials, weights), 1 - CONFIDENCE), exact))
+    exact = beta_quantile(successes, total - successes + 1, 1 - confidence) if successes else 0.0
+    return float(min(np.quantile(_resampled(hits, trials, weights), 1 - confidence), exact))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fixfirst.orders.compliance import Compliance
+from fixfirst.orders.compliance import CONFIDENCE, Compliance, lower_bound
 
 if TYPE_CHECKING:
     from fixfirst.orders.judging import Counts
@@ -16,8 +16,10 @@ class Gate(BaseModel):
     """What a policy must show before its order counts.
 
     bound: the frozen policy plays episodes of its own; the lower bound of its compliance reaches the threshold, with enough
-    judged repairs. latest: the published presets' rule, on training episodes: mean compliance of each environment's latest
-    episode, with enough repairs in all.
+    judged repairs. A training is looked at again and again, and whoever looks often enough is lucky once; so what a look
+    accepts must be confirmed on further fresh episodes, and all confirmations of a training share its 5 %.
+    latest: the published presets' rule, on training episodes: mean compliance of each environment's latest episode, with
+    enough repairs in all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,6 +40,14 @@ class Gate(BaseModel):
         """`bound`: on evaluation episodes."""
         enough = shown.compliance.count >= self.min_judged
         return enough and shown.lower_bound is not None and shown.lower_bound >= self.compliance_threshold
+
+    def confirms(self, counts: "Counts", number: int) -> bool:
+        """`bound`: on other evaluation episodes, after a look accepted; the training's confirmation of this number, from 1.
+
+        It may err with probability 5 % / (n (n + 1)): summed over any number of confirmations, 5 % at most.
+        """
+        bound = lower_bound(counts, 1 - (1 - CONFIDENCE) / (number * (number + 1)))
+        return counts.judged.sum() >= self.min_judged and bound is not None and bound >= self.compliance_threshold
 
     def accepts_latest(self, latest: "Counts") -> bool:
         """`latest`: one episode per environment. Episodes without a judged repair have no compliance and do not count."""

@@ -60,6 +60,15 @@ class UnitScheme:
         touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != FOOTHOLD}
         return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
 
+    def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:
+        """The ids of unit types by name. what: who names them, for the error."""
+        if not isinstance(names, list | tuple):
+            raise WorkflowError(f"{what} must be a list of unit types, got {names!r}")
+        for name in names:
+            if name not in self.names:
+                raise WorkflowError(f"{what} names {name!r}, which is none of the unit types {', '.join(self.names)}")
+        return tuple(self.names.index(name) for name in names)
+
     def hosts(self, unit: int) -> tuple[str, ...]:
         """The hosts of a unit type."""
         return tuple(name for name, u in zip(HOST_NAMES, self.host_unit, strict=True) if u == unit)
