@@ -51,7 +51,7 @@ docs: | $(BIN)/python
 
 # Not part of the tests, which run a slice of it (docs/reliability.md).
 soak: $(EVERYTHING)
-	$(BIN)/python benchmarks/soak.py $(ARGS)
+	$(BIN)/python benchmarks/soak $(ARGS)
 
 clean:
 	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from patience import PATIENCE_S
 
-SOAK = Path(__file__).parent.parent / "benchmarks" / "soak.py"
+SOAK = Path(__file__).parent.parent / "benchmarks" / "soak"
 
 
 def test_a_few_tries_of_every_kind_find_nothing(tmp_path):
@@ -14,4 +14,4 @@ def test_a_few_tries_of_every_kind_find_nothing(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=PATIENCE_S)
     assert run.returncode == 0, run.stdout + run.stderr
     kinds = [line.split()[0] for line in run.stdout.splitlines()]
-    assert kinds == ["kills", "crashes", "races", "readers", "damage", "calls", "limits", "states", "memory"]
+    assert kinds == ["kills", "interrupts", "crashes", "races", "readers", "damage", "calls", "limits", "states", "memory"]

@@ -78,7 +78,7 @@ def test_a_changed_digit_of_a_trainings_result_is_noticed(tmp_path, capsys):
     path = folder / "result.json"
     path.write_text(path.read_text().replace('"mean": -', '"mean": -1', 1))
     with pytest.raises(
-        ff.RunDirError, match=r"result.json: cannot be read .its document_sha256 is not that of its contents"
+        ff.RunDirError, match=r"result.json: cannot be read .its document_sha256 is not"
     ):
         ff.load_run(folder)
     capsys.readouterr()
