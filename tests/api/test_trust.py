@@ -77,9 +77,7 @@ def test_a_changed_digit_of_a_trainings_result_is_noticed(tmp_path, capsys):
     folder = ff.train(out=tmp_path / "runs" / "train", **TINY).folder
     path = folder / "result.json"
     path.write_text(path.read_text().replace('"mean": -', '"mean": -1', 1))
-    with pytest.raises(
-        ff.RunDirError, match=r"result.json: cannot be read .its document_sha256 is not"
-    ):
+    with pytest.raises(ff.RunDirError, match=r"result.json: cannot be read .its document_sha256 is not"):
         ff.load_run(folder)
     capsys.readouterr()
     assert main(["runs", str(folder.parent)]) == 0 and "damaged" in capsys.readouterr().out

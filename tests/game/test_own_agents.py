@@ -58,6 +58,37 @@ def test_a_file_of_the_variable_is_read_and_a_module_adds_itself_to_it(tmp_path)
     assert "FIXFIRST_RED_AGENTS names nothing.py, which is not a Python file" in missing.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("def x(:", "mine.py, which does not run (SyntaxError: invalid syntax (mine.py, line 1))"),
+        ("import fixfirst\n\n{}[5]", "mine.py, which does not run, line 3 (KeyError: 5)"),
+        ("import sys; sys.exit(3)", "mine.py, which does not run, line 1 (SystemExit: 3)"),
+    ],
+)
+def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, tmp_path):
+    (tmp_path / "mine.py").write_text(content)
+    code = "import sys; from fixfirst.cli import main; sys.exit(main(['evaluate', 'sleep', '--red-agent', 'scanner']))"
+    result = ran(code, tmp_path, FIXFIRST_RED_AGENTS="mine.py")
+    assert (result.returncode, result.stderr) == (2, f"fixfirst: FIXFIRST_RED_AGENTS names {says}\n")
+
+
+ASTRAY = """
+@ff.red_agent("astray")
+def astray(env, chance):
+    verb, target = ((1, 3), (2, 13), (3, -1), (4, 127), (0, 50), (5, -7), (200, 0), (2, 12))[env.step]
+    intends(env, verb, target)
+"""
+
+
+def test_an_intention_that_cannot_be_is_slept_over(tmp_path):
+    """Else the compiled rules would look it up beyond their tables. Only the last of eight can be."""
+    (tmp_path / "mine.py").write_text(SCANNER + ASTRAY)
+    turns = THREE_TURNS.replace("red_agent = 3", "red_agent = 4").replace("range(3)", "range(8)")
+    result = ran(f"import mine\n{turns}", tmp_path)
+    assert result.stdout.splitlines()[1:] == ["SLEEP False"] * 7 + ["SCAN True"], result.stderr
+
+
 def test_machine_code_is_kept_by_what_an_agent_is_made_of(tmp_path):
     """Comments outside of it do not matter, a number that it takes from around it does."""
     told = "from fixfirst.game.own_agents import digest; print(digest())"

@@ -14,6 +14,7 @@ import inspect
 import os
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -60,8 +61,8 @@ def own_agents() -> dict[str, Callable[..., None]]:
     """All that are registered, also in the files of the variable."""
     for path in filter(None, os.environ.get(FILES_VARIABLE, "").split(os.pathsep)):
         if path not in _read:
-            _read.add(path)
             _run(path)
+            _read.add(path)
     return dict(_own)
 
 
@@ -109,4 +110,9 @@ def _run(path: str) -> None:
         raise ConfigError(f"{FILES_VARIABLE} names {path}, which is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as e:
+        where = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename.endswith(path)]
+        line = f", line {where[-1]}" if where else ""
+        raise ConfigError(f"{FILES_VARIABLE} names {path}, which does not run{line} ({type(e).__name__}: {e})") from e

@@ -9,7 +9,7 @@ import numpy as np
 
 from fixfirst.game import chance as dice
 from fixfirst.game.compiling import compile_anew, inlined
-from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, OPERATIONAL, OT_SERVER, USER
+from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, NUM_HOSTS, OPERATIONAL, OT_SERVER, SUBNETS, USER
 from fixfirst.game.own_agents import on_change, own_agents
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
 from fixfirst.game.tables import REVEALED_ID, SUBNET_HOSTS, unit_mask
@@ -40,13 +40,32 @@ def red_intends(env, verb, target):
 # ---------------------------------------------------------------- those of users
 
 
+NUM_SUBNETS, NUM_VERBS = len(SUBNETS), len(RedVerb)
+
+
+@inlined
+def is_possible(verb, target):
+    """Could red intend this? The rules look things up by both without another check."""
+    if verb == RedVerb.DISCOVER:
+        return 0 <= target < NUM_SUBNETS
+    if verb == RedVerb.SCAN or verb == RedVerb.EXPLOIT or verb == RedVerb.ESCALATE:
+        return 0 <= target < NUM_HOSTS
+    return verb < NUM_VERBS and NO_TARGET <= target < NUM_HOSTS
+
+
 def _choice_of_own() -> Any:
-    """A function that asks the own red agent whose turn it is; they are numbered after ours."""
-    scope: dict[str, Any] = {"red_intends": red_intends, "SLEEP": RedVerb.SLEEP, "NO_TARGET": NO_TARGET}
+    """A function that asks the own red agent whose turn it is; numbered after ours. What cannot be is slept over."""
+    scope: dict[str, Any] = {
+        "red_intends": red_intends,
+        "is_possible": is_possible,
+        "SLEEP": RedVerb.SLEEP,
+        "NO_TARGET": NO_TARGET,
+    }
     lines = ["def choose_own(env, chance):"]
     for number, function in enumerate(own_agents().values(), start=len(RedAgent)):
         scope[f"agent_{number}"] = inlined(function)
-        lines += [f"    if env.red_agent == {number}:", f"        agent_{number}(env, chance)", "        return"]
+        lines += [f"    if env.red_agent == {number}:", f"        agent_{number}(env, chance)"]
+        lines += ["        if is_possible(env.red_verb, env.red_target):", "            return"]
     exec("\n".join([*lines, "    red_intends(env, SLEEP, NO_TARGET)"]), scope)
     return inlined(scope["choose_own"])
 
