@@ -74,8 +74,8 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "study": ("search", SHARED | {"rounds": 1, "total_episodes": 48}, [*ONE, *SEEDS]),
     "separate-workers": ("search", SEPARATE, TWO),
     "shared-workers": ("search", SHARED, TWO),
-    "separate-ray": ("search", SEPARATE, TWO),
-    "shared-ray": ("search", SHARED, TWO),
+    "separate-ray": ("search", SEPARATE, []),
+    "shared-ray": ("search", SHARED, []),
 }
 ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
 NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", ".lock"}  # they say when and where
