@@ -232,8 +232,11 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
         (lambda: ff.Workflow.parse("critical_first", "mine"), "the unit types of a workflow are a UnitScheme, got 'mine'"),
         (lambda: ff.BlueAgent(np.zeros((2, 2))), "a policy must be a path"),
         (lambda: ff.BlueAgent("champion", seed="x"), "seed must be a whole number, got 'x'"),
-        (lambda: ff.BlueAgent("champion").get_action(np.zeros((2, 52))), "an observation has 52 bits, got shape (2, 52)"),
-        (lambda: ff.search(red_agent=np.zeros(3)), "red_agent"),
+        (
+            lambda: ff.BlueAgent("champion").get_action(np.zeros((2, 52))),
+            "observations must be [52] bits, one at a time, got shape (2, 52)",
+        ),
+        (lambda: ff.search(red_agent=np.zeros(3)), "a red agent is given by name, got array"),
         (lambda: ff.search_config(workflow=np.void(b"abc")), "workflow"),
         (lambda: ff.search(executor=np.zeros(3)), "unknown executor array"),
     ],

@@ -68,7 +68,7 @@ def null_rankings(k):
     return list(rankings(np.zeros(k), np.ones(k), 200))
 
 
-@pytest.mark.parametrize("k", [2, 3, 20, 120])
+@pytest.mark.parametrize("k", [2, 3, 20, 40])
 def test_where_all_orders_are_equal_a_winner_is_declared_in_at_most_5_percent(k):
     """200 seeds; the bound allows two standard errors of a share of 5 %, which only two orders come near to."""
     declared = sum(ranking.winner is not None for ranking in null_rankings(k))
@@ -97,11 +97,11 @@ def test_a_planted_winner_eight_standard_errors_better_is_declared_and_never_a_w
 
 
 def test_the_highest_mean_is_too_high_but_its_interval_holds():
-    """The largest of 120 standard normal numbers is 2.6 on average; ± 1.96 around it nearly always misses 0."""
-    tops = [ranking.rows[0] for ranking in null_rankings(120)]
-    assert np.mean([top.mean for top in tops]) == pytest.approx(2.57, abs=0.15)
+    """The largest of 40 standard normal numbers is 2.16 on average; ± 1.96 around it holds 0 in 0.975^40 = 36 % only."""
+    tops = [ranking.rows[0] for ranking in null_rankings(40)]
+    assert np.mean([top.mean for top in tops]) == pytest.approx(2.16, abs=0.15)
     assert np.mean([top.low <= 0 <= top.high for top in tops]) >= 0.93
-    assert np.mean([abs(top.mean) <= 1.96 for top in tops]) < 0.15
+    assert np.mean([abs(top.mean) <= 1.96 for top in tops]) == pytest.approx(0.36, abs=0.1)
 
 
 def test_replicates_are_averaged_before_ranking():

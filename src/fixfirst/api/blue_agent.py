@@ -55,8 +55,10 @@ class BlueAgent:
         """The action for what blue sees [52]; it counts as taken."""
         if isinstance(action_space, int) and action_space != NUM_ACTIONS:
             raise CyborgError(f"the policy knows the {NUM_ACTIONS} actions of ChallengeWrapper, here are {action_space}")
-        if np.shape(observation) != (OBSERVATION_BITS,):
-            raise PolicyError(f"an observation has {OBSERVATION_BITS} bits, got shape {np.shape(observation)}")
+        if np.ndim(observation) != 1:
+            raise PolicyError(
+                f"observations must be [{OBSERVATION_BITS}] bits, one at a time, got shape {np.shape(observation)}"
+            )
         seed = derive(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 
