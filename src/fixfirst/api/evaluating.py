@@ -18,6 +18,7 @@ from fixfirst.play import (
     Evaluation,
     Played,
     Player,
+    PolicyTable,
     Standing,
     check_enough,
     make_baseline,
@@ -143,13 +144,22 @@ def list_of(what: str, values: Any) -> list[Any]:
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
-def make_player(policy: Named, workflow: str | None, greedy: bool) -> tuple[Player, tuple[Workflow, ...]]:
-    """A baseline by name, or a policy, with the workflows it is judged against."""
+def make_player(
+    policy: Named, workflow: str | None, greedy: bool, later: Sequence[str] = ()
+) -> tuple[Player, tuple[Workflow, ...]]:
+    """A baseline by name, or a policy, with the workflows it is judged against. later: those it is told on the way."""
     greedy = yes_or_no("greedy", greedy)
     if isinstance(policy, str) and policy in BASELINES:
-        orders: tuple[Workflow, ...] = () if workflow is None else (Workflow.parse(workflow),)
+        if later and workflow is None:
+            raise ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
+        orders = tuple(Workflow.parse(text) for text in (workflow, *later) if text is not None)
         return make_baseline(policy, orders), orders
     loaded = load_named(policy)
+    if later:
+        if loaded.scheme is None:
+            raise ConfigError(f"{policy} follows no order, so that none can change: train one with --workflow all")
+        orders = loaded.orders(workflow) + tuple(Workflow.parse(text, loaded.scheme) for text in later)
+        return PolicyTable(loaded.network, orders, role=loaded.role, greedy=greedy), orders
     orders, player = loaded.orders(workflow), loaded.player(workflow if loaded.scheme is not None else None, greedy=greedy)
     if loaded.scheme is None and workflow is not None:  # it cannot follow an order, but can be judged by one
         return player, (Workflow.parse(workflow),)

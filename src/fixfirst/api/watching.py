@@ -1,27 +1,36 @@
 """`ff.watch`: play episodes of a policy, choose the telling ones, and show them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import PolicyError
+from fixfirst.errors import ConfigError, PolicyError
 from fixfirst.game import a_path, announce_compilation, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy
-from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, PolicyTable, Role, document, notable, play, tell
+from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, Change, Played, PolicyTable, Role, document, notable, play, tell
 from fixfirst.reporter import open_page as show_page
-from fixfirst.reporter import write_replay
+from fixfirst.reporter import write_gif, write_replay
 from fixfirst.runs import REPLAY, setting
 
 EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
 
 
-def watch(policy: Named, *, out: str | Path | None = None, open_page: bool = False, **options: Any) -> Path:
-    """Write a page that replays the worst, median and best of some episodes; its path. options: as in `replay`."""
+def watch(
+    policy: Named, *, out: str | Path | None = None, gif: str | Path | None = None, open_page: bool = False, **options: Any
+) -> Path:
+    """Write a page that replays the worst, median and best of some episodes; its path. options: as in `replay`.
+
+    gif: also the first of these episodes as an animation, for talks.
+    """
     place, open_page = None if out is None else a_path("out", out), yes_or_no("open_page", open_page)
+    animation = None if gif is None else a_path("gif", gif)
     told = replay(policy, **options)
     path = page_path(policy, place)
     write_replay(path, told)
+    if animation is not None:
+        write_gif(animation, told)
     if open_page:
         show_page(path)
     return path
@@ -30,7 +39,10 @@ def watch(policy: Named, *, out: str | Path | None = None, open_page: bool = Fal
 def replay(
     policy: Named,
     *,
+    beside: Named | None = None,
     workflow: str | None = None,
+    then: str | Sequence[str] = (),
+    number: int | None = None,
     greedy: bool = False,
     steps: int = 100,
     episodes: int | None = None,
@@ -41,6 +53,8 @@ def replay(
 
     policy, workflow, greedy, settings: as in `ff.evaluate`. Red agent and variant, unless given, are those of the training;
     on CybORG, the variant is the one found. The episodes are the first ones of `ff.evaluate` with this seed.
+    beside: a second policy in the same episodes, and one more episode, in which the two are furthest apart. then: other
+    orders from some step on, such as "30: user_priority". number: this episode only.
     """
     seed, steps, greedy = seed_number("seed", seed), whole("steps", steps), yes_or_no("greedy", greedy)
     given = {name: value for name, value in settings.items() if value is not None}
@@ -49,23 +63,47 @@ def replay(
         trained["variant"] = None
     game, judging = game_and_judging({**trained, **given, "max_steps": steps})
     count = EPISODES[game.backend] if episodes is None else whole("episodes", episodes, 0)
-    player, orders = make_player(policy, workflow, greedy)
+    if number is not None:
+        count = max(count, whole("number", number, 0) + 1)
+    later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
+    changes = [Change(step, place) for place, (step, _) in enumerate(later, start=1)]
+    if [change.step for change in changes] != sorted({change.step for change in changes}):
+        raise ConfigError("orders change one after the other: name the steps of --then in ascending order")
     announce_compilation()
-    played = play(player, game, episodes=count, seed=seed, purpose=PROTOCOL_PURPOSE, workflows=orders, keep_turns=True)
-    role = player.role if isinstance(player, PolicyTable) else Role()
-    told = [tell(played, label, number, judging, role.memory) for label, number in notable(played).items()]
-    facts = {
-        "policy": str(policy) if not isinstance(policy, Policy) else "a policy",
-        "red_agent": game.red_agent,
-        "backend": game.backend,
-        "steps": steps,
-        "seed": seed,
-        "greedy": greedy,
-        "rule": judging.rule,
-        "memory": role.memory.name,
-        "opening": [role.action_set.names[choice] for choice in role.opening],
-    }
-    return document(played, told, facts)
+
+    def show(whom: Named) -> tuple[Played, Role]:
+        player, orders = make_player(whom, workflow, greedy, [order for _, order in later])
+        stream = {"episodes": count, "seed": seed, "purpose": PROTOCOL_PURPOSE}
+        played = play(player, game, **stream, workflows=orders, keep_turns=True, changes=changes)
+        return played, player.role if isinstance(player, PolicyTable) else Role()
+
+    shown = [(whom, *show(whom)) for whom in (policy, beside) if whom is not None]
+    numbers = notable(*(played for _, played, _ in shown)) if number is None else {"chosen": number}
+    documents = []
+    for whom, played, role in shown:
+        told = [tell(played, label, place, judging, role) for label, place in numbers.items()]
+        facts = {
+            "policy": str(whom) if not isinstance(whom, Policy) else "a policy",
+            "red_agent": game.red_agent,
+            "backend": game.backend,
+            "steps": steps,
+            "seed": seed,
+            "greedy": greedy,
+            "rule": judging.rule,
+            "memory": role.memory.name,
+            "shield": role.shield,
+            "opening": [role.action_set.names[choice] for choice in role.opening],
+        }
+        documents.append(document(played, told, facts, beside=bool(documents)))
+    return documents[0] | ({"beside": documents[1]} if beside is not None else {})
+
+
+def _change(text: str, steps: int) -> tuple[int, str]:
+    """The step and the order of "30: user > enterprise > ..."."""
+    step, colon, order = text.partition(":")
+    if not colon or not step.strip().isdecimal() or not 2 <= int(step) <= steps or not order.strip():
+        raise ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {text!r}')
+    return int(step), order.strip()
 
 
 def _trained_in(policy: Named) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json, Whole
+from fixfirst.cli.app import Json, Whole, log
 from fixfirst.cli.flags import Order, flags_of, given, note_other_order
 from fixfirst.game import Game, VariantName
 from fixfirst.orders import Judging
@@ -22,7 +22,10 @@ def watch_command(
     policy: str,
     /,
     *,
+    beside: str | None = None,
     workflow: Order = None,
+    then: Annotated[list[str] | None, Parameter(negative="")] = None,
+    number: Whole | None = None,
     greedy: bool = False,
     red_agent: str | None = None,
     variant: VariantName | None = None,
@@ -32,6 +35,7 @@ def watch_command(
     game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
     judging: Annotated[JudgingFlags, Parameter(name="*")] = JudgingFlags(),
     out: Path | None = None,
+    gif: Path | None = None,
     open_it: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
     text: Annotated[bool, Parameter(negative="")] = False,
     as_json: Json = False,
@@ -45,6 +49,12 @@ def watch_command(
     ----------
     policy
         A run, a policy folder, or a baseline, as in `fixfirst evaluate`.
+    beside
+        A second one, in the same episodes: side by side on the page, and the episode in which the two are furthest apart.
+    then
+        Another order from some step on, e.g. --workflow user_priority --then "30: enterprise_focus"; may be given again.
+    number
+        Show this episode only, such as one that `fixfirst compare` names.
     greedy
         The most probable action instead of a drawn one.
     red_agent
@@ -59,18 +69,23 @@ def watch_command(
         Other episodes: they are the same for the same seed.
     out
         The page, or the folder it goes to; default: beside the policy.
+    gif
+        Also write the first episode shown (the worst) as an animation to this file, for talks.
     open_it
         Open the page in a browser; only done in a terminal with a display.
     text
         Print the episodes instead of writing a page.
     """
     from fixfirst.api import page_path, replay  # --help need not wait for it
-    from fixfirst.reporter import episode_line, headline, open_page, replay_text, write_replay
+    from fixfirst.reporter import episode_line, headline, open_page, replay_text, write_gif, write_replay
 
     note_other_order(policy, workflow)
     document = replay(
         policy,
+        beside=beside,
         workflow=workflow,
+        then=then or (),
+        number=number,
         greedy=greedy,
         steps=steps,
         episodes=episodes,
@@ -80,12 +95,19 @@ def watch_command(
         **given(game),
         **given(judging),
     )
+    if gif is not None:
+        log(f"writing {gif}")
+        write_gif(gif, document)
     if as_json or text:
         print(json.dumps(document) if as_json else replay_text(document))
         return 0
     path = page_path(policy, out)
     write_replay(path, document)
-    print("\n".join([headline(document), *map(episode_line, document["episodes"]), f"page: {path}"]))
+    print(f"{headline(document)}\n" + "\n".join(f"{episode_line(e)}\n  {e['why']}" for e in document["episodes"]))
+    if beside is not None:
+        other = document["beside"]
+        print(f"beside: {headline(other)}\n" + "\n".join(map(episode_line, other["episodes"])))
+    print(f"page: {path}" + ("" if gif is None else f"\nanimation: {gif}"))
     if open_it:
         open_page(path)
     return 0

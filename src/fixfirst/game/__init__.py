@@ -28,14 +28,14 @@ if TYPE_CHECKING:
         replay_file,
     )
     from fixfirst.game.defenders import DEFENDERS, RESTORE, Defender, react_remove, react_restore, sleep
-    from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
+    from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, picture, tenths
     from fixfirst.game.elementary import exp, log
     from fixfirst.game.gym_env import Cage2, Remember, VecCage2, VecWorld, autoreset_name, render_mode_name
     from fixfirst.game.kernel import NEXT_STEP, SAME_STEP, held, next_episode, step_one
     from fixfirst.game.matrices import meanings_of, memory_matrices
     from fixfirst.game.memory import MEMORY_DTYPE
     from fixfirst.game.memory_schemes import MemoryScheme
-    from fixfirst.game.moment import Moment, moment_of
+    from fixfirst.game.moment import Cost, Moment, moment_of
     from fixfirst.game.network import (
         ENTERPRISE,
         EXPLOIT_NAMES,

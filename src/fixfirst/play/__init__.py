@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fixfirst.play.pairing import Paired, paired
     from fixfirst.play.policy_table import PolicyTable, Probabilities, chance_keys, memories_of, probabilities, uniform
     from fixfirst.play.role import Role, bits_of
-    from fixfirst.play.rollout import Player, Rollout, collect
+    from fixfirst.play.rollout import Change, Player, Rollout, collect
     from fixfirst.play.seeds import derive
     from fixfirst.play.vectors import TILE, add_to_lines, dot
 else:

@@ -27,7 +27,7 @@ from fixfirst.orders import (
     t_cdf,
     t_quantile,
 )
-from fixfirst.play.rollout import Player, Rollout, WorldLike, collect, join
+from fixfirst.play.rollout import Change, Player, Rollout, WorldLike, collect, join
 from fixfirst.play.seeds import derive
 
 PROTOCOL_STEPS = (30, 50, 100)
@@ -49,6 +49,7 @@ class Played:
     rollout: Rollout
     turns: np.ndarray | None  # [T + 1, B] of TURN_DTYPE, where they were kept
     variant: VariantName  # that was played: on CybORG, what it is
+    changes: tuple[Change, ...] = ()  # of the workflow, on the way
 
     @property
     def returns(self) -> np.ndarray:
@@ -57,6 +58,7 @@ class Played:
 
     def counts(self, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
         """What was repaired, in order and not; None if they were played without a workflow."""
+        assert not self.changes, "episodes whose order changes are judged step by step"
         return count_repairs(self.rollout, judging)
 
 
@@ -70,11 +72,12 @@ def play(
     workflows: Sequence[Workflow] = (),
     world: WorldLike | None = None,
     keep_turns: bool = False,
+    changes: Sequence[Change] = (),
     on_pass: Callable[[int], None] = lambda episodes: None,
 ) -> Played:
     """Play `episodes` whole episodes of the stream (seed, purpose), in a world of their own unless one is given.
 
-    keep_turns: for whoever looks at single episodes. on_pass is told how many episodes are done, now and then.
+    keep_turns: for whoever looks at single episodes. changes: of the workflow, on the way. on_pass is told how many episodes are done, now and then.
     """
     if keep_turns and not 1 <= episodes <= MOST_KEPT:
         raise ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
@@ -91,13 +94,14 @@ def play(
                     policy_seed=derive(seed, purpose, "policy"),
                     first_episode=number,
                     workflows=workflows,
+                    changes=changes,
                 )
             )
             if keep_turns:
                 turns.append(witness.told())
             on_pass(min((number + 1) * place.num_envs, episodes))
         kept = np.concatenate(turns, axis=1)[:, :episodes] if turns else None
-        return Played(join(parts).first(episodes), kept, place.variant)
+        return Played(join(parts).first(episodes), kept, place.variant, tuple(changes))
 
 
 class _Witness:

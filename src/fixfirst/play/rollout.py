@@ -46,6 +46,13 @@ class Player(Protocol):
         ...
 
 
+class Change(NamedTuple):
+    """From this step of an episode on (1 is the first), another workflow is in force."""
+
+    step: int
+    workflow: int  # an index into the rollout's
+
+
 class Rollout(NamedTuple):
     """B whole episodes of T steps; row t is what the policy saw before action t."""
 
@@ -105,10 +112,11 @@ def collect(
     first_episode: int,
     passes: int = 1,
     workflows: Sequence[Workflow] = (),
+    changes: Sequence[Change] = (),
 ) -> Rollout:
     """Play `passes` episodes in every environment, from episode number `first_episode` on.
 
-    Several workflows take turns.
+    Several workflows take turns. With `changes` they follow each other in every episode instead, the first one first.
     """
     if world.max_steps is None:
         raise ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
@@ -117,14 +125,15 @@ def collect(
     for number in range(passes):
         episode, assigned = first_episode + number, np.zeros(n, np.int64)
         chance_keys(policy_seed, episode, keys)
-        if len(workflows) > 1:
+        if len(workflows) > 1 and not changes:
             assigned[:] = (episode + np.arange(n)) % len(workflows)
         world.reset(world_seed, episode=episode)
         track = Track.empty(steps, n)
-        if isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None:
+        compiled = isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None
+        if compiled and not changes:
             play_steps(world, player, assigned, policy_seed, track)
         else:
-            _step_by_step(world, player, assigned, keys, track)
+            _step_by_step(world, player, assigned, keys, track, changes)
         rows = (
             player.table.rows[: player.table.filled[0]] if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
         )
@@ -133,11 +142,16 @@ def collect(
     return join(parts)
 
 
-def _step_by_step(world: WorldLike, player: Player, assigned: np.ndarray, keys: np.ndarray, track: Track) -> None:
-    """The slow twin of `play_steps`, for any world and any player."""
+def _step_by_step(
+    world: WorldLike, player: Player, assigned: np.ndarray, keys: np.ndarray, track: Track, changes: Sequence[Change]
+) -> None:
+    """The slow twin of `play_steps`, for any world and any player, and for orders that change on the way."""
+    assigned, later = assigned.copy(), {change.step - 1: change.workflow for change in changes}
     access = np.empty((len(track.words), *world.access.shape), np.uint8)
     track.words[0], access[0] = world.words, world.access
     for t in range(len(track.actions)):
+        if t in later:
+            assigned[:] = later[t]
         if isinstance(player, PolicyTable):
             track.found[t], track.choices[t], actions = player.choose(world.words, assigned, keys, t)
         else:

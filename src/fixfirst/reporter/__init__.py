@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fixfirst.faces import offers
 
 if TYPE_CHECKING:
+    from fixfirst.reporter.animation import write_gif
     from fixfirst.reporter.answer_view import AnswerView
     from fixfirst.reporter.build import Format, WrittenReport, write_report
     from fixfirst.reporter.evaluations import (

@@ -1,49 +1,44 @@
-"use strict";
-// Everything shown comes from the JSON block and is set as text. The state of the page is (episode, step); `show` draws it.
+// The state of the page is (episode, step), the same for all players; `show` draws it.
 const doc = JSON.parse(document.getElementById("data").textContent);
-const map = doc.map;
 const $ = (id) => document.getElementById(id);
 const SPEEDS = [1, 2, 4, 8, 16]; // steps per second
-const LETTER = {none: "", clean: "", unknown: "?", user: "U", root: "R"};
+const SEEKS = {repair: isRepair, contested: isContested, violation: isViolation, impact: isImpact}; // buttons, and keys by their first letter
 
-let episode = doc.episodes[0];
+let chosen = 0; // the episode's place in the document
 let step = 0;
 let timer = null;
 
-function make(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function drawn(tag, attributes) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-}
-
-const number = (tenths) => (tenths / 10).toFixed(1).replace("-", "\u2212").replace("\u22120.0", "0.0");
+const players = [doc, doc.beside].filter(Boolean).map((told) => {
+  const root = $("player").content.firstElementChild.cloneNode(true);
+  $("players").append(root);
+  return new Player(told, doc.map, root);
+});
+const pair = players.length > 1;
+const episodeOf = (player) => player.doc.episodes[chosen];
+const stepsOf = (player) => episodeOf(player).steps;
+const lastStep = () => stepsOf(players[0]).length - 1;
 
 // ---------------------------------------------------------------- what stays
 
-const order = doc.workflow, remembers = doc.memory !== "none";
-document.title = `fixfirst replay: ${doc.policy}`;
-$("about").textContent = [
-  doc.policy,
-  order ? `order ${order.join(" > ")}` : "no order to keep to",
-  `against ${doc.red_agent} on ${doc.backend}, variant ${doc.variant}`,
-  remembers ? `memory ${doc.memory}` : "",
-  doc.opening.length ? `opening ${doc.opening.join(", ")}` : "",
-  `mean return of ${doc.played.episodes} episodes ${number(10 * doc.played.mean_return)}`,
-].filter(Boolean).join(" \u00b7 ");
-if (!order) document.querySelector("h1").textContent = "The defender at work";
+document.title = `fixfirst replay: ${players.map((player) => player.doc.policy).join(" beside ")}`;
+$("players").className = pair ? "pair" : "alone";
+$("about").textContent = pair ? "Both play the same episodes: chance is the same for both while they do the same." : players[0].about();
+document.querySelector("h1").textContent =
+  pair ? "Two defenders in the same episode" : doc.workflow ? "Does the defender keep to its order?" : "The defender at work";
+players.forEach((player) => {
+  if (pair) player.part("who").textContent = player.about();
+  else player.part("who").remove();
+  if (pair) $("timelines").append(make("b", "", player.doc.policy));
+  $("timelines").append(player.timeline);
+});
+if (!players.some((player) => player.doc.changes.length)) document.querySelector(".changes").remove();
 
 const episodeButtons = doc.episodes.map((each, index) => {
-  const button = make("button", "", `${each.label} ${number(each.return10)}`);
+  const returns = players.map((player) => number(player.doc.episodes[index].return10)).join(" | ");
+  const button = make("button", "", `${each.label} ${returns}`);
   button.type = "button";
   button.title = `Episode ${each.number} against ${each.red_agent} (key ${index + 1})`;
-  button.addEventListener("click", () => choose(each, 0));
+  button.addEventListener("click", () => choose(index));
   $("episodes").append(button);
   return button;
 });
@@ -54,171 +49,50 @@ for (const speed of SPEEDS) {
 }
 $("speed").value = 2;
 
-const placed = (x, y) => `left: ${(100 * x) / map.width}%; top: ${(100 * y) / map.height}%`;
-const svg = drawn("svg", {viewBox: `0 0 ${map.width} ${map.height}`, "aria-hidden": "true"});
-$("map").style.aspectRatio = `${map.width} / ${map.height}`;
-$("map").append(svg);
-const fields = {};
-for (const [name, top] of Object.entries(map.subnets)) {
-  fields[name] = drawn("rect", {class: "field", x: 3, y: top + 3, width: map.width - 6, height: map.row_height - 6, rx: 6});
-  svg.append(fields[name]);
-  const label = make("div", "subnet", name);
-  label.style = placed(9, top + 8);
-  $("map").append(label);
-}
-for (const [here, there] of map.links) {
-  const [[x1, y1], [x2, y2]] = [map.places[here], map.places[there]];
-  svg.append(drawn("line", {class: "link", x1, y1, x2, y2}));
-}
-const attack = drawn("line", {class: "attack"});
-svg.append(attack);
-
-const hosts = doc.hosts.map((host) => {
-  const node = make("div", "host"), box = make("div", "box"), name = make("div", "name");
-  const believed = make("span", "half"), truth = make("span", "half");
-  const above = make("div", "above"), note = make("span", "note");
-  node.style = placed(...map.places[host.name]);
-  node.setAttribute("role", "img");
-  box.append(believed, truth);
-  name.append(make("span", "label", host.name), note);
-  node.append(above, box, name);
-  $("map").append(node);
-  const row = make("tr");
-  const cells = Array.from({length: remembers ? 8 : 7}, () => make("td"));
-  cells[0].textContent = host.name;
-  cells[1].textContent = host.unit;
-  if (remembers) cells[7].className = "remembers";
-  row.append(...cells);
-  $("rows").append(row);
-  return {name: host.name, node, believed, truth, above, note, cells};
-});
-const units = (order || []).map((unit, rank) => {
-  const item = make("li"), held = make("span", "small");
-  item.append(make("b", "", `${rank + 1} ${unit}`), held);
-  $("order").append(item);
-  return {unit, item, held};
-});
-const unitOf = Object.fromEntries(doc.hosts.map((host) => [host.name, host.unit]));
-if (!order) $("order").previousElementSibling.remove();
-if (!remembers) document.querySelectorAll(".remembers").forEach((element) => element.remove());
-
-// ---------------------------------------------------------------- the timeline of an episode
-
-const now = drawn("rect", {class: "now", y: 0, width: 1, height: 56});
-
-function drawTimeline() {
-  const {steps} = episode, line = $("timeline");
-  line.replaceChildren(now);
-  line.setAttribute("viewBox", `0 0 ${steps.length} 56`);
-  const worst = Math.max(1, ...steps.map((s) => -s.reward10));
-  steps.forEach((s, t) => {
-    const height = 36 * Math.sqrt(-s.reward10 / worst); // small costs stay visible beside an impact
-    if (height) line.append(drawn("rect", {class: "cost", x: t + 0.1, y: 56 - height, width: 0.8, height}));
-    if (isViolation(s)) line.append(drawn("path", {class: "violation", d: `M${t - 0.3} 1h1.6l-0.8 9z`}));
-    if (s.impact) line.append(drawn("path", {class: "impact", d: `M${t + 0.5} 10l0.6 5l-0.6 5l-0.6 -5z`}));
-  });
-}
-
-const isViolation = (s) => s.verdict !== null && s.verdict.kind === "violation";
-const isImpact = (s) => s.impact;
-
-// ---------------------------------------------------------------- one step
-
-function show() {
-  const s = episode.steps[step], last = episode.steps.length - 1;
-  $("step").textContent = `${step} of ${last}`;
-  $("reward").textContent = number(s.reward10);
-  $("return").textContent = number(s.return10);
-  $("red").replaceChildren(...action(s.red, s.red_worked));
-  $("blue").replaceChildren(...action(s.blue, s.blue_worked));
-  $("verdict").replaceChildren(...verdict(s));
-  $("costs").textContent = s.costs.map((c) => `${c.what} ${number(c.tenths)}`).join(", ") || "nothing";
-  if (remembers) $("memory").textContent = s.remembered.network || "\u2013";
-  now.setAttribute("x", step);
-  $("slider").value = step;
-  $("slider").setAttribute("aria-valuetext", `step ${step} of ${last}. Red: ${s.red}. Blue: ${s.blue}.`);
-  $("first").disabled = $("back").disabled = step === 0;
-  $("last").disabled = $("forward").disabled = step === last;
-  showOrder(s);
-  hosts.forEach((host, h) => showHost(s, host, h));
-  for (const [name, field] of Object.entries(fields)) field.classList.toggle("at-red", name === s.red_target);
-  const target = map.places[s.red_target], [x1, y1] = map.places[map.foothold];
-  const [x2, y2] = target || [x1, y1];
-  for (const [name, value] of Object.entries({x1, y1, x2, y2})) attack.setAttribute(name, value);
-  history.replaceState(null, "", `#e=${encodeURIComponent(episode.label)}&t=${step}`);
-}
-
-function action(words, worked) {
-  if (worked === null) return [words];
-  return [make("span", worked ? "tag plain" : "tag failed", worked ? "worked" : "failed"), words];
-}
-
-function verdict(s) {
-  if (s.verdict === null) return [make("span", "small", order ? "no repair, nothing to judge" : "no order to judge by")];
-  const kind = {violation: "bad", "in order": "good", "not judged": "plain"}[s.verdict.kind];
-  return [make("span", `tag ${kind}`, s.verdict.kind), s.verdict.reason];
-}
-
-function showOrder(s) {
-  for (const {unit, item, held} of units) {
-    const needy = s.needed.filter((name) => unitOf[name] === unit);
-    held.textContent = needy.join(", ") || "\u2013";
-    item.classList.toggle("needy", needy.length > 0);
-    item.classList.toggle("fixed", s.verdict !== null && unitOf[s.blue_target] === unit);
-  }
-}
-
-function showHost(s, host, h) {
-  const access = s.access[h], belief = s.belief[h], activity = s.activity[h], decoys = s.decoys[h];
-  host.believed.className = `half ${belief}-seen`;
-  host.believed.textContent = LETTER[belief];
-  host.truth.className = `half ${access}-true`;
-  host.truth.textContent = LETTER[access];
-  host.node.classList.toggle("at-red", host.name === s.red_target);
-  host.node.classList.toggle("at-blue", host.name === s.blue_target);
-  host.above.replaceChildren(
-    ...(activity === "none" ? [] : [make("span", "seen", activity)]),
-    ...(decoys.length ? [make("span", "", ` \u25c7${decoys.length}`)] : []),
-  );
-  host.note.textContent = host.name === map.ot_server ? `OT ${s.ot}` : host.name === map.foothold ? "foothold" : "";
-  const cost = s.costs.filter((c) => c.what === host.name || (c.what === "impact" && host.name === map.ot_server));
-  const words = [access, belief, activity === "none" ? "" : activity, decoys.join(" "), cost.map((c) => number(c.tenths)).join(" ")];
-  if (remembers) words.push(s.remembered[host.name] || "");
-  words.forEach((text, i) => (host.cells[i + 2].textContent = text));
-  host.cells[2].classList.toggle("strong", access !== "none");
-  host.cells[3].classList.toggle("strong", belief !== "clean");
-  host.node.setAttribute("aria-label", `${host.name}: truth ${access}, blue believes ${belief}`);
-}
-
 // ---------------------------------------------------------------- moving
 
-function choose(toEpisode, toStep) {
-  episode = toEpisode;
-  $("slider").max = episode.steps.length - 1;
-  episodeButtons.forEach((button, i) => button.setAttribute("aria-pressed", String(doc.episodes[i] === episode)));
-  $("summary").textContent = summary();
-  $("violation").disabled = !episode.steps.some(isViolation);
-  $("impact").disabled = !episode.steps.some(isImpact);
-  drawTimeline();
-  go(toStep);
+function show() {
+  players.forEach((player) => player.show(stepsOf(player)[step], lastStep()));
+  const s = stepsOf(players[0])[step];
+  $("slider").value = step;
+  $("slider").setAttribute("aria-valuetext", `step ${step} of ${lastStep()}. Red: ${s.red}. Blue: ${s.blue}.`);
+  $("first").disabled = $("back").disabled = step === 0;
+  $("last").disabled = $("forward").disabled = step === lastStep();
+  history.replaceState(null, "", `#e=${encodeURIComponent(doc.episodes[chosen].label)}&t=${step}`);
 }
 
-function summary() {
-  const kept = episode.judged ? `${episode.judged - episode.violations} of ${episode.judged} judged repairs in order` : "no repair to judge";
-  const impacts = episode.impacts ? `, ${episode.impacts} steps with impact` : "";
-  return `Episode ${episode.number} against ${episode.red_agent}: return ${number(episode.return10)}${order ? `, ${kept}` : ""}${impacts}.`;
+// The first step after which red holds more than its foothold, with any player; 0 if it never does.
+function firstCompromise() {
+  const found = players.map((player) => stepsOf(player).findIndex(
+    (s) => s.access.some((access, h) => access !== "none" && player.doc.hosts[h].name !== doc.map.foothold)));
+  return Math.min(...found.filter((t) => t >= 0), Infinity) === Infinity ? 0 : Math.min(...found.filter((t) => t >= 0));
+}
+
+function choose(index, toStep) {
+  chosen = index;
+  $("slider").max = lastStep();
+  episodeButtons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
+  const {number: which, red_agent: red} = doc.episodes[chosen];
+  const told = players.map((player) => (pair ? `${player.doc.policy} ` : "") + player.summary(episodeOf(player)));
+  const why = players.map((player) => (pair ? `${player.doc.policy}: ` : "") + episodeOf(player).why);
+  $("why").replaceChildren(...why.map((text) => make("span", "line", text.replace(/-(?=\d)/g, "\u2212"))));
+  $("summary").textContent = `Episode ${which} against ${red}: ${told.join("; ")}.`;
+  for (const [id, wanted] of Object.entries(SEEKS)) $(id).disabled = !players.some((player) => stepsOf(player).some(wanted));
+  $("compromise").disabled = firstCompromise() === 0;
+  players.forEach((player) => player.drawTimeline(episodeOf(player)));
+  go(toStep === undefined ? firstCompromise() : toStep);
 }
 
 function go(toStep) {
-  step = Math.min(Math.max(toStep, 0), episode.steps.length - 1);
+  step = Math.min(Math.max(toStep, 0), lastStep());
   show();
 }
 
 function seek(wanted, direction) {
-  const {steps} = episode;
-  for (let i = 1; i <= steps.length; i += 1) { // goes round, so that the only one is found from anywhere
-    const t = (step + direction * i + steps.length * 2) % steps.length;
-    if (wanted(steps[t])) return go(t);
+  const count = lastStep() + 1;
+  for (let i = 1; i <= count; i += 1) { // goes round, so that the only one is found from anywhere
+    const t = (step + direction * i + count * 2) % count;
+    if (players.some((player) => wanted(stepsOf(player)[t]))) return go(t);
   }
 }
 
@@ -229,11 +103,11 @@ function pause() {
 }
 
 function play() {
-  if (step === episode.steps.length - 1) go(0);
+  if (step === lastStep()) go(0);
   $("play").textContent = "Pause";
   timer = setInterval(() => {
     go(step + 1);
-    if (step === episode.steps.length - 1) pause();
+    if (step === lastStep()) pause();
   }, 1000 / Number($("speed").value));
 }
 
@@ -247,42 +121,47 @@ function changeSpeed(by) {
 
 function goToAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const found = doc.episodes.find((each) => each.label === wanted.get("e")) || doc.episodes[0];
-  choose(found, Number.parseInt(wanted.get("t"), 10) || 0);
+  const found = doc.episodes.findIndex((each) => each.label === wanted.get("e"));
+  choose(Math.max(found, 0), wanted.has("t") ? Number.parseInt(wanted.get("t"), 10) || 0 : undefined);
 }
 
-$("first").addEventListener("click", () => go(0));
-$("back").addEventListener("click", () => go(step - 1));
-$("play").addEventListener("click", playOrPause);
-$("forward").addEventListener("click", () => go(step + 1));
-$("last").addEventListener("click", () => go(episode.steps.length - 1));
-$("violation").addEventListener("click", () => seek(isViolation, 1));
-$("impact").addEventListener("click", () => seek(isImpact, 1));
+const CLICKS = {
+  first: () => go(0),
+  back: () => go(step - 1),
+  play: playOrPause,
+  forward: () => go(step + 1),
+  last: () => go(lastStep()),
+  compromise: () => go(firstCompromise()),
+};
+for (const [id, act] of Object.entries(CLICKS)) $(id).addEventListener("click", act);
+for (const [id, wanted] of Object.entries(SEEKS)) $(id).addEventListener("click", () => seek(wanted, 1));
 $("speed").addEventListener("change", () => changeSpeed(0));
 $("slider").addEventListener("input", () => go(Number($("slider").value)));
-$("timeline").addEventListener("click", (event) => {
-  const {left, width} = $("timeline").getBoundingClientRect();
-  go(Math.floor(((event.clientX - left) / width) * episode.steps.length));
-});
+players.forEach(({timeline}) => timeline.addEventListener("click", (event) => {
+  const {left, width} = timeline.getBoundingClientRect();
+  go(Math.floor(((event.clientX - left) / width) * (lastStep() + 1)));
+}));
 window.addEventListener("hashchange", goToAddress);
+
+const KEYS = {
+  " ": playOrPause,
+  ArrowLeft: CLICKS.back,
+  ArrowRight: CLICKS.forward,
+  Home: CLICKS.first,
+  End: CLICKS.last,
+  f: CLICKS.compromise,
+  "[": () => changeSpeed(-1),
+  "]": () => changeSpeed(1),
+};
+for (const [id, wanted] of Object.entries(SEEKS)) {
+  KEYS[id[0]] = () => seek(wanted, 1);
+  KEYS[id[0].toUpperCase()] = () => seek(wanted, -1);
+}
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || event.target.tagName === "SELECT") return;
   if (event.key === " " && event.target.tagName === "BUTTON") return; // presses the button
-  const keys = {
-    " ": playOrPause,
-    ArrowLeft: () => go(step - 1),
-    ArrowRight: () => go(step + 1),
-    Home: () => go(0),
-    End: () => go(episode.steps.length - 1),
-    v: () => seek(isViolation, 1),
-    V: () => seek(isViolation, -1),
-    i: () => seek(isImpact, 1),
-    I: () => seek(isImpact, -1),
-    "[": () => changeSpeed(-1),
-    "]": () => changeSpeed(1),
-  };
-  const chosen = doc.episodes[Number(event.key) - 1];
-  const act = chosen ? () => choose(chosen, 0) : keys[event.key];
+  const index = Number(event.key) - 1;
+  const act = event.key !== " " && doc.episodes[index] ? () => choose(index) : KEYS[event.key];
   if (act) {
     event.preventDefault();
     act();

@@ -25,14 +25,16 @@ from fixfirst.game import (
 from fixfirst.reporter.page import TEMPLATES, fill
 from fixfirst.runs import write_atomically
 
+PARTS = ("replay.css", "replay_player.js", "replay.js")
+
 
 def replay_page(document: dict[str, Any]) -> str:
     """The replay page. The same document gives the same bytes."""
     from markupsafe import Markup
 
-    style, script = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in ("replay.css", "replay.js"))
+    style, player, script = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in PARTS)
     data = Markup(json.dumps(document | {"map": _map()}, separators=(",", ":")).replace("<", "\\u003c"))
-    return fill("replay.html", style=style, script=script, data=data)
+    return fill("replay.html", style=style, player=player, script=script, data=data)
 
 
 def write_replay(path: Path, document: dict[str, Any]) -> None:
@@ -61,13 +63,24 @@ def _map() -> dict[str, Any]:
 
 
 def replay_text(document: dict[str, Any]) -> str:
-    """All episodes for the terminal, a few lines per step."""
+    """All episodes for the terminal, a few lines per step; of two players, one after the other."""
     lines = [headline(document)]
     for episode in document["episodes"]:
-        lines += ["", episode_line(episode)]
+        lines += ["", episode_line(episode), episode["why"]]
         for step in episode["steps"][1:]:
+            changed = [change["workflow"] for change in document["changes"] if change["step"] == step["step"]]
+            lines += [f"from here on the order is {' > '.join(order)}" for order in changed]
             lines += _step_lines(step)
-    return "\n".join(lines)
+    return "\n".join(lines) + (f"\n\nbeside: {replay_text(document['beside'])}" if "beside" in document else "")
+
+
+def order_at(document: dict[str, Any], step: int) -> tuple[list[str], int]:
+    """The order in force at a step, and the step since when if it was changed on the way (else 0); [] without one."""
+    order, since = document["workflow"] or [], 0
+    for change in document["changes"]:
+        if change["step"] <= step:
+            order, since = change["workflow"], change["step"]
+    return order, since
 
 
 def headline(document: dict[str, Any]) -> str:
@@ -77,6 +90,7 @@ def headline(document: dict[str, Any]) -> str:
     parts = [
         document["policy"],
         f"order {' > '.join(order)}" if order else "no order",
+        *(f"from step {change['step']} on {' > '.join(change['workflow'])}" for change in document["changes"]),
         f"against {document['red_agent']} on {document['backend']}, variant {document['variant']}",
         f"memory {document['memory']}" if document["memory"] != "none" else "",
         f"opening {', '.join(document['opening'])}" if document["opening"] else "",
@@ -104,10 +118,18 @@ def _step_lines(step: dict[str, Any]) -> list[str]:
         ("seen", _seen(step)),
         ("decoys", ", ".join(f"{name} {' '.join(map(str, d))}" for name, d in _by_host(step["decoys"]) if d)),
         ("memory", "; ".join(f"{whom} {what}" for whom, what in step["remembered"].items())),
+        ("shield", shield_words(step)),
         ("cost", f"{parts or 'nothing'}; reward {tenths(step['reward10'])}, return {tenths(step['return10'])}"),
     ]
     shown = [(name, words) for name, words in rows if words]
     return [f"{step['step'] if i == 0 else '':>4}  {name:6} {words}" for i, (name, words) in enumerate(shown)]
+
+
+def shield_words(step: dict[str, Any]) -> str:
+    """What the order forbade when blue chose, and why; empty if nothing."""
+    if not step["forbidden"]:
+        return ""
+    return f"suspected {', '.join(step['suspected'])}; forbade repairs of {', '.join(step['forbidden'])}"
 
 
 def _by_host(values: list[Any]) -> list[tuple[str, Any]]:
