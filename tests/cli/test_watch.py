@@ -14,7 +14,7 @@ from PIL import Image
 from fixfirst.api.evaluating import make_player
 from fixfirst.api.watching import replay
 from fixfirst.cli import main
-from fixfirst.game import HOST_NAMES, Game
+from fixfirst.game import HOST_NAMES, HOSTS, Game
 from fixfirst.learner import Training, make_config
 from fixfirst.learner.policy_file import save_policy
 from fixfirst.play import PROTOCOL_PURPOSE, play
@@ -23,6 +23,7 @@ from fixfirst.reporter.replay import replay_page
 from fixfirst.runs import sealed, sha256
 
 ORDER = "enterprise > op_server > op_host > user > defender"
+UNIT_OF = {host.name: host.unit for host in HOSTS}
 SHORT = ["--steps", "20", "--episodes", "12", "--red-agent", "b_line"]
 
 
@@ -102,6 +103,75 @@ def test_what_a_policy_remembers_is_told_turn_by_turn(remembering):
     assert replay("sleep", episodes=3, steps=3)["memory"] == "none"
 
 
+# ---------------------------------------------------------------- two players, orders that change, one episode
+
+
+def test_the_second_player_meets_the_same_episodes_as_the_first(policy):
+    told = replay("react-restore", beside=str(policy), workflow=ORDER, red_agent="b_line", episodes=12, steps=30)
+    alone = replay(str(policy), workflow=ORDER, red_agent="b_line", variant="current", episodes=12, steps=30)
+    assert [e["number"] for e in told["episodes"]] == [e["number"] for e in told["beside"]["episodes"]]
+    assert told["beside"]["played"] == alone["played"]
+    assert [e["label"] for e in told["episodes"]][:3] == ["worst", "median", "best"]
+
+
+def test_until_the_order_changes_everything_is_as_without_a_change_and_afterwards_it_is_judged_by_the_other(shielded):
+    there, back = "enterprise > op_server > user > op_host > defender", "user > op_server > enterprise > op_host > defender"
+    options = {"episodes": 40, "steps": 60, "number": 7}
+    plain, other = (replay(str(shielded), workflow=order, **options)["episodes"][0]["steps"] for order in (there, back))
+    changed = replay(str(shielded), workflow=there, then=f"30: {back}", **options)
+    steps = changed["episodes"][0]["steps"]
+    assert steps[:30] == plain[:30] and changed["changes"] == [{"step": 30, "workflow": back.split(" > ")}]
+    assert other[:30] != plain[:30]  # the two orders differ where it can be seen
+    ranks = {False: there.split(" > "), True: back.split(" > ")}
+    for step in steps[1:]:
+        order = ranks[step["step"] >= 30]
+        if step["forbidden"]:  # all that stand below the first suspected type
+            first = min(order.index(UNIT_OF[host]) for host in step["suspected"])
+            assert set(step["forbidden"]) == set(order[first + 1 :])
+    assert sum(bool(step["forbidden"]) for step in steps[30:]) > 3
+
+
+@pytest.fixture(scope="module")
+def shielded(tmp_path_factory):
+    """An untrained policy for all orders, kept to them by a shield."""
+    folder = tmp_path_factory.mktemp("shielded")
+    save_policy(folder, Training(make_config(workflow="all", red_agent="b_line", total_episodes=100)), accepted=False)
+    return folder
+
+
+def test_a_shielded_policy_never_repairs_what_was_forbidden(shielded):
+    told = replay(str(shielded), workflow=ORDER, episodes=30, steps=60)
+    repaired = [step for e in told["episodes"] for step in e["steps"] if step["repair"]]
+    assert len(repaired) > 5 and all(UNIT_OF[step["blue_target"]] not in step["forbidden"] for step in repaired)
+
+
+def test_a_single_episode_can_be_asked_for(policy):
+    (told,) = replay(str(policy), number=20, episodes=5, steps=10)["episodes"]
+    assert (told["label"], told["number"]) == ("chosen", 20)
+
+
+def test_an_episode_can_be_had_as_an_animation(tmp_path):
+    assert (
+        main(
+            [
+                "watch",
+                "sleep",
+                "--beside",
+                "random",
+                *SHORT,
+                "--no-open",
+                "--out",
+                str(tmp_path),
+                "--gif",
+                str(tmp_path / "x.gif"),
+            ]
+        )
+        == 0
+    )
+    with Image.open(tmp_path / "x.gif") as animation:
+        assert animation.n_frames > 10 and animation.size[0] > 1600  # two maps of 800 pixels
+
+
 # ---------------------------------------------------------------- text
 
 
@@ -138,7 +208,7 @@ def test_a_step_in_text_reads_like_this(document):
         "return10": -32,
     }
     episode = document["episodes"][0] | {"steps": [step, step]}
-    lines = replay_text(document | {"episodes": [episode]}).splitlines()[3:]
+    lines = replay_text(document | {"episodes": [episode]}).splitlines()[4:]
     assert lines == [
         "   7  red    Exploit Enterprise1 (HTTPSRFI): worked",
         "      blue   Restore User2: worked   [violation: fixed user User2 while enterprise Enterprise1 was held]",
@@ -242,6 +312,9 @@ def test_the_documented_python_makes_an_animation(tmp_path, monkeypatch):
         (["priority-restore"], "priority-restore follows an order: give one with --workflow"),
         (["sleep", "--workflow", "user > user"], "must name each of"),
         (["sleep", "--episodes", "0"], "episodes must be in 1..10000, got 0"),
+        (["sleep", "--then", "5: user_priority"], "sleep follows no order that could change: give the first one"),
+        (["champion", "--then", "5: user_priority"], "champion follows no order, so that none can change"),
+        (["sleep", "--then", "soon"], """--then must look like "30: user_priority", with a step of 2..100, got 'soon'"""),
         (["sleep", "--steps", "0"], "--steps: Input should be greater than or equal to 1, got 0"),
         (["sleep", "--red-agent", "blue"], "unknown red agent 'blue'"),
         (["sleep", "--variant", "newest"], "--variant"),

@@ -73,13 +73,21 @@ def replay(
 
     def show(whom: Named) -> tuple[Played, Role]:
         player, orders = make_player(whom, workflow, greedy, [order for _, order in later])
-        stream = {"episodes": count, "seed": seed, "purpose": PROTOCOL_PURPOSE}
-        played = play(player, game, **stream, workflows=orders, keep_turns=True, changes=changes)
+        played = play(
+            player,
+            game,
+            episodes=count,
+            seed=seed,
+            purpose=PROTOCOL_PURPOSE,
+            workflows=orders,
+            keep_turns=True,
+            changes=changes,
+        )
         return played, player.role if isinstance(player, PolicyTable) else Role()
 
     shown = [(whom, *show(whom)) for whom in (policy, beside) if whom is not None]
     numbers = notable(*(played for _, played, _ in shown)) if number is None else {"chosen": number}
-    documents = []
+    documents: list[dict[str, Any]] = []
     for whom, played, role in shown:
         told = [tell(played, label, place, judging, role) for label, place in numbers.items()]
         facts = {

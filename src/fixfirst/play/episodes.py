@@ -85,9 +85,7 @@ def notable(played: Played, beside: Played | None = None) -> dict[str, int]:
     return chosen
 
 
-def tell(
-    played: Played, label: str, number: int, judging: Judging = DEFAULT_JUDGING, role: Role = PLAIN_ROLE
-) -> Episode:
+def tell(played: Played, label: str, number: int, judging: Judging = DEFAULT_JUDGING, role: Role = PLAIN_ROLE) -> Episode:
     """One of the episodes, turn by turn. role: of the policy that played."""
     assert played.turns is not None, "played without keep_turns"
     rollout, turns = played.rollout, played.turns[:, number]
@@ -176,9 +174,7 @@ def _impact(turn: np.void) -> bool:
 # ---------------------------------------------------------------- as one plain document
 
 
-def document(
-    played: Played, episodes: Sequence[Episode], facts: dict[str, Any], beside: bool = False
-) -> dict[str, Any]:
+def document(played: Played, episodes: Sequence[Episode], facts: dict[str, Any], beside: bool = False) -> dict[str, Any]:
     """Everything a page or a text needs, as JSON values.
 
     facts: what the reader should know about the policy. beside: the episodes were chosen for what another player did.

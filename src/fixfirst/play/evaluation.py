@@ -77,7 +77,8 @@ def play(
 ) -> Played:
     """Play `episodes` whole episodes of the stream (seed, purpose), in a world of their own unless one is given.
 
-    keep_turns: for whoever looks at single episodes. changes: of the workflow, on the way. on_pass is told how many episodes are done, now and then.
+    keep_turns: for whoever looks at single episodes. changes: of the workflow, on the way. on_pass is told how many
+    episodes are done, now and then.
     """
     if keep_turns and not 1 <= episodes <= MOST_KEPT:
         raise ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")

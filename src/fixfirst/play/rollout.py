@@ -129,8 +129,7 @@ def collect(
             assigned[:] = (episode + np.arange(n)) % len(workflows)
         world.reset(world_seed, episode=episode)
         track = Track.empty(steps, n)
-        compiled = isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None
-        if compiled and not changes:
+        if not changes and isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None:
             play_steps(world, player, assigned, policy_seed, track)
         else:
             _step_by_step(world, player, assigned, keys, track, changes)
