@@ -7,10 +7,15 @@ EVERYTHING := .venv/installed
 # Bytecode is made when a module is first imported: of most of what comes along, never. That spares a minute.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: help search test tests check bench docs soak clean
+# Other Pythons than that of .venv, those that are installed; and the tests that need no PyTorch and take two minutes.
+PYTHONS ?= $(foreach version,3.12 3.13 3.14,$(shell python$(version) -c "" 2>/dev/null && command -v python$(version)))
+FAST := tests/game tests/orders tests/play tests/runs tests/api tests/cli tests/test_layout.py tests/test_reading.py
+
+.PHONY: help search test tests pythons check bench docs soak clean
 help:
 	@echo "make search  the main job: what each order is worth against B_line"
 	@echo "make test    install into .venv and run all checks and tests"
+	@echo "make pythons the fast tests under Python 3.12 and later, where they are installed (PYTHONS=\"...\")"
 	@echo "make check   format, lint and types only"
 	@echo "make bench   speeds on this machine, one core"
 	@echo "make docs    the documents and the reference as a static site, in site/"
@@ -39,6 +44,17 @@ test: $(EVERYTHING)
 # In as many processes as there are cores, four at most: the longest file takes as long in any case.
 tests: $(EVERYTHING)
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+# Each in an environment of its own, with the wheel that is made here.
+pythons: $(EVERYTHING)
+	@test -n "$(strip $(PYTHONS))" || echo "no Python 3.12 or later is installed: nothing more to test"
+	@set -e; for python in $(PYTHONS); do \
+	    folder=.venv/other/$$(basename $$python); echo "$$python in $$folder"; \
+	    $$python -m venv --without-pip --clear $$folder; \
+	    $(BIN)/python -m pip --python $$folder/bin/python install --quiet --disable-pip-version-check -c constraints.txt \
+	        . pytest pytest-xdist hypothesis scipy mpmath; \
+	    $$folder/bin/python -P -m pytest -p no:cacheprovider -n auto --maxprocesses 4 $(FAST); \
+	done
 
 search: $(CORE)
 	$(BIN)/fixfirst search --red-agent B_lineAgent $(ARGS)

@@ -19,12 +19,14 @@ DEEPEST = 32  # tables in tables, lists in lists: those of a run have five
 LARGEST_TABLE = 1024 * MB  # a log of one row per episode may have some hundred megabytes
 # A key that leads deeper than that, a.a.a. ...; tomllib would take for ever to find out.
 _DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){{{DEEPEST}}}")
+# What only some systems know of opening files: not to wait for a pipe, not to hand it on, not to change line ends.
+_AS_IT_IS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 TOO_DEEP = f"nested more than {DEEPEST} deep"
 
 
 def read_file(path: Path, limit: int = LARGEST_TABLE) -> bytes:
     """All of a regular file that has at most `limit` bytes: no pipe that would never answer, no device that never ends."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | _AS_IT_IS)
     with open(descriptor, "rb") as file:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

@@ -23,10 +23,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from multiprocessing import get_context
+from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import DupFd
 from typing import IO, Any, Unpack
 
 import numpy as np
@@ -43,6 +42,7 @@ _INPUTS: Mapping[str, tuple[tuple[int, ...], type]] = {
     "mask": ((), np.bool_),
 }
 _CACHE_LINE = 64
+_DUP_FD: Any = getattr(reduction, "DupFd", None)  # an open file for another process; Windows knows none
 
 MakeWorld = Callable[..., BaseWorld]  # (num_envs, **WorldSettings) -> BaseWorld; must be importable by a new process
 
@@ -210,7 +210,9 @@ class _Memory:
         self.map = mmap.mmap(file.fileno(), size)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received_memory, (self._size, DupFd(self._file.fileno()))
+        if _DUP_FD is None:
+            raise WorkerError("this system hands no open file to a worker process: use backend='simulator'")
+        return _received_memory, (self._size, _DUP_FD(self._file.fileno()))
 
     def close_file(self) -> None:
         """Keep the memory, let go of the file."""

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,12 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    if hasattr(os, "O_DIRECTORY"):  # Windows opens no folders
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -60,7 +62,9 @@ def _temporaries(folder: Path) -> Iterator[tuple[Path, str, int]]:
 
 
 def _is_alive(process: int) -> bool:
-    """Does another process of this number run?"""
+    """Does another process of this number run? Windows cannot be asked without ending it: it may."""
+    if sys.platform == "win32":
+        return process != os.getpid()
     try:
         os.kill(process, 0)
     except PermissionError:

@@ -133,6 +133,9 @@ class _JobProcess:
 @contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
     """A process started meanwhile is deaf to Ctrl-C from its first moment on; this one hears it when the block is left."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows a worker ignores it once it has begun
+        yield
+        return
     resource_tracker.ensure_running()  # starting it later would lift the mask
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
