@@ -32,6 +32,28 @@ def test_a_training_shows_a_bar_its_curve_and_the_time_left_and_no_line_is_wider
     assert any("left" in line for line in lines) and max(map(len, lines)) <= 60
 
 
+def test_a_search_and_an_evaluation_fit_into_70_columns_with_intervals_and_violations(tmp_path):
+    """Nothing is broken inside a word: what wraps, wraps as in a wide terminal between the same words."""
+    sizes = {"replicates": 2, "rounds": 2, "base_episodes": 8, "measure_episodes": 8, "max_steps": 10, "n_envs": 4}
+    small = {f"FIXFIRST_{name.upper()}": str(value) for name, value in sizes.items()}
+    searching = ["search", "--total-episodes", 80, "--workers", 1, "--no-report", "--no-tensorboard", "--quiet"]
+    evaluating = ["evaluate", tmp_path / "70", "--episodes", 4, "--steps", 30, "--red-agent", "b_line,meander", "--quiet"]
+    shown = {}
+    for width in (70, 200):
+        commands = ([*searching, "--out", tmp_path / str(width)], evaluating)
+        shown[width] = [COLOUR.sub("", in_terminal(command, width=width, **small)) for command in commands]
+    for narrow, wide in zip(shown[70], shown[200], strict=True):
+        lines = [line.rstrip() for line in narrow.splitlines() if str(tmp_path) not in line]
+        assert max(map(len, lines)) <= 70
+        words = set(" ".join(line for line in wide.splitlines() if str(tmp_path) not in line).split())
+        assert set(" ".join(lines).split()) <= words | {"≤"}
+    found, evaluated = shown[70]
+    assert re.search(r"order +return +95 % interval +violations", found) and re.search(
+        r"\[-?[\d.]+, -?[\d.]+\] +≤ \d\.\d+", found
+    )
+    assert re.search(r"b_line +30 .*\[-?[\d.]+, -?[\d.]+\]\r?\n +\S.*\r?\n +contested", evaluated)
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_turned_off(tmp_path, environment):
     write_search(tmp_path / "a")

@@ -11,7 +11,7 @@ from fixfirst.faces import offers
 if TYPE_CHECKING:
     from fixfirst.api.blue_agent import BlueAgent
     from fixfirst.api.comparing import compare
-    from fixfirst.api.evaluating import carried_order, evaluate, leaderboard
+    from fixfirst.api.evaluating import carried_order, evaluate, knows_orders, leaderboard
     from fixfirst.api.exporting import export
     from fixfirst.api.playing import rollout
     from fixfirst.api.reporting import report

@@ -51,6 +51,11 @@ def evaluate(
     priority-restore). workflow: the order to follow and be judged by, if the policy does not carry one. greedy: the most
     probable action instead of a drawn one. settings: variant, green, backend, cyborg, rule, count_foothold. Unless quiet,
     stderr shows how far it is.
+
+    For example:
+
+        for row in ff.evaluate("runs/first", red_agent="b_line", steps=(30, 100), episodes=1_000, quiet=True):
+            print(row.red_agent, row.steps, row.mean, row.low, row.high, row.compliance)
     """
     game, judging = game_and_judging(settings)
     check_enough(episodes)
@@ -100,6 +105,11 @@ def leaderboard(
 
     policy, workflow, greedy and quiet as in `evaluate`. episodes: against each red agent; one of 100 steps counts for the
     shorter columns, too. settings: backend, cyborg, rule, count_foothold.
+
+    For example:
+
+        standing = ff.leaderboard("champion", greedy=True, episodes=1_000, quiet=True)
+        print(standing.total)
     """
     for name, value in settings.items():
         if name in ("red_agent", "steps", "max_steps") or _RULES.get(name, value) != value:
@@ -172,6 +182,11 @@ def carried_order(policy: Named) -> Workflow | None:
         return None
     loaded = load_named(policy)
     return None if loaded.follows_any else loaded.workflow
+
+
+def knows_orders(policy: Named) -> bool:
+    """Can it follow an order? So can the baseline that restores by one; the others are what they are."""
+    return (isinstance(policy, str) and policy in BASELINES) or load_named(policy).scheme is not None
 
 
 def load_named(policy: Named) -> Policy:

@@ -38,7 +38,7 @@ def search_command(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
-    """Find the best order: try workflows until the episode budget is used, rank them, and say how sure we are.
+    """What is each order worth? Trains one defender for all of them within an episode budget, and says how sure we are.
 
     Settings come from the command line, else FIXFIRST_NAME, else --config, else the preset. Ctrl-C stops cleanly;
     `fixfirst resume` goes on and ends with the same bytes. A plain list of red agents (b_line,meander) is a study: one

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fixfirst.searcher import SharedSearch
 
 SHOWN_ORDERS = 24
+WIDE = 100  # columns in which everything about an order fits
 
 
 def answer_document(answer: Answer) -> dict[str, Any]:
@@ -31,7 +32,8 @@ def print_answers(console: Console, searches: "Sequence[SharedSearch]", folder: 
     for answer in answers:
         console.print()
         for number, text in enumerate(answer.sentences):
-            console.print(text, style="bold" if number == 0 else None, soft_wrap=True, highlight=False)
+            whole = not console.is_terminal  # a terminal would break lines inside words
+            console.print(text, style="bold" if number == 0 else None, soft_wrap=whole, highlight=False)
         console.print(_swaps_table(answer, console.width))
         console.print(_orders_table(answer, console.width))
     variant = answers[0].variant
@@ -56,14 +58,11 @@ def _swaps_table(answer: Answer, width: int) -> Any:
 
 
 def _orders_table(answer: Answer, width: int) -> Any:
-    rows = [
-        (
-            short_order(order.workflow, answer.idle),
-            f"{order.mean:.2f}",
-            f"[{order.low:.2f}, {order.high:.2f}]",
-            TIERS[order.tier],
-            f"{order.violations:.3f}, at most {order.violations_high:.3f}",
-        )
-        for order in answer.orders[:SHOWN_ORDERS]
-    ]
-    return fitting_table(("order", "return", "95 % interval", "tier", "violations"), rows, width)
+    """Where there is little room, intervals and violations stay; the tier goes first."""
+    rows, columns = [], ("order", "return", "95 % interval", "tier", "violations")
+    for order in answer.orders[:SHOWN_ORDERS]:
+        name, most = short_order(order.workflow, answer.idle), f"{order.violations_high:.3f}"
+        earned = name, f"{order.mean:.2f}", f"[{order.low:.2f}, {order.high:.2f}]"
+        wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}"
+        rows.append(wide if width >= WIDE else (*earned, f"≤ {most}", TIERS[order.tier]))
+    return fitting_table(columns if width >= WIDE else (*columns[:3], columns[4], columns[3]), rows, width)

@@ -26,7 +26,8 @@ def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margi
         if a.compliance is not None and b.compliance is not None:
             lines.append(f"{'':10} {'':5} compliance: simulator {a.compliance.compliance}, CybORG {b.compliance.compliance}")
     lines.append(
-        f"{ours[0].episodes:,} episodes on the simulator, {theirs[0].episodes:,} on CybORG, variant {ours[0].variant}"
+        f"{theirs[0].episodes:,} episodes of each on CybORG and {ours[0].episodes:,} on the simulator, where they cost "
+        f"nothing and make the difference more precise; variant {ours[0].variant}"
     )
     return "\n".join(lines)
 
@@ -137,18 +138,20 @@ RATES = ("compliance", "contested", "effectiveness", "response")
 
 
 def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
-    """For people: a line per setting, then the sum that the challenge ranks by. With less room, two lines per setting."""
+    """For people: a line per setting, then the sum that the challenge ranks by. With less room, three lines per setting."""
     lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
     narrow = width < NARROW
     for row in rows:
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
-        kept = "" if row.compliance is None else f"  {row.compliance.compliance}, contested {row.compliance.contested}"
-        kept = f"\n{'':16}{kept}" if kept and narrow else kept
+        kept = ""
+        if row.compliance is not None:
+            rates = f"{row.compliance.compliance}", f"contested {row.compliance.contested}"
+            kept = "".join(f"\n{'':18}{rate}" for rate in rates) if narrow else f"  {', '.join(rates)}"
         lines.append(f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{kept}")
     total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
-    lines.append(
-        f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}   ({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
-    )
+    facts = f"({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
+    whole = f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}"
+    lines += [whole, facts] if narrow else [f"{whole}   {facts}"]
     return "\n".join(lines)
 
 
