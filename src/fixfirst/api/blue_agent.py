@@ -32,6 +32,12 @@ class BlueAgent:
     actions are ours. What the policy remembers, and its opening, begin anew after every `end_episode`. workflow: the order
     to follow instead of its own; set `agent.workflow` to another at any step. greedy: the most probable action; otherwise
     actions are drawn, in every episode with other chances that follow from the seed.
+
+    For example:
+
+        agent = ff.BlueAgent("champion")
+        action = agent.get_action(np.zeros(52))  # of the 145
+        agent.end_episode()
     """
 
     def __init__(

@@ -49,6 +49,14 @@ def rollout(
     actions; greedy: the most probable action instead of a drawn one. workflow: the order to follow instead of its own, or a
     list with one for each environment. Episodes end and begin as the environments' autoreset mode says; in the mode
     `next_step` the action after an end is not played, and earns 0.
+
+    For example:
+
+        envs = ff.make_vec(1000, red_agent="meander")
+        envs.reset(seed=0)
+        played = ff.rollout(envs, "champion", steps=100)
+        played.rewards.sum(axis=0)  # [1000] returns
+        played.observations, played.actions, played.held  # [101, 1000, 52], [100, 1000], [101, 1000, 13]
     """
     if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
         raise ConfigError(

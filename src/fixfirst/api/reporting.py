@@ -19,6 +19,10 @@ def report(
 
     runs: run directories, or folders that hold some. out: RUN/report.html unless told. figures: a folder for every figure as
     SVG, PNG and CSV. say: is told about anything that takes long.
+
+    For example:
+
+        page = ff.report("runs/first", out="report.html").path
     """
     folders = list(runs) if isinstance(runs, list | tuple) else [runs]
     place, pictures = (None if path is None else a_path("out", path) for path in (out, figures))

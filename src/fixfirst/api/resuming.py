@@ -29,6 +29,10 @@ def resume(
     run: a run directory, or the folder of a study: all of its searches that are not finished. cyborg: the checkout, for a
     run that plays in CybORG. The rest as in `ff.search`. Where versions or the machine are others than when the run was
     begun, stderr says so: the bytes may then differ.
+
+    For example:
+
+        run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
     folder = a_path("run", run)
     report, quiet = yes_or_no("report", report), yes_or_no("quiet", quiet)

@@ -36,6 +36,13 @@ class SearchRun:
     """A search: `answer` is its result, `best` a policy that follows any order, the best one unless told otherwise.
 
     Of the published kind (separate=True) `ranking` is the result, and `best` the policy of the first order.
+
+    For example:
+
+        run = ff.load_run("runs/first")
+        for sentence in run.answer.sentences:
+            print(sentence)
+        actions = run.best.act(np.zeros((3, 52)), workflow="user_priority")  # [3]
     """
 
     search: Search | SharedSearch
@@ -90,7 +97,13 @@ class SearchRun:
 
 @dataclass(frozen=True)
 class TrainRun:
-    """One training: what its policy earned, and whether it passed the gate. None while it is not finished."""
+    """One training: what its policy earned, and whether it passed the gate. None while it is not finished.
+
+    For example:
+
+        run = ff.train(workflow="critical_first", total_episodes=2_000, out="runs/one", quiet=True)
+        run.evaluation.mean, run.evaluation.low, run.evaluation.high, run.accepted
+    """
 
     folder: Path
     config: TrainConfig
@@ -109,7 +122,14 @@ class TrainRun:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """Several searches that belong together."""
+    """Several searches that belong together.
+
+    For example:
+
+        study = ff.search(total_episodes=2_000, seeds=2, out="runs/study", quiet=True)
+        for run in study.searches:
+            print(run.folder, run.answer.rule)
+    """
 
     folder: Path
     searches: tuple[SearchRun, ...]
@@ -130,7 +150,12 @@ class StudyRun:
 
 
 def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
-    """A run directory, or the folder of a study, as an object. It may be running, finished or interrupted."""
+    """A run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
+
+    For example:
+
+        run = ff.load_run("runs/first")  # a SearchRun, TrainRun or StudyRun
+    """
     folder = a_path("a run", path)
     kind = kind_of(folder)
     if kind == Kind.TRAIN:

@@ -41,10 +41,12 @@ def search(
     quiet: bool = False,
     **settings: Any,
 ) -> SearchRun | StudyRun:
-    """Find the best order: try workflows until the episode budget is used, and rank them.
+    """What is each order worth? One defender is trained for all of them, several times over, within an episode budget.
 
-        run = ff.search(red_agent="b_line", total_episodes=100_000)
-        run.ranking.rows[0].workflow, run.best, run.trials, run.folder
+        run = ff.search(red_agent="b_line", total_episodes=100_000, quiet=True)
+        run.answer.rule, run.answer.swaps, run.answer.orders, run.best, run.folder
+
+    separate=True is the published way, one training per order: then the result is run.ranking, of run.trials.
 
     settings: those of `fixfirst search --help` with underscores. Each comes from here, else from FIXFIRST_<NAME>, else from
     the TOML file `config`, else from the preset. seeds: the same search under so many seeds; with several of them, or

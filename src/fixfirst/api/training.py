@@ -56,6 +56,11 @@ def train(
     total_episodes=20_000, preset="hybrid". Each comes from here, else from FIXFIRST_<NAME>, else from the TOML file
     `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
+
+    For example:
+
+        run = ff.train(workflow="critical_first", red_agent="meander", total_episodes=2_000, out="runs/mine", quiet=True)
+        run.evaluation.mean, run.best, run.accepted
     """
     file, grouping = (None if path is None else a_path("config, units", path) for path in (config, units))
     resolved = train_config(settings, file, grouping)

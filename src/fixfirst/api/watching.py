@@ -22,7 +22,9 @@ def watch(
 ) -> Path:
     """Write a page that replays the worst, median and best of some episodes; its path. options: as in `replay`.
 
-    gif: also the first of these episodes as an animation, for talks.
+    gif: also the first of these episodes as an animation, for talks. For example:
+
+        page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
     place, open_page = None if out is None else a_path("out", out), yes_or_no("open_page", open_page)
     animation = None if gif is None else a_path("gif", gif)

@@ -45,7 +45,15 @@ def make_vec(
     action_set: ActionSet | str = "all",
     **settings: Unpack[BackendSettings],
 ) -> VecWorld:
-    """N environments as a Gymnasium vector environment. For the settings see `make_world`, `BaseWorld` and `VecWorld`."""
+    """N environments as a Gymnasium vector environment. For the settings see `make_world`, `BaseWorld` and `VecWorld`.
+
+    For example:
+
+        envs = ff.make_vec(1000, red_agent="meander", max_steps=30)
+        obs, info = envs.reset(seed=0)  # obs [1000, 52] int8
+        obs, reward, terminated, truncated, info = envs.step(np.zeros(1000, int))  # reward [1000] float64
+        held = info["access"] > 0  # [1000, 13]: does red hold the host?
+    """
     opened = _open(
         num_envs,
         backend,
@@ -62,6 +70,11 @@ class CyborgVecEnv(VecWorld):
     """N environments of real CybORG in worker processes, in all else like `VecCage2`. Call `close()` when done.
 
     `variant` need not be given: `world.variant` says what the CybORG found is. Given, it must be that.
+
+    For example:
+
+        with ff.CyborgVecEnv(4, cyborg="cage-challenge-2", red_agent="b_line") as envs:
+            obs, info = envs.reset(seed=0)  # obs [4, 52] int8
     """
 
     def __init__(self, num_envs: int = 1, **settings: Unpack[VecSettings]):

@@ -23,7 +23,13 @@ _LISTED = tuple(host for host in HOST_NAMES if DECOY_LISTS[host])
 
 @dataclass(frozen=True)
 class ActionSet:
-    """Actions of the world, and after them macros."""
+    """Actions of the world, and after them macros.
+
+    For example:
+
+        mine = ff.ActionSet("mine", actions=(0, 132, 133), macros=("User2",))  # Sleep, two Restores, a decoy on User2
+        envs = ff.make_vec(4, action_set=mine)  # choices 0..3; info["action_mask"] [4, 4] int8
+    """
 
     name: str
     actions: tuple[int, ...]  # ids of the world

@@ -198,7 +198,13 @@ class VecWorld(gym.vector.VectorEnv):
 
 
 class VecCage2(VecWorld):
-    """N environments stepped by one compiled call. `settings` are those of `BaseWorld`."""
+    """N environments stepped by one compiled call. `settings` are those of `BaseWorld`.
+
+    For example:
+
+        envs = ff.VecCage2(1000, red_agent="b_line")  # as `ff.make_vec`, which also knows other backends
+        obs, info = envs.reset(seed=0)  # obs [1000, 52] int8
+    """
 
     def __init__(
         self,
@@ -215,7 +221,14 @@ class VecCage2(VecWorld):
 
 
 class Cage2(gym.Env[np.ndarray, np.int64]):
-    """One environment. `env_id` is its number in the vectorised environment that it equals (see `World`)."""
+    """One environment. `env_id` is its number in the vectorised environment that it equals (see `World`).
+
+    For example:
+
+        env = ff.Cage2(red_agent="meander")
+        obs, info = env.reset(seed=0)  # obs [52] int8, info["access"] [13]
+        obs, reward, terminated, truncated, info = env.step(0)  # an action of 0..144
+    """
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  gymnasium reads a plain attribute
     _spec: EnvSpec | None = None
@@ -284,6 +297,11 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
     """A single environment of 52 bits and 145 actions with a memory and an action set, as `VecWorld` has them.
 
     info: "action_mask" [A] int8, 1 where a choice may be taken.
+
+    For example:
+
+        env = ff.Remember(ff.Cage2(red_agent="b_line"), memory="full", action_set="macros")
+        obs, info = env.reset(seed=0)  # obs [175] int8, info["action_mask"] [40] int8
     """
 
     def __init__(

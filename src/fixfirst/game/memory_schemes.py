@@ -30,7 +30,14 @@ SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class MemoryScheme:
-    """Groups of memory, in the order of `memory.GROUPS`."""
+    """Groups of memory, in the order of `memory.GROUPS`.
+
+    For example:
+
+        scheme = ff.MemoryScheme.parse("act1+last+decoy")
+        scheme.bits, scheme.inputs  # how many are read beside the 52, and with them
+        scheme.names[0]  # "act1 Defender"
+    """
 
     groups: tuple[str, ...]
 

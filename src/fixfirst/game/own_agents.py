@@ -37,6 +37,14 @@ def red_agent(name: str) -> Callable[[Decide], Decide]:
     The function is compiled by Numba with the rules, on first use (half a minute, once per machine), and calls `intends` of
     `fixfirst.red`, where all it may need is; docs/extend.md tells what is in `env`. From then on the name works wherever a
     red agent is named, also in mixtures. To use it from the command line, name its file in FIXFIRST_RED_AGENTS.
+
+    For example:
+
+        from fixfirst.red import USER, Verb, intends
+
+        @ff.red_agent("looks_around")
+        def looks_around(env, chance):
+            intends(env, Verb.DISCOVER, USER)
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name):
         raise ConfigError(f"a red agent's name is a word in lower case, got {name!r}")

@@ -20,7 +20,12 @@ Backend = Literal["simulator", "workers", "cyborg"]
 
 
 class Game(BaseModel):
-    """Against whom, in which release of the game, for how long, and who simulates it."""
+    """Against whom, in which release of the game, for how long, and who simulates it.
+
+    For example:
+
+        game = ff.Game(red_agent="b_line:0.5,meander:0.5", variant="leaderboard", max_steps=30)
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -211,7 +211,13 @@ class Course(BaseModel):
 
 
 class TrainConfig(BaseModel):
-    """One training: a game, an order and how it is judged, a learner, a budget."""
+    """One training: a game, an order and how it is judged, a learner, a budget.
+
+    For example:
+
+        config = ff.make_config(workflow="critical_first", n_envs=100)
+        config.game.red_agent, config.ppo.num_envs, config.role.inputs
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -72,6 +72,16 @@ class Policy:
 
     It remembers by itself what its role asks for, separately for every environment of the batch that `act` is called with:
     say when episodes begin, with `reset` or with `episode_start`.
+
+    For example:
+
+        policy = ff.load_policy("runs/first")
+        envs = ff.make_vec(100)
+        obs, info = envs.reset(seed=0)
+        policy.reset(100)
+        for _ in range(100):
+            actions = policy.act(obs, workflow="enterprise_focus")  # [100, 52] -> [100]; an order for all, or a list of 100
+            obs, reward, terminated, truncated, info = envs.step(actions)
     """
 
     weights: dict[str, np.ndarray] = field(repr=False)
@@ -266,7 +276,13 @@ def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
 
 
 def load_policy(path: str | Path) -> Policy:
-    """From a folder with policy.json (or with best/), from the file itself, or one that comes with fixfirst by its name."""
+    """From a folder with policy.json (or with best/), from the file itself, or one that comes with fixfirst by its name.
+
+    For example:
+
+        policy = ff.load_policy("champion")
+        action = policy.act(np.zeros(52), greedy=True)
+    """
     folder = policy_folder(a_path("a policy", path))
     facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
     try:

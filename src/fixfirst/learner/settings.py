@@ -140,6 +140,8 @@ def readable_errors(model: type[BaseModel]) -> Iterator[None]:
 def make_config(preset: str = "default", **settings: Any) -> TrainConfig:
     """A training config from a preset and settings, flat or in tables. Bad values raise ConfigError.
 
-    make_config(workflow="critical_first", red_agent="meander", n_envs=100)
+    For example:
+
+        config = ff.make_config(workflow="critical_first", red_agent="meander", n_envs=100)
     """
     return resolve(TrainConfig, {"preset": preset, **settings})

@@ -25,7 +25,12 @@ MOST_KEPT_WEIGHTS = 1_000  # episodes: 8 MB
 
 
 class Judging(BaseModel):
-    """When a repair is in order. Which hosts form a unit type, each workflow says itself."""
+    """When a repair is in order. Which hosts form a unit type, each workflow says itself.
+
+    For example:
+
+        strict = ff.Judging(rule="top", count_foothold=True)  # as the published system's last form
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -24,7 +24,14 @@ MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS
 
 @dataclass(frozen=True)
 class UnitScheme:
-    """A partition of the hosts into named unit types. The order of `names` gives the ids 0..U-1."""
+    """A partition of the hosts into named unit types. The order of `names` gives the ids 0..U-1.
+
+    For example:
+
+        others = [host for host in ff.UnitScheme.per_host().names if host != "Op_Server0"]
+        groups = ff.UnitScheme.from_dict({"server": ["Op_Server0"], "rest": others})
+        order = ff.Workflow.parse("server > rest", groups)
+    """
 
     names: tuple[str, ...]
     host_unit: tuple[int, ...]  # [H] unit id of each host
@@ -130,7 +137,14 @@ NAMED_ORDERS = {
 
 @dataclass(frozen=True)
 class Workflow:
-    """An order of unit types: fix the first one first."""
+    """An order of unit types: fix the first one first.
+
+    For example:
+
+        order = ff.Workflow.parse("enterprise > user > op_server > op_host > defender")  # or a name: "critical_first"
+        order.ranks  # [5]: the position of user, op_host, op_server, enterprise, defender
+        order.kendall_distance(ff.Workflow.from_number(0))  # 0 equal, 1 reversed
+    """
 
     order: tuple[int, ...]  # unit ids
     scheme: UnitScheme = field(default=FIVE_TYPES, repr=False)

@@ -44,6 +44,11 @@ class SearchConfig(BaseModel):
 
     `training` is that of a trial: its budget is the most one trial may use, its seed that of the whole search, and its
     workflow is chosen by the strategy. Evaluation episodes are counted apart from training episodes.
+
+    For example:
+
+        config = ff.search_config(red_agent="meander", replicates=5)
+        config.training.game.red_agent, config.replicates
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -243,5 +248,10 @@ def resolve_search(*layers: Mapping[str, Any]) -> SearchConfig:
 
 
 def search_config(preset: str = "default", **settings: Any) -> SearchConfig:
-    """A search config from a preset and settings, flat or in tables, as `make_config`."""
+    """A search config from a preset and settings, flat or in tables, as `make_config`.
+
+    For example:
+
+        config = ff.search_config("parallel-100", red_agent="meander", total_episodes=100_000)
+    """
     return resolve_search({"preset": preset, **settings})
