@@ -1,8 +1,10 @@
 """What is published: a wheel with all that runs, and metadata that are true."""
 
+import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -15,11 +17,17 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def built(tmp_path_factory):
+    """A folder with the wheel, and the sdist it was not made of."""
     pytest.importorskip("hatchling", reason="needs pip install hatchling")
-    out = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out], cwd=ROOT, check=True)
-    (path,) = out.glob("*.whl")
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", out], cwd=ROOT, check=True)
+    return out
+
+
+@pytest.fixture
+def wheel(built):
+    (path,) = built.glob("*.whl")
     return path
 
 
@@ -29,13 +37,33 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
     assert {name for name in ours if "__pycache__" not in name} <= inside
 
 
-def test_the_wheel_runs_without_the_checkout(wheel, tmp_path):
-    """From the archive's files alone: the command, its shipped policies and its templates."""
+def test_the_wheel_runs_the_main_job_without_the_checkout(wheel, tmp_path):
+    """From the archive's files alone: a search of 10,000 episodes with its page, and a policy that is shipped."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    code = "import fixfirst as ff, fixfirst.cli as cli; print(ff.__file__); ff.load_policy('champion'); cli.main(['--help'])"
-    environment = {"PYTHONPATH": str(tmp_path / "site"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    ran = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    job = ["search", "--total-episodes", "10000", "--workers", "1", "--out", "found", "--quiet"]
+    few = ["--measure-episodes", "100", "--selection-episodes", "20"]
+    code = (
+        "import sys, fixfirst as ff, fixfirst.cli as cli; print(ff.__file__); ff.load_policy('champion')\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR") if name in os.environ}
+    environment = {"PYTHONPATH": str(tmp_path / "site"), "PATH": "/usr/bin:/bin", **kept}
+    command = [sys.executable, "-P", "-c", code, *job, *few]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0 and ran.stdout.startswith(str(tmp_path / "site")), ran.stderr
+    assert "follows any order" in ran.stdout and (tmp_path / "found/report.html").exists()
+
+
+def test_the_sdist_makes_the_same_wheel(built, wheel, tmp_path):
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "again"], cwd=folder, check=True
+    )
+    (again,) = (tmp_path / "again").glob("*.whl")
+    assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_the_version_stands_in_one_place_and_is_cited_so():
