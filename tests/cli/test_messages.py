@@ -8,6 +8,7 @@ from terminal import in_terminal
 from fixfirst.cli import main
 from fixfirst.cli.app import COMMANDS, app
 from fixfirst.cli.messages import as_typed
+from fixfirst.learner import copy_policy, load_policy
 from fixfirst.orders import NAMED_ORDERS
 
 
@@ -121,6 +122,13 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
     assert main([*evaluate, "--workflow", "balanced"]) == 0 and capsys.readouterr().err == ""
     assert main([*evaluate, "--workflow", "reverse"]) == 0
     assert "was trained for defender > enterprise > op_server > user > op_host; it is told" in capsys.readouterr().err
+    evaluate[1] = "champion"
+    assert main([*evaluate, "--workflow", "reverse"]) == 0
+    assert capsys.readouterr().err == "fixfirst: champion knows no order; it is judged by this one\n"
+    policy = load_policy(out)
+    copy_policy(tmp_path / "run", tmp_path / "best", policy.workflow)  # as a search does with one that follows any
+    evaluate[1] = str(tmp_path / "best")
+    assert main([*evaluate, "--workflow", "reverse"]) == 0 and capsys.readouterr().err == ""
 
 
 # ---------------------------------------------------------------- terminals
