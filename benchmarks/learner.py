@@ -3,8 +3,9 @@
     python benchmarks/learner.py [--episodes 50000] [--red-agents b_line,meander] [--json]
 
 The default preset without an order. First a whole training with CSV log, TensorBoard and checkpoints, and where its time
-goes; then, from the policy it ended with, both learners in turn on the same updates; then the update alone on many
-distinct rows of many inputs, as policies with a memory have them. Processor time, after everything is compiled.
+goes; then, from the policy it ended with, both learners in turn on the same updates; then a policy that remembers; then
+the update alone on many distinct rows of many inputs, as policies with a memory have them. Processor time, after everything
+is compiled.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+import fixfirst as ff
 from fixfirst.learner import Training, TrainingRun, make_config
 from fixfirst.learner.batch import Rows
 from fixfirst.learner.gradient import Bench, Settings, learn
@@ -62,6 +64,24 @@ def settled(red_agent, weights, rounds):
                 training.step()
             speed = updates * training.config.ppo.episodes_per_update / (time.process_time() - start)
             best[engine] = max(best[engine], speed)
+    return best
+
+
+def remembering(rounds):
+    """Episodes per second with full memory and macros, from the champion's policy on, as its training ends."""
+    champion = ff.load_policy("champion")
+    names = ", ".join(champion.role.action_set.names[choice] for choice in champion.role.opening) or "none"
+    course = {"starts": 1, "opening": names, "opening_episodes": 0, "growth": (), "total_episodes": 10**9}
+    training = Training(make_config("champion", **course, episodes_per_update=250, learning_rate=3e-5, entropy=0.0))
+    training.learner.start_from(champion.weights)
+    training._player.forget()
+    training.step()
+    best = 0.0
+    for _ in range(rounds):
+        start = time.process_time()
+        for _ in range(8):
+            training.step()
+        best = max(best, 8 * 250 / (time.process_time() - start))
     return best
 
 
@@ -138,15 +158,17 @@ def main():
         ratio = speeds["compiled"] / speeds["torch"]
         result[red_agent] = {"episodes_per_s": speed, "shares": shares, "settled": speeds, "ratio": ratio}
     costs = {actions: row_cost(actions, args.rounds) for actions in (40, 145)}
-    memory = peak_memory_mb()
+    full, memory = remembering(args.rounds), peak_memory_mb()
     if args.json:
-        print(json.dumps(result | {"us_per_row_and_epoch": costs, "peak_memory_mb": memory}, indent=2))
+        told = {"full_memory_settled": full, "us_per_row_and_epoch": costs, "peak_memory_mb": memory}
+        print(json.dumps(result | told, indent=2))
         return
     for red_agent, row in result.items():
         print(f"{red_agent}, the first {args.episodes:,} episodes with logs: {row['episodes_per_s']:,.0f} episodes/s")
         print("  time: " + ", ".join(f"{name} {100 * share:.0f} %" for name, share in row["shares"].items()))
         each = ", ".join(f"{engine} {speed:,.0f}" for engine, speed in row["settled"].items())
         print(f"  settled policy: {each} episodes/s, ratio {row['ratio']:.1f}")
+    print(f"full memory and macros, both red agents, the champion's policy: {full:,.0f} episodes/s")
     for actions, cost in costs.items():
         print(f"{ROWS:,} rows of {INPUTS} inputs, {actions} actions: {cost:.2f} us per row and epoch")
     print(f"peak memory of a training: {memory:,.0f} MB")

@@ -82,8 +82,8 @@ class Forgetful:
             likely=np.zeros(len(words), np.int64),
         )
         actions = np.empty(len(words), np.int64)
-        none = np.empty(0, np.int64)
-        draw_choices(table, np.arange(len(words)), keys, np.full(len(words), when), none, 145, actions)
+        none = np.empty((1, 0), np.int64)
+        draw_choices(table, np.arange(len(words)), keys, np.full(len(words), when), none, actions)
         return actions
 
 

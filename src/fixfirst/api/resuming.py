@@ -44,5 +44,5 @@ def resume(
         print(f"fixfirst: {said}", file=sys.stderr, flush=True)
     checkout = None if cyborg is None else str(cyborg)
     if kind == Kind.TRAIN:
-        return resume_training(folder, checkout, quiet=quiet)
+        return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)
     return resume_searches(folder, execution, checkout, report=report, quiet=quiet)

@@ -7,7 +7,7 @@ from typing import Any
 from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.api.settings import train_config
 from fixfirst.errors import Interrupted, RunDirError
-from fixfirst.game import a_path, announce_compilation, yes_or_no
+from fixfirst.game import a_path, announce_compilation, whole, yes_or_no
 from fixfirst.learner import (
     TrainConfig,
     TrainingRun,
@@ -47,6 +47,7 @@ def train(
     units: str | Path | None = None,
     config: str | Path | None = None,
     tensorboard: bool = True,
+    workers: int = 0,
     quiet: bool = False,
     **settings: Any,
 ) -> TrainRun:
@@ -55,6 +56,7 @@ def train(
     settings: those of `fixfirst train --help` with underscores, e.g. workflow="critical_first", red_agent="meander",
     total_episodes=20_000, preset="hybrid". Each comes from here, else from FIXFIRST_<NAME>, else from the TOML file
     `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
+    workers: processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
 
     For example:
@@ -66,16 +68,17 @@ def train(
     resolved = train_config(settings, file, grouping)
     folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else a_path("out", out)
     tensorboard, quiet = yes_or_no("tensorboard", tensorboard), yes_or_no("quiet", quiet)
+    processes = whole("workers", workers, 0)
     check_trainable(resolved)
     announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
     options = {"tensorboard": tensorboard, "from_policy": parent}
     create_run(folder, Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
-    return _run(resolved, folder, start, tensorboard, quiet)
+    return _run(resolved, folder, start, tensorboard, processes, quiet)
 
 
-def resume_training(folder: Path, cyborg: str | None = None, *, quiet: bool = False) -> TrainRun:
+def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
     """Go on with an interrupted training; it ends with the same bytes as one that was not interrupted."""
     options = read_manifest(folder).get("options")
     parent, tensorboard = _options(folder, options)
@@ -83,7 +86,7 @@ def resume_training(folder: Path, cyborg: str | None = None, *, quiet: bool = Fa
     check_trainable(config)
     check_config(folder)
     announce_compilation()
-    return _run(config, folder, _starting_weights(config, parent), tensorboard, quiet)
+    return _run(config, folder, _starting_weights(config, parent), tensorboard, workers, quiet)
 
 
 def _options(folder: Path, options: Any) -> tuple[str | None, bool]:
@@ -99,12 +102,12 @@ def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> We
     return None if from_policy is None else load_parent(a_path("from_policy", from_policy), config.role).weights
 
 
-def _run(config: TrainConfig, folder: Path, start: Weights | None, tensorboard: bool, quiet: bool) -> TrainRun:
+def _run(config: TrainConfig, folder: Path, start: Weights | None, tensorboard: bool, workers: int, quiet: bool) -> TrainRun:
     try:
         with locked(folder):
             if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
                 return _close(folder)
-            return _work(config, folder, start, folder / TENSORBOARD if tensorboard else None, quiet)
+            return _work(config, folder, start, folder / TENSORBOARD if tensorboard else None, workers, quiet)
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
 
@@ -119,12 +122,14 @@ def _close(folder: Path) -> TrainRun:
     return load_training(folder)
 
 
-def _work(config: TrainConfig, folder: Path, start: Weights | None, board: Path | None, quiet: bool) -> TrainRun:
+def _work(
+    config: TrainConfig, folder: Path, start: Weights | None, board: Path | None, workers: int, quiet: bool
+) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
     with (
         Session(folder) as session,
         interrupts() as interrupt,
-        TrainingRun(config, folder, start=start, tensorboard=board) as run,
+        TrainingRun(config, folder, start=start, tensorboard=board, workers=workers) as run,
     ):
         _follow(run, interrupt, quiet)
         if run.interrupted:

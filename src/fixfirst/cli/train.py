@@ -26,6 +26,7 @@ def train_command(
     units: Path | None = None,
     config: Path | None = None,
     tensorboard: bool = True,
+    workers: int = 0,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
@@ -46,6 +47,8 @@ def train_command(
         A TOML file with settings, as written to config.toml of every run.
     tensorboard
         Write TensorBoard events.
+    workers
+        Processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
     """
     from fixfirst.api import train  # --help need not wait for it
 
@@ -55,6 +58,7 @@ def train_command(
         units=units,
         config=config,
         tensorboard=tensorboard,
+        workers=workers,
         quiet=quiet,
         **given(settings),
     )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, picture, tenths
     from fixfirst.game.elementary import exp, log
     from fixfirst.game.gym_env import Cage2, Remember, VecCage2, VecWorld, autoreset_name, render_mode_name
+    from fixfirst.game.job_process import Job, JobProcess, carried, raise_carried
     from fixfirst.game.kernel import NEXT_STEP, SAME_STEP, held, next_episode, step_one
     from fixfirst.game.matrices import meanings_of, memory_matrices
     from fixfirst.game.memory import MEMORY_DTYPE

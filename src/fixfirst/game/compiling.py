@@ -54,7 +54,6 @@ SOURCES = (
     "game/remembering.py",
     "orders/rules.py",
     "orders/judging.py",
-    "play/opening_codes.py",
     "play/vectors.py",
     "play/network.py",
     "play/policy_table.py",

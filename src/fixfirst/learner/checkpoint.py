@@ -7,7 +7,7 @@ from fixfirst.errors import PolicyError
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.training import Training
 from fixfirst.orders import Counts
-from fixfirst.play import RANDOM_MACRO, shapes
+from fixfirst.play import shapes
 from fixfirst.runs import CHECKPOINT_PREFIX
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
@@ -55,29 +55,29 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
 
 
 def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Of the weights and of Adam's moments; the same of the best candidate, and of what openings are tried from."""
+    """Of the weights and of Adam's moments; the same of all that the contest holds."""
     expected: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes(training.role.inputs, training.role.actions).items():
         expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
     expected |= {"adam.step": ()}
-    kept = ["origin"] if numbers["trying"] else []
-    for name, key in (("field", "field"), ("finalist", "finalists")):
-        kept += [f"{name}{place}" for place in range(len(numbers[key]))]
+    contest = numbers["contest"]
+    kept = [f"origin{place}" for place in range(contest["origins"])]
+    kept += [f"best{place}" for place in range(len(contest["best"]))]
     return expected | {f"{name}.{tensor}": shape for name in kept for tensor, shape in expected.items()}
 
 
 def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, Any]:
     kinds: dict[str, Any] = {"updates": int, "episodes": int, "multiplier": int | float, "latest": list | None}
-    kinds |= {"stage": int, "stage_updates": int, "stage_episodes": int, "opening": list, "field": list, "finalists": list}
-    kinds |= {"openings": list, "without": list | tuple | None, "trying": bool, "look": list}
+    kinds |= {"stage": int, "stage_updates": int, "stage_episodes": int, "place": int}
+    kinds |= {"opening": list, "openings": list, "contest": dict, "look": list}
     fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
     fits = (
         fits
         and 0 <= numbers["stage"] < len(training.stages)
+        and 0 <= numbers["place"] < training.stages[numbers["stage"]].entrants
         and all(_is_opening(opening, training) for opening in (numbers["opening"], *numbers["openings"]))
-        and all(_is_candidate(candidate, training) for candidate in (*numbers["field"], *numbers["finalists"]))
         and [type(value) for value in numbers["look"]] == [int, int, bool]
-        and (numbers["without"] is None or _are_numbers(numbers["without"]))
+        and _is_contest(numbers["contest"], training, training.stages[numbers["stage"]].entrants)
     )
     if not fits or len(numbers["latest"] or Counts._fields) != len(Counts._fields):
         raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
@@ -85,13 +85,31 @@ def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, An
 
 
 def _is_opening(value: Any, training: Training) -> bool:
-    choices = range(RANDOM_MACRO, training.role.actions)
+    choices = range(training.role.actions)
     return isinstance(value, list) and all(isinstance(choice, int) and choice in choices for choice in value)
 
 
+def _is_contest(value: dict[str, Any], training: Training, entrants: int) -> bool:
+    kinds = {"entrants": list, "origins": int, "best": list}
+    return (
+        all(isinstance(value.get(key), kind) for key, kind in kinds.items())
+        and 0 <= value["origins"] <= len(value["entrants"]) == entrants
+        and all(_begins(entrant, training, value["origins"]) for entrant in value["entrants"])
+        and all(_is_candidate(candidate, training) for candidate in value["best"])
+    )
+
+
+def _begins(value: Any, training: Training, origins: int) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and _is_opening(value[0], training)
+        and isinstance(value[1], int)
+        and 0 <= value[1] < max(origins, 1)
+    )
+
+
 def _is_candidate(value: Any, training: Training) -> bool:
-    return isinstance(value, list) and len(value) == 3 and _are_numbers(value[:2]) and _is_opening(value[2], training)
-
-
-def _are_numbers(values: Any) -> bool:
-    return len(values) == 2 and all(isinstance(value, int | float) for value in values)
+    return (
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | float) and _is_opening(value[1], training)
+    )

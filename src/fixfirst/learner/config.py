@@ -17,7 +17,6 @@ from fixfirst.orders import FIVE_TYPES, NAMED_ORDERS, Gate, Judging, UnitScheme,
 from fixfirst.play import Role
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
-FINALISTS = 3  # openings that are trained on with for longer before one is chosen
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 
 FlatNames = Mapping[tuple[str, ...], str]  # by place: ppo.num_envs is called n_envs
@@ -166,19 +165,22 @@ class Course(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best goes on.")
+    starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best go on.")
     start_episodes: int = Field(0, ge=0, description="How many episodes each of several starts has.")
     opening: str = Field(
         "none",
         description="First choices of every episode: none, find (decoys that are shown to help), or names such as "
         '"Decoy User2, Decoy User2". Played everywhere, and kept in the policy file.',
     )
-    tries: int = Field(
-        14, ge=2, description="With --opening find: openings that are trained on with, none being one of them."
+    lines: int = Field(1, ge=1, description="How many of the best starts go on; the best of what they lead to is kept.")
+    seek_episodes: int = Field(
+        50_000, ge=1, description="With --opening find: episodes of a line that begin with decoys, ever fewer of them."
     )
-    try_episodes: int = Field(2_000, ge=1, description="How many episodes each of them has.")
-    final_episodes: int = Field(10_000, ge=1, description="How many the best three have after that.")
-    opening_episodes: int = Field(0, ge=0, description="The last episodes, trained with the opening.")
+    halvings: int = Field(6, ge=1, description="How often the worse half of these is dropped; 6 lead to three pairs.")
+    finals: int = Field(3, ge=1, description="How many openings then go on by themselves, beside none.")
+    final_episodes: int = Field(10_000, ge=1, description="How many episodes each of them has.")
+    ends: int = Field(1, ge=1, description="How many of these are trained to the end; the best is kept.")
+    opening_episodes: int = Field(0, ge=0, description="The last episodes of each, trained with its opening.")
     opening_rate: float = Field(0.0015, gt=0, description="The learning rate with which they begin.")
 
     @model_validator(mode="after")
@@ -187,27 +189,43 @@ class Course(BaseModel):
             raise ValueError(f"{self.starts} starts need start_episodes: how many each of them has")
         if self.opening == "find" and not self.opening_episodes:
             raise ValueError("opening 'find' needs opening_episodes to train on from what was found")
+        if self.lines > self.starts:
+            raise ValueError(f"{self.lines} lines need as many starts, got {self.starts}")
+        if self.lines > 1 and not self.seeking:
+            raise ValueError(f"{self.lines} lines are compared by the openings they find: use opening 'find'")
+        if self.ends > self.finals + 1:
+            raise ValueError(f"{self.ends} ends need as many finals, got {self.finals}")
         return self
 
     @property
     def before(self) -> int:
         """Episodes of the starts that are given up."""
-        return (self.starts - 1) * self.start_episodes
+        return (self.starts - self.lines) * self.start_episodes
 
     @property
-    def tried(self) -> int:
-        """How many openings are trained on with, to find one."""
-        return self.tries if self.opening == "find" else 0
+    def seeking(self) -> int:
+        """Episodes in which one line finds an opening."""
+        return self.seek_episodes if self.opening == "find" else 0
 
     @property
     def finding(self) -> int:
         """Episodes in which an opening is found."""
-        return self.tried * self.try_episodes + FINALISTS * self.final_episodes if self.tried else 0
+        return self.lines * self.seeking + (self.finals + 1) * self.final_episodes if self.seeking else 0
+
+    @property
+    def last(self) -> int:
+        """How many are trained to the end."""
+        return self.ends if self.seeking else 1
 
     @property
     def after(self) -> int:
         """Episodes with the opening, at the end."""
-        return 0 if self.opening == NONE else self.opening_episodes
+        return 0 if self.opening == NONE else self.last * self.opening_episodes
+
+    @property
+    def aside(self) -> int:
+        """All that is not those that go on, without an opening."""
+        return self.before + self.finding + self.after
 
 
 class TrainConfig(BaseModel):
@@ -262,9 +280,8 @@ class TrainConfig(BaseModel):
         if self.game.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
         course = self.course
-        least = course.start_episodes if course.starts > 1 else self.ppo.episodes_per_update
-        aside = course.before + course.finding + course.after
-        if aside and self.total_episodes - aside < least:
+        least = course.lines * (course.start_episodes if course.starts > 1 else self.ppo.episodes_per_update)
+        if course.aside and self.total_episodes - course.aside < least:
             raise ConfigError(
                 f"{course.before} episodes of starts that are given up, {course.finding} to find an opening and "
                 f"{course.after} with it leave less than {least} of the budget of {self.total_episodes}"

@@ -1,39 +1,58 @@
 """Finding an opening: which first two decoys help?
 
-A policy that was never made to begin with a decoy does not know what to do after it, and every opening looks bad. So the
-policy first learns from episodes that begin with two random decoys; then every decoy macro and every pair of them is tried
-by simulation, all on the same episodes, and the best are trained on for a while, each by itself, beside one without an
-opening (`stages.py`). What is then shown to help is kept.
+A policy that was never made to begin with a decoy does not know what to do after it, and every opening looks bad. So one
+policy learns what to do after each of them: every episode begins with one of the openings that are still thought of, single
+decoys at first. Now and then all of these are tried by simulation, on the same episodes, and the worse half is dropped: the
+fewer are left, the better each is known. The last two are followed by every decoy, and these pairs are halved in turn. The
+best go on by themselves, beside one without an opening (`stages.py`).
 """
 
-from dataclasses import replace
-from itertools import combinations_with_replacement
+from collections.abc import Sequence
 
 import numpy as np
 
 from fixfirst.errors import ConfigError
 from fixfirst.game import Game
-from fixfirst.orders import CONFIDENCE, normal_quantile
-from fixfirst.play import RANDOM_MACRO, Network, PolicyTable, Role, play
+from fixfirst.play import Network, PolicyTable, Role, evaluate
 
+Opening = tuple[int, ...]
 LENGTH = 2
-RANDOM_OPENING = (RANDOM_MACRO,) * LENGTH
-FIRST_LOOK = 1_000  # episodes of every opening
+FOLLOWED = 2  # openings that are made longer
+LOOK = 30_000  # episodes in which all that are still thought of are tried
 
 
-def promising_openings(network: Network, role: Role, game: Game, seed: int, count: int) -> tuple[tuple[int, ...], ...]:
-    """So many openings: none at all, and those with which the policy earns most as it is."""
+def first_openings(role: Role) -> tuple[Opening, ...]:
+    """Single decoys."""
     macros = range(len(role.action_set.actions), role.actions)
     if not macros:
         raise ConfigError(f"openings are made of decoy macros, and the action set {role.action_set} has none; use macros")
-    pairs = (pair for length in range(1, LENGTH + 1) for pair in combinations_with_replacement(macros, length))
-    tried = [pair for pair in pairs if role.action_set.first_masked(pair) is None]
-    players = (PolicyTable(network, role=replace(role, opening=opening)) for opening in tried)
-    earned = [play(player, game, episodes=FIRST_LOOK, seed=seed, purpose="opening").returns.mean() for player in players]
+    return tuple((macro,) for macro in macros)
+
+
+def followed(role: Role, openings: Sequence[Opening]) -> tuple[Opening, ...]:
+    """Each with every decoy that can follow; of two that place the same decoys, one."""
+    longer = [(*opening, *last) for opening in openings for last in first_openings(role)]
+    each_once = {tuple(sorted(opening)): opening for opening in reversed(longer)}.values()
+    return tuple(opening for opening in reversed(each_once) if role.action_set.first_masked(opening) is None)
+
+
+def tried(
+    network: Network, role: Role, openings: Sequence[Opening], game: Game, seed: int, purpose: str, episodes: int
+) -> list[float]:
+    """What a policy earns with each of these openings, all on the same episodes."""
+    games = game.model_copy(update={"backend": "simulator"})  # thousands of episodes
+    players = (PolicyTable(network, role=role, openings=(opening,)) for opening in openings)
+    return [evaluate(player, games, episodes=episodes, seed=seed, purpose=purpose).mean for player in players]
+
+
+def better_half(network: Network, role: Role, openings: Sequence[Opening], game: Game, seed: int) -> tuple[Opening, ...]:
+    """Those with which the policy earns most as it is, the best first."""
+    earned = tried(network, role, openings, game, seed, "opening", LOOK // len(openings))
     ranked = np.argsort(-np.array(earned), kind="stable")
-    return ((), *(tried[number] for number in ranked[: count - 1]))
+    return tuple(openings[number] for number in ranked[: -(-len(openings) // 2)])
 
 
-def is_shown_to_help(gain: float, error: float, tried: int) -> bool:
-    """Is the best of so many openings better than none, given its gain and the gain's standard error?"""
-    return gain > normal_quantile(1 - (1 - CONFIDENCE) / tried) * error
+def next_openings(network: Network, role: Role, openings: Sequence[Opening], game: Game, seed: int) -> tuple[Opening, ...]:
+    """What is thought of after these: the better half, or what can follow it."""
+    kept = better_half(network, role, openings, game, seed)
+    return followed(role, kept) if len(kept) <= FOLLOWED and len(kept[0]) < LENGTH else kept

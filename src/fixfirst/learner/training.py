@@ -4,10 +4,10 @@
 back from its checkpoint goes on with the same bytes.
 """
 
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import cycle, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,29 +15,20 @@ import numpy as np
 from fixfirst.cyborg import world_for
 from fixfirst.errors import ConfigError
 from fixfirst.game import ACTIONS, RESTORE_COST, BaseWorld
-from fixfirst.learner.config import FINALISTS, TrainConfig
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.engines import asked_by, make_learner, torch_twin
 from fixfirst.learner.interface import Learner, part_of
 from fixfirst.learner.networks import soften, widen
-from fixfirst.learner.openings import RANDOM_OPENING, is_shown_to_help, promising_openings
+from fixfirst.learner.openings import first_openings, next_openings, tried
 from fixfirst.learner.stages import Begin, Stage, stages_of
+from fixfirst.learner.update import Update
 from fixfirst.orders import Counts, Gate, Judgement, Workflow, delta_reward, judge, penalty_reward
-from fixfirst.play import Evaluation, Network, Played, PolicyTable, Role, Rollout, Weights, collect, derive, play
-from fixfirst.runs import EpisodeRow, UpdateRow
+from fixfirst.play import Evaluation, Network, Played, PolicyTable, Rollout, Weights, collect, derive, play
+from fixfirst.runs import UpdateRow
 
 RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
 RESTORES.setflags(write=False)
-CONTEST_EPISODES = {Begin.SCRATCH: 2_000, Begin.TRY: 4_000, Begin.FINAL: 8_000}  # fresh, to compare starts, openings
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A start or an opening after its training: what it earned, and what is needed to go on from it."""
-
-    mean: float
-    error: float
-    opening: tuple[int, ...]
-    tensors: dict[str, np.ndarray]
 
 
 class Look(NamedTuple):
@@ -46,38 +37,6 @@ class Look(NamedTuple):
     updates: int = -1  # after so many
     confirmations: int = 0  # so far, this one included
     accepted: bool = False
-
-
-@dataclass(frozen=True)
-class Update:
-    """What one update did: its row of the training log (rewards are means over its episodes), and its episodes, all [B]."""
-
-    row: UpdateRow
-    env_reward: np.ndarray
-    alignment: np.ndarray
-    counts: Counts | None  # None without a workflow
-
-    def episode_rows(self) -> list[EpisodeRow]:
-        """Its episodes as rows of the episode log."""
-        row, n = self.row, len(self.env_reward)
-        counts = self.counts if self.counts is not None else Counts(*np.zeros((len(Counts._fields), n), int))
-        shares = [
-            round(c / j, 6) if j else None for c, j in zip(counts.compliant.tolist(), counts.judged.tolist(), strict=True)
-        ]
-        return [
-            EpisodeRow(
-                trial=row.trial,
-                workflow=row.workflow,
-                update=row.update,
-                episode=row.episodes - n + 1 + i,
-                env_reward=round(env, 1),
-                alignment=bonus,
-                total_reward=env + bonus,
-                compliance=shares[i],
-                repairs=int(counts.repairs[i]),
-            )
-            for i, (env, bonus) in enumerate(zip(self.env_reward.tolist(), self.alignment.tolist(), strict=True))
-        ]
 
 
 class Training:
@@ -92,82 +51,110 @@ class Training:
         self.stages = stages_of(config)
         self.updates = 0
         self.episodes = 0
-        self.multiplier = config.alignment.weight
         self.latest: Counts | None = None  # of the last update's episodes
-        self._field: list[Candidate] = []  # the best of the starts, later of the openings so far
-        self._finalists: list[Candidate] = []  # openings that are trained on with for longer
-        self._openings: tuple[tuple[int, ...], ...] = ()  # that are tried; the first is none
-        self._origin: dict[str, np.ndarray] = {}  # the learner's tensors from which each of them is tried
-        self._without: tuple[float, float] | None = None  # what the one without an opening earned, and its error
         self._look = Look()
         self._world: BaseWorld | None = None
-        self._sit_down(0, config.role, learner)
+        self.contest = Contest.from_scratch(config.role.opening, self.stages[0].entrants)
+        self._sit_down(0, 0, learner)
 
-    def _sit_down(self, stage: int, role: Role, learner: Learner | None = None) -> None:
-        """Be at the beginning of a stage, with fresh weights unless a learner is given."""
-        self._stage, self._stage_updates, self._stage_episodes, self.role = stage, 0, 0, role
-        names = () if stage == 0 else (stage,)  # each stage has episodes and weights of its own
+    @classmethod
+    def beginning(
+        cls, config: TrainConfig, number: int, contest: Contest, stage: int, place: int, behind: tuple[int, int]
+    ) -> "Training":
+        """At the beginning of a stage, as one of those that compete in it; so many updates and episodes are behind it."""
+        training = cls(config, number)
+        training.contest = contest
+        training.updates, training.episodes = behind
+        training._sit_down(stage, place)
+        return training
+
+    def _sit_down(self, stage: int, place: int, learner: Learner | None = None) -> None:
+        """Be at the beginning of a stage, as one of those that compete in it."""
+        self.place, self.stage_number, self._stage_updates, self._stage_episodes = place, stage, 0, 0
+        self.multiplier = self.config.alignment.weight
+        opening, tensors = self.contest.begins(place)
+        self.role = replace(self.config.role, opening=opening)
+        self._openings = first_openings(self.role) if self.stage.begin == Begin.SEEK else ()  # that are still thought of
+        number = sum(earlier.entrants for earlier in self.stages[:stage]) + place
+        names = () if number == 0 else (number,)  # each has episodes and weights of its own
         self._seeds = {name: derive(self.config.seed, name, *names) for name in ("world", "policy", "weights")}
-        self.learner = learner if learner is not None else make_learner(self.stage.ppo, role, self._seeds["weights"])
-        self._player = PolicyTable(self.learner.policy, self.workflows, role=role)
+        self.learner = learner if learner is not None else make_learner(self.stage.ppo, self.role, self._seeds["weights"])
+        if tensors is not None and self.stage.begin == Begin.OPENING:
+            self.learner.start_from(part_of(tensors, "net."))  # with a fresh optimiser
+        elif tensors is not None:
+            self.learner.restore(tensors)
+        self._take_a_table()
+
+    def _take_a_table(self) -> None:
+        """To play with the learner's policy, in the present role."""
+        openings = self._openings or (self.role.opening,)
+        self._player = PolicyTable(self.learner.policy, self.workflows, role=self.role, openings=openings)
 
     @property
     def stage(self) -> Stage:
         """Where in its course it is."""
-        return self.stages[self._stage]
+        return self.stages[self.stage_number]
 
-    def _next_stage(self) -> None:
-        """From the end of one to the beginning of the next."""
-        before, begin, role = self.stage.begin, self.stages[self._stage + 1].begin, self.role
-        if len(self.stages) > 1 and before in CONTEST_EPISODES:
-            self._compete()
-        if begin == Begin.TRY and before != Begin.TRY:
-            self._look_for_openings()
-        elif begin == Begin.FINAL and before != Begin.FINAL:
-            self._finalists, self._field, self._origin = self._finalists_of(self._field), [], {}
-        tensors, place = self.learner.tensors(), sum(stage.begin == begin for stage in self.stages[: self._stage + 1])
-        if begin == Begin.BEST_START:
-            tensors, self._field = self._field[0].tensors, []
-            role = replace(role, opening=RANDOM_OPENING) if self.config.course.tried else role
-        elif begin == Begin.TRY:
-            tensors, role = self._origin, replace(role, opening=self._openings[place])
-        elif begin == Begin.FINAL:
-            tensors, role = self._finalists[place].tensors, replace(role, opening=self._finalists[place].opening)
-        elif begin == Begin.OPENING and self._field:
-            tensors, role = self._field[0].tensors, replace(role, opening=self._field[0].opening)
-            self._field, self._finalists = [], []
-        elif begin == Begin.OPENING:
-            role = self.config.opened(role)
-        self._sit_down(self._stage + 1, role)
-        if begin in (Begin.BEST_START, Begin.FINAL):
-            self.learner.restore(tensors)
-        elif begin != Begin.SCRATCH:  # with a fresh optimiser
-            self._start_from(part_of(tensors, "net."))
+    def next_of_stage(self) -> None:
+        """From the end of one that competes to the beginning of the next."""
+        if self.place + 1 < self.stage.entrants:
+            return self._sit_down(self.stage_number, self.place + 1)
+        self.contest = self._next_contest(self.stages[self.stage_number + 1].begin)
+        return self._sit_down(self.stage_number + 1, 0)
 
-    def _compete(self) -> None:
-        """What was trained in this stage against the best of those before it, on the same fresh episodes."""
-        stage = self.stage.begin
-        shown = self.evaluate(stage.value, CONTEST_EPISODES[stage])
-        if stage == Begin.TRY and not self.role.opening:
-            self._without = shown.mean, shown.standard_error
-        tensors = {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
-        self._field.append(Candidate(shown.mean, shown.standard_error, self.role.opening, tensors))
-        self._field.sort(key=lambda candidate: -candidate.mean)
-        del self._field[FINALISTS if stage == Begin.TRY else 1 :]
+    def _next_contest(self, begin: Begin) -> Contest:
+        best = self.contest.best
+        if begin == Begin.FINAL:
+            finalists = islice(cycle(best), self.config.course.finals)  # some twice, if fewer are left
+            return Contest.going_on([replace(best[0], opening=()), *finalists])
+        if begin == Begin.OPENING and self.stage.begin != Begin.FINAL:
+            return Contest.going_on([replace(best[0], opening=self.config.opened(self.role).opening)])
+        return Contest.going_on(best)
 
-    def _finalists_of(self, field: list[Candidate]) -> list[Candidate]:
-        """The best openings that were tried; if none is shown to help, none is had."""
-        assert self._without is not None
-        gain, error = field[0].mean - self._without[0], math.hypot(field[0].error, self._without[1])
-        helps = is_shown_to_help(gain, error, len(self._openings) - 1)
-        return field if helps else [replace(candidate, opening=()) for candidate in field]
+    def candidates(self) -> list[Candidate]:
+        """What was trained in this stage, on fresh episodes: with every opening that it may go on with."""
+        stage, tensors = self.stage, {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
+        if stage.begin == Begin.SEEK:
+            policy, config = self.learner.policy, self.config
+            assert isinstance(policy, Network)
+            means = tried(policy, self.role, self._openings, config.game, config.seed, stage.begin.value, stage.judged_on)
+            return [Candidate(mean, opening, tensors) for mean, opening in zip(means, self._openings, strict=True)]
+        rated = stage.entrants > stage.advance  # else it goes on, whatever it earns
+        mean = self.evaluate(stage.begin.value, stage.judged_on).mean if rated else 0.0
+        return [Candidate(mean, self.role.opening, tensors)]
 
-    def _look_for_openings(self) -> None:
-        policy, course = self.learner.policy, self.config.course
+    def take_over(self, updates: Sequence[Update], candidates: Sequence[Candidate]) -> None:
+        """Let one that was trained elsewhere, from its beginning to its end, count as trained here."""
+        self.updates, self.episodes, self.latest = updates[-1].row.update, updates[-1].row.episodes, updates[-1].counts
+        self._stage_updates, self._stage_episodes = self.stage.share
+        self.enter(candidates)
+
+    @property
+    def begun(self) -> tuple[int, int]:
+        """Updates and episodes that were behind when the one that is being trained began."""
+        return self.updates - self._stage_updates, self.episodes - self._stage_episodes
+
+    def enter(self, candidates: Sequence[Candidate]) -> None:
+        """Let what was trained in this stage compete; once all have, at the end of the course, be the best of them."""
+        stage = self.stage
+        self.contest = self.contest.entered(candidates, stage.advance)
+        if self.stage_number == len(self.stages) - 1 and self.place == stage.entrants - 1:
+            best = self.contest.best[0]
+            self.role = replace(self.role, opening=best.opening)
+            self.learner.restore(best.tensors)
+            self._take_a_table()
+
+    def _halve_openings(self) -> None:
+        """Drop the worse half of those that are still thought of, or let them be followed, if it is time."""
+        parts, stage = self.config.course.halvings + 1, self.stage
+        before = self._stage_episodes - stage.ppo.batch_at(self._stage_episodes)
+        due = self._stage_episodes * parts // stage.episodes > before * parts // stage.episodes
+        if not due or self._stage_episodes >= stage.episodes:
+            return
+        policy, config = self.learner.policy, self.config
         assert isinstance(policy, Network)
-        game = self.config.game.model_copy(update={"backend": "simulator"})  # thousands of episodes
-        self._openings = promising_openings(policy, replace(self.role, opening=()), game, self.config.seed, course.tried)
-        self._origin = {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
+        self._openings = next_openings(policy, self.role, self._openings, config.game, config.seed)
+        self._take_a_table()
 
     @property
     def world(self) -> BaseWorld:
@@ -185,19 +172,27 @@ class Training:
     @property
     def done(self) -> bool:
         """Is there no budget left for another update?"""
-        return self._stage == len(self.stages) - 1 and self._stage_is_over
+        last = self.stage_number == len(self.stages) - 1 and self.place == self.stage.entrants - 1
+        return last and self.stage_is_over
 
     @property
-    def _stage_is_over(self) -> bool:
-        stage = self.stage
-        return self._stage_episodes + stage.ppo.batch_at(stage.behind + self._stage_episodes) > stage.episodes
+    def stage_is_over(self) -> bool:
+        """Has the one that is being trained had its share of the stage?"""
+        return self.stage.is_over(self._stage_episodes)
 
     def step(self) -> Update:
-        """One update."""
+        """One update; what follows from the last one of a stage is done, too."""
+        if self.stage_is_over:
+            self.next_of_stage()
+        update = self.update()
+        if self.stage_is_over and not (self.done and self.stage.entrants == 1):
+            self.enter(self.candidates())
+        return update
+
+    def update(self) -> Update:
+        """One update of the one that is being trained."""
         config, started = self.config, time.perf_counter()
-        if self._stage_is_over:
-            self._next_stage()
-        rollout, opening = self._play(), len(self.role.opening)
+        rollout, opening = self._play(), self._player.arrays.openings.shape[1]
         judgement = self._judge(rollout)
         alignment = self._alignment(judgement, rollout.rewards10.shape)
         counts = Counts.of(judgement) if judgement is not None else None
@@ -222,6 +217,8 @@ class Training:
         self.latest = counts
         multiplier, share = self.multiplier, _pooled(counts)
         self.multiplier = config.alignment.adapted(multiplier, share)
+        if self._openings:
+            self._halve_openings()
         earned, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
         row = UpdateRow(
             trial=self.number,
@@ -268,7 +265,7 @@ class Training:
     def play_orders(self, workflows: Sequence[Workflow]) -> None:
         """Train on these orders from now on; they take turns."""
         self.workflows = tuple(workflows)
-        self._player = PolicyTable(self.learner.policy, self.workflows, role=self.role)
+        self._take_a_table()
 
     def _play(self) -> Rollout:
         ppo, stage = self.stage.ppo, self.stage
@@ -369,51 +366,35 @@ class Training:
             "episodes": self.episodes,
             "multiplier": self.multiplier,
             "latest": None if self.latest is None else [column.tolist() for column in self.latest],
-            "stage": self._stage,
+            "stage": self.stage_number,
             "stage_updates": self._stage_updates,
             "stage_episodes": self._stage_episodes,
+            "place": self.place,
             "opening": list(self.role.opening),
-            "field": [_numbers_of(candidate) for candidate in self._field],
-            "finalists": [_numbers_of(candidate) for candidate in self._finalists],
             "openings": [list(opening) for opening in self._openings],
-            "without": self._without,
-            "trying": bool(self._origin),
+            "contest": self.contest.numbers(),
             "look": list(self._look),
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """The learner's, those of candidates, and those from which openings are tried."""
-        groups = {"origin.": self._origin}
-        for name, candidates in (("field", self._field), ("finalist", self._finalists)):
-            groups |= {f"{name}{place}.": candidate.tensors for place, candidate in enumerate(candidates)}
-        kept = {f"{prefix}{name}": tensor for prefix, group in groups.items() for name, tensor in group.items()}
-        return self.learner.tensors() | kept
+        """The learner's, and those of the contest."""
+        return self.learner.tensors() | self.contest.tensors()
 
     def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self._sit_down(numbers["stage"], replace(self.role, opening=tuple(numbers["opening"])))
+        self.contest = Contest.restored(numbers["contest"], tensors)
+        self._sit_down(numbers["stage"], numbers["place"])
+        self.role = replace(self.role, opening=tuple(numbers["opening"]))
+        self._openings = tuple(tuple(opening) for opening in numbers["openings"])
         own = ("net.", "adam.")
         self.learner.restore({name: tensor for name, tensor in tensors.items() if name.startswith(own)})
+        self._take_a_table()
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
         self._stage_updates, self._stage_episodes = numbers["stage_updates"], numbers["stage_episodes"]
         self.multiplier = numbers["multiplier"]
-        self._field, self._finalists = (
-            [
-                Candidate(mean, error, tuple(opening), part_of(tensors, f"{name}{place}."))
-                for place, (mean, error, opening) in enumerate(numbers[key])
-            ]
-            for name, key in (("field", "field"), ("finalist", "finalists"))
-        )
-        self._openings = tuple(tuple(opening) for opening in numbers["openings"])
-        self._origin = part_of(tensors, "origin.")
-        self._without = None if numbers["without"] is None else tuple(numbers["without"])
         self._look = Look(*numbers["look"])
         latest = numbers["latest"]
         self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
-
-
-def _numbers_of(candidate: Candidate) -> list[Any]:
-    return [candidate.mean, candidate.error, list(candidate.opening)]
 
 
 def _pooled(counts: Counts | None) -> float | None:

@@ -19,7 +19,9 @@ from fixfirst.errors import RunDirError
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.policy_file import save_policy
-from fixfirst.learner.training import Training, Update
+from fixfirst.learner.side_by_side import SideBySide, useful_workers
+from fixfirst.learner.training import Training
+from fixfirst.learner.update import Update
 from fixfirst.play import Weights
 from fixfirst.runs import (
     EPISODE_LOG,
@@ -38,7 +40,8 @@ from fixfirst.runs import (
 class TrainingRun:
     """A training that goes on from its folder's newest good checkpoint, or from the weights `start`.
 
-    number: of its trial, in the logs. logs: which of training log and episode log it writes.
+    number: of its trial, in the logs. logs: which of training log and episode log it writes. workers: processes that train
+    where several compete (0: as many as there are cores); the bytes do not depend on it.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class TrainingRun:
         number: int = 0,
         logs: tuple[type[UpdateRow] | type[EpisodeRow], ...] = (UpdateRow,),
         tensorboard: Path | None = None,
+        workers: int = 1,
     ):
         self.folder = folder
         self.training = training = Training(config, number)
@@ -57,6 +61,8 @@ class TrainingRun:
         self.interrupted = False
         self._open = ExitStack()
         self._open.callback(training.close)
+        self._side_by_side = SideBySide(training, useful_workers(config, workers))
+        self._open.callback(self._side_by_side.close)
         try:
             if start is not None:
                 training.inherit(start)
@@ -90,11 +96,12 @@ class TrainingRun:
         training, gate = self.training, self.training.config.gate
         self.accepted = gate.stop_when_compliant and training.updates > 0 and training.passes_gate()
         while not (training.done or self.accepted or interrupt):
-            update = training.step()
-            self._write(update)
-            yield update
+            before = training.updates
+            for update in self._side_by_side.advance(interrupt):
+                self._write(update)
+                yield update
             self.accepted = gate.stop_when_compliant and training.passes_gate()
-            if training.updates % training.config.checkpoint_every == 0:
+            if training.updates // training.config.checkpoint_every > before // training.config.checkpoint_every:
                 self._sync()
                 save_checkpoint(self.folder, training)
         if training.done and not gate.stop_when_compliant:

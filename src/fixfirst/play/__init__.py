@@ -51,7 +51,6 @@ if TYPE_CHECKING:
         shapes,
         whole_tiles,
     )
-    from fixfirst.play.opening_codes import RANDOM_MACRO
     from fixfirst.play.pairing import Paired, paired
     from fixfirst.play.policy_table import PolicyTable, Probabilities, chance_keys, memories_of, probabilities, uniform
     from fixfirst.play.role import Role, bits_of

@@ -95,7 +95,7 @@ def play_compiled(inside, actor, desk, table, greedy, role, orders, shields, ass
     fill_up(actor, desk.work)
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
     filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
-    starts, meanings, shifts, slots, opening = role.starts, role.meanings, role.shifts, role.slots, role.opening
+    starts, meanings, shifts, slots, openings = role.starts, role.meanings, role.shifts, role.slots, role.openings
     suspicion, first_macro, ranked, forbidden = role.suspicion, role.first_macro, shields.ranked, shields.forbidden
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
     words, hosts, found, choices = track.words, track.held, track.found, track.choices
@@ -125,8 +125,8 @@ def play_compiled(inside, actor, desk, table, greedy, role, orders, shields, ass
                 found[t, i] = number
                 if t == steps:
                     continue
-                if env.step < len(opening):
-                    choice = opening_choice(opening, first_macro, cumulative.shape[1], keys[g], env.step)
+                if env.step < openings.shape[1]:
+                    choice = opening_choice(openings, keys[g], env.step)
                 else:
                     choice = draw_action(cumulative, likely, number, keys[g], env.step)
                 action = world_action(meanings, shifts, choice, memory)

@@ -39,7 +39,6 @@ from fixfirst.play.network import (
     list_bits,
     lower_to_largest,
 )
-from fixfirst.play.opening_codes import RANDOM_MACRO
 from fixfirst.play.role import Role, bits_of, role_for, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
@@ -67,7 +66,8 @@ class PolicyTable:
 
     policy: a network, or a function. role: what it reads and chooses; unless given, no memory, all 145 actions, and the
     order if there are workflows. told: what it is told instead of the workflow that it has to keep, one each. greedy: the
-    most probable action instead of a drawn one.
+    most probable action instead of a drawn one. openings: instead of the role's, one of these is drawn for every episode;
+    all of the same length.
     """
 
     def __init__(
@@ -78,9 +78,12 @@ class PolicyTable:
         role: Role | None = None,
         told: Sequence[Workflow] = (),
         greedy: bool = False,
+        openings: Sequence[tuple[int, ...]] = (),
     ):
         self.role = role if role is not None else role_for(workflows)
         self.arrays = self.role.arrays()
+        if openings:
+            self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
         self.network = policy if isinstance(policy, Network) else None
         self.desk = Desk.make(policy) if isinstance(policy, Network) else None
         self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
@@ -118,7 +121,7 @@ class PolicyTable:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """As `choose`, with memories kept elsewhere. assigned [N]: workflows; steps [N]: of each environment's episode."""
         found, choices = self.look(memories, words, assigned), np.empty(len(words), np.int64)
-        draw_choices(self.table, found, keys, steps, self.arrays.opening, self.arrays.first_macro, choices)
+        draw_choices(self.table, found, keys, steps, self.arrays.openings, choices)
         actions = np.array(memories.actions_of(choices))
         memories.remember(words, actions)
         return found, choices, actions
@@ -356,19 +359,17 @@ def draw_action(cumulative, likely, number, key, when):
 
 
 @inlined
-def opening_choice(opening, first_macro, choices, key, when):
-    """The choice that an opening makes at this step, of so many choices."""
-    if opening[when] != RANDOM_MACRO:
-        return opening[when]
-    return first_macro + np.int64(counter_uniform(key, when) * (choices - first_macro))
+def opening_choice(openings, key, when):
+    """The choice of this step, by the opening that is drawn for an episode: with the draw of its first step."""
+    return openings[np.int64(counter_uniform(key, 0) * len(openings)), when]
 
 
 @compiled
-def draw_choices(table, found, keys, steps, opening, first_macro, choices):
+def draw_choices(table, found, keys, steps, openings, choices):
     """Fill choices [N] of environments whose rows are found [N], at these steps [N] of their episodes."""
     for i in range(len(found)):
-        if steps[i] < len(opening):
-            choices[i] = opening_choice(opening, first_macro, table.cumulative.shape[1], keys[i], steps[i])
+        if steps[i] < openings.shape[1]:
+            choices[i] = opening_choice(openings, keys[i], steps[i])
         else:
             choices[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], steps[i])
 

@@ -13,7 +13,6 @@ import numpy as np
 from fixfirst.errors import ConfigError
 from fixfirst.game import NUM_HOSTS, ActionSet, MemoryScheme
 from fixfirst.orders import Shields, UnitScheme, Workflow, mask_words, no_shield, shields_of
-from fixfirst.play.opening_codes import RANDOM_MACRO
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 
@@ -27,7 +26,7 @@ class RoleArrays(NamedTuple):
     slots: np.ndarray  # [macros that can be masked] int64
     suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
     first_macro: int  # the number of the first macro among the choices
-    opening: np.ndarray  # [O] int64: the choices of the first steps of an episode, or RANDOM_MACRO
+    openings: np.ndarray  # [openings, O] int64: the choices of the first steps; one of them is drawn for every episode
     words: int  # K
     remembers: bool  # is there anything to remember?
 
@@ -44,11 +43,10 @@ class Role:
     idle: tuple[int, ...] = ()  # unit types that red never holds: whatever the order, they come last
 
     def __post_init__(self) -> None:
-        least = RANDOM_MACRO if self.action_set.macros else 0
-        wrong = [choice for choice in self.opening if not least <= choice < self.action_set.size]
+        wrong = [choice for choice in self.opening if not 0 <= choice < self.action_set.size]
         if wrong:
             raise ConfigError(f"an opening names choices of 0..{self.action_set.size - 1}, got {wrong[0]}")
-        masked = None if RANDOM_MACRO in self.opening else self.action_set.first_masked(self.opening)
+        masked = self.action_set.first_masked(self.opening)
         if masked is not None:
             name = self.action_set.names[self.opening[masked]]
             raise ConfigError(
@@ -108,11 +106,11 @@ class Role:
     def arrays(self) -> RoleArrays:
         """Made anew: keep them."""
         chosen, memory = self.action_set, self.memory
-        opening = np.array(self.opening, np.int64)
+        openings = np.array([self.opening], np.int64)
         remembers = bool(memory.groups or chosen.macros) or self.shield
         tables = memory.starts, chosen.meanings, chosen.shifts, chosen.slots
         suspicion = memory.inputs if self.shield else -1
-        return RoleArrays(*tables, suspicion, len(chosen.actions), opening, self.words, remembers)
+        return RoleArrays(*tables, suspicion, len(chosen.actions), openings, self.words, remembers)
 
 
 PLAIN_ROLE = Role()

@@ -1,18 +1,15 @@
 """Where trainings run: the contract that `inline`, `process` and `ray` keep.
 
-A job is a function of (argument, tell, interrupt): `tell(message)` reports progress, `interrupt` is true once the job should
-save itself and return. Jobs must be importable functions with picklable arguments.
+Jobs as in `JobProcess`: functions of (argument, tell, interrupt) that can be imported.
 An executor is given the user's interrupt: wait() cancels by itself once it is true.
 """
 
-import traceback
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
-from fixfirst.errors import FixfirstError
+from fixfirst.game import Job
 
-Job = Callable[[Any, Callable[[Any], None], Any], Any]
 OnProgress = Callable[[Any, Any], None]  # (key, message)
 
 POLL_S = 0.1  # how often an interrupt is looked for
@@ -48,19 +45,3 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Leave nothing behind."""
-
-
-# ---------------------------------------------------------------- exceptions that cross a process border
-
-Carried = tuple[Exception | None, str]
-
-
-def carried(error: Exception) -> Carried:
-    """A job's exception on its way to the driver. Only our own kinds travel as objects; any other might not unpickle."""
-    known = isinstance(error, FixfirstError | OSError)
-    return error if known else None, "".join(traceback.format_exception(error))
-
-
-def raise_carried(content: Carried) -> NoReturn:
-    error, text = content
-    raise error if error is not None else RuntimeError(f"a worker failed:\n{text}")

@@ -4,7 +4,8 @@ from collections import deque
 from collections.abc import Hashable
 from typing import Any
 
-from fixfirst.searcher.executors.contract import Finished, Job, OnProgress
+from fixfirst.game import Job
+from fixfirst.searcher.executors.contract import Finished, OnProgress
 
 
 class InlineExecutor:

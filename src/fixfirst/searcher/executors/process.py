@@ -1,20 +1,14 @@
-"""Worker processes on this machine: spawned, never forked, and gone when their parent is gone, however it ended."""
+"""Worker processes on this machine."""
 
-import os
-import signal
-import sys
 import time
 from collections import deque
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager, suppress
-from multiprocessing import get_context, resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from collections.abc import Hashable
+from multiprocessing.connection import wait
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import follow_parent
-from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, Job, OnProgress, carried, raise_carried
+from fixfirst.game import Job, JobProcess, raise_carried
+from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
 
 
 class ProcessExecutor:
@@ -26,8 +20,8 @@ class ProcessExecutor:
         if workers < 1:
             raise ConfigError(f"workers must be at least 1, got {workers}")
         self.workers = workers
-        self._idle: list[_JobProcess] = []
-        self._busy: list[_JobProcess] = []
+        self._idle: list[JobProcess] = []
+        self._busy: list[JobProcess] = []
         self._jobs: deque[tuple[Hashable, Job, Any]] = deque()
         self._room = workers
         self._interrupt = interrupt
@@ -43,7 +37,7 @@ class ProcessExecutor:
                 worker = self._idle.pop()
             else:
                 self._room -= 1
-                worker = _JobProcess()
+                worker = JobProcess()
             self._busy.append(worker)
             worker.begin(*self._jobs.popleft())
 
@@ -72,7 +66,7 @@ class ProcessExecutor:
                 return Finished(key, content)
         return None
 
-    def _lost(self, worker: "_JobProcess") -> Finished:
+    def _lost(self, worker: "JobProcess") -> Finished:
         worker.process.join(timeout=5)
         code = worker.process.exitcode
         self._busy.remove(worker)
@@ -97,107 +91,3 @@ class ProcessExecutor:
         for worker in self._idle + self._busy:
             worker.stop()
         self._idle, self._busy = [], []
-
-
-class _JobProcess:
-    """A process that runs one job at a time."""
-
-    def __init__(self) -> None:
-        context = get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _ctrl_c_held_back(), _main_left_alone():
-            self.process.start()
-        theirs.close()
-        self.key: Hashable = None
-
-    def begin(self, key: Hashable, job: Job, argument: Any) -> None:
-        self.key = key
-        self.send("job", (job, argument))
-
-    def send(self, kind: str, content: Any) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # it died; wait() will notice
-            self.connection.send((kind, content))
-
-    def stop(self) -> None:
-        self.connection.close()
-        if self.process.is_alive():
-            self.process.terminate()
-            self.process.join(timeout=5)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
-        self.process.close()
-
-
-@contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
-    """A process started meanwhile is deaf to Ctrl-C from its first moment on; this one hears it when the block is left."""
-    if not hasattr(signal, "pthread_sigmask"):  # on Windows a worker ignores it once it has begun
-        yield
-        return
-    resource_tracker.ensure_running()  # starting it later would lift the mask
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-@contextmanager
-def _main_left_alone() -> Iterator[None]:
-    """A process started meanwhile does not run the main module again: a script or notebook may call us at its top level.
-
-    Jobs come from modules that can be imported; that a script should guard its own lines is none of their business.
-    """
-    main: Any = sys.modules["__main__"]
-    kept = {name: vars(main).get(name) for name in ("__spec__", "__file__")}
-    main.__spec__ = None
-    vars(main).pop("__file__", None)
-    try:
-        yield
-    finally:
-        vars(main).update({name: value for name, value in kept.items() if value is not None or name == "__spec__"})
-
-
-class _Parent:
-    """A worker's end of the line. As the job's interrupt, it is true once the parent has asked to stop."""
-
-    def __init__(self, connection: Connection):
-        self._connection, self.cancelled = connection, False
-
-    def __bool__(self) -> bool:
-        while not self.cancelled and self._connection.poll():
-            self.cancelled = self.listen()[0] == "cancel"
-        return self.cancelled
-
-    def listen(self) -> tuple[str, Any]:
-        try:
-            message: tuple[str, Any] = self._connection.recv()
-        except (EOFError, OSError):
-            os._exit(1)  # it has hung up: nobody waits for the job
-        return message
-
-    def say(self, kind: str, content: Any) -> None:
-        try:
-            self._connection.send((kind, content))
-        except OSError:
-            os._exit(1)
-
-
-def _work(connection: Connection) -> None:
-    """The worker's life: jobs until the parent cancels or hangs up.
-
-    A parent that is gone ends it on the spot: a successor must find the job's folder free.
-    """
-    follow_parent()
-    parent = _Parent(connection)
-    while not parent.cancelled:
-        kind, content = parent.listen()
-        if kind != "job":
-            return
-        job, argument = content
-        try:
-            parent.say("done", job(argument, lambda message: parent.say("progress", message), parent))
-        except Exception as error:  # everything goes to the parent, which raises it
-            parent.say("raised", carried(error))

@@ -19,8 +19,8 @@ from threading import Thread
 from typing import Any
 
 from fixfirst.errors import ConfigError, WorkerError
-from fixfirst.game import CORES_VARIABLE, available_cores
-from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, Job, OnProgress, carried, raise_carried
+from fixfirst.game import CORES_VARIABLE, Job, available_cores, carried, raise_carried
+from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
 
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox
 OBJECT_STORE_BYTES = 256 * 2**20  # of a cluster of our own: policies are small, Ray would take a third of the memory

@@ -1,0 +1,92 @@
+"""How good is the preset `champion`, how sure, and what does each of its parts add?
+
+    python benchmarks/champion.py runs/champion --seeds 0-9                      # the preset itself
+    python benchmarks/champion.py runs/champion --seeds 0-2 --parts all          # and without each of its parts
+    python benchmarks/champion.py runs/current --seeds 0-4 --variant current
+
+Every training has the same number of episodes, in a folder of its own; what is there already is read, what was interrupted
+goes on. Greedy totals of the six columns on fresh episodes, with processor time, as a Markdown table.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+import fixfirst as ff
+from fixfirst.learner import make_config
+from fixfirst.runs import Outcome, status
+
+WHOLE = make_config("champion").total_episodes
+NO_OPENING = {"opening": "none", "ends": 1}
+PARTS = {
+    "champion": {},
+    "--memory none": {"memory": "none"},
+    "--memory scans": {"memory": "scans"},
+    "--action-set all --opening none": {"action_set": "all", **NO_OPENING},
+    "--opening none": NO_OPENING,
+    "--starts 1": {"starts": 1},
+    "--ends 1, trained for longer": {"ends": 1, "opening_episodes": 2 * make_config("champion").course.opening_episodes},
+    "growth = [] (updates of 50 episodes)": {"growth": ()},
+    "growth = [] --episodes-per-update 250": {"growth": (), "episodes_per_update": 250},
+    "--free-restores 0": {"free_restores": 0},
+    "--lr-schedule constant": {"lr_schedule": "constant"},
+    "--entropy-schedule constant": {"entropy_schedule": "constant"},
+    "--no-norms-apart --row-parts 1 --last-layer 1": {"norms_apart": False, "row_parts": 1, "last_layer": 1.0},
+}
+
+
+def numbers(text):
+    """0-3,7 -> 0, 1, 2, 3, 7."""
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def trained(folder, seed, settings):
+    """The training in its folder, and how many seconds of processor time it took, if that is known."""
+    clock = folder / "cpu_s.json"
+    if folder.exists() and status(folder) == Outcome.FINISHED:
+        return json.loads(clock.read_text()) if clock.exists() else None
+    begun = folder.exists()
+    start = time.process_time()
+    if begun:
+        ff.resume(folder, workers=1, quiet=True)
+        return None
+    ff.train(preset="champion", seed=seed, out=folder, workers=1, tensorboard=False, quiet=True, **settings)
+    clock.write_text(json.dumps(time.process_time() - start))
+    return time.process_time() - start
+
+
+def columns(folder, variant, episodes):
+    """B30, B50, B100, M30, M50, M100: mean returns of the greedy policy."""
+    rows = ff.evaluate(folder, greedy=True, red_agent="b_line,meander", variant=variant, episodes=episodes, quiet=True)
+    return [row.mean for row in rows]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seeds", default="0-9")
+    parser.add_argument("--parts", default="champion", help="all, or names of the table, with ; between them")
+    parser.add_argument("--variant", default="leaderboard")
+    parser.add_argument("--episodes", type=int, default=10_000)
+    args = parser.parse_args()
+    chosen = list(PARTS) if args.parts == "all" else [part.strip() for part in args.parts.split(";")]
+    seeds = list(numbers(args.seeds))
+    print(f"| | {' | '.join(f'seed {seed}' for seed in seeds)} | mean | CPU s |\n|{'---|' * (len(seeds) + 3)}", flush=True)
+    for part in chosen:
+        totals, times = [], []
+        for seed in seeds:
+            folder = args.out / f"{list(PARTS).index(part):02d}-{seed}"
+            times.append(trained(folder, seed, PARTS[part] | {"variant": args.variant}))
+            totals.append(sum(columns(folder, args.variant, args.episodes)))
+        known = [seconds for seconds in times if seconds is not None]
+        spent = f"{min(known):.0f} to {max(known):.0f}" if known else ""
+        means = " | ".join(f"{total:.2f}" for total in totals)
+        print(f"| {part} | {means} | **{statistics.mean(totals):.2f}** | {spent} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
