@@ -41,6 +41,7 @@ KINDS = {  # its share of the time, and how often it is tried in a slice
     states: (2, 500),
     memory: (2, 2),
 }
+TELL_EVERY_S = 60.0
 Share = tuple[int, float]  # most tries, most seconds
 SLICE = ("separate", "shared", "train")
 
@@ -61,11 +62,15 @@ def soak(
             rng = random.Random(f"{seed} {kind.__name__}")
             began, count, found, (most, most_s) = time.monotonic(), 0, 0, share(kind)
             notes.clear()
+            told = began
             for trouble in kind(rng, folder, made):
                 count += trouble if isinstance(trouble, int) else 1
                 if isinstance(trouble, str):
                     found += 1
                     report(keep, kind.__name__, found, trouble, folder)
+                if (now := time.monotonic()) - told > TELL_EVERY_S:
+                    print(f"  {kind.__name__}: {count:,} so far, {found:,} not as it must be", file=sys.stderr, flush=True)
+                    told = now
                 if count >= most or time.monotonic() - began > most_s:
                     break
             troubles += found
