@@ -36,17 +36,18 @@ NASTY += (
     b"99999999999",
 )
 STRANGE = (None, True, False, 0, -1, 1, 2.5, 10**30, 1e300, "", "x", "\x1b[2J", "../..", [], {}, [[]], {"a": 1}, "9" * 500)
+STAGES = 5  # at which a run is damaged
 LEDGERS = ("trials.csv", "rounds.csv", "answer.json", "config.toml")  # what a run goes on from, and what it says
 
 
 def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble]:
     """One file of a run, of a policy, a recording or a settings file is damaged: one line that says so, or all is right."""
-    alone = [(job, job.stages(4)) for job in made if job.name in ALONE]
+    alone = [job for job in made if job.name in ALONE]
     recording = folder / "recording.jsonl"
     recording.write_bytes(b"".join(gzip.decompress(RECORDING.read_bytes()).splitlines(keepends=True)[:2]))
     while True:
-        job, stages = rng.choice(alone)
-        yield _run(rng, folder, job, rng.choice(stages))
+        job = rng.choice(alone)
+        yield _run(rng, folder, job, job.stage(rng.randrange(STAGES), STAGES))
         yield rng.choice((_recording, _settings, _policy))(rng, folder, job)
 
 

@@ -126,18 +126,17 @@ class Job:
         wrong = difference(self.expected, contents(out))
         return wrong and f"{self.name}: {wrong}"
 
-    def stages(self, number: int) -> list[Path]:
-        """Copies of it as kills leave it, at so many moments of its life, and finished."""
-        kept = [self.reference]
-        for n in range(number):
-            out = self.folder / f"stage{n}"
-            shutil.rmtree(out, ignore_errors=True)
+    def stage(self, number: int, of: int) -> Path:
+        """It as a kill leaves it at one of so many moments of its life; the last is its end."""
+        out = self.folder / f"stage{number}"
+        if number == of - 1:
+            return self.reference
+        if not out.exists():
             fork = Fork(self.start(out), self.folder / "said")
-            if fork.wait(self.seconds * (n + 1) / (number + 1)) is None:
+            if fork.wait(self.seconds * (number + 1) / of) is None:
                 fork.kill()
-            if (out / "manifest.json").exists() or (out / "study.json").exists():
-                kept.append(out)
-        return kept
+        begun = (out / "manifest.json").exists() or (out / "study.json").exists()
+        return out if begun else self.reference
 
 
 @contextmanager

@@ -88,15 +88,18 @@ def _is_pythons_own(code: int | None, text: str) -> bool:
 def crashes(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     """A run dies right before its n-th file operation, for every n, and goes on to the same files."""
     out, said = folder / "run", folder / "said"
-    points = [(job, point) for job in made for point in range(1, 1 + file_operations(job, out, said))]
-    notes["points in all"] = len(points)
+    left: dict[str, list[int]] = {}
     while True:
-        rng.shuffle(points)
-        for job, point in points:
-            shutil.rmtree(out, ignore_errors=True)
-            code, text = run(job.start(out), said, partial(die_at, point, out))
-            wrong = job.finish(out, said) if code == -signal.SIGKILL else complaint(code, text)
-            yield wrong and f"{job.name}, operation {point}: {wrong}"
+        job = rng.choice(made)
+        if not left.get(job.name):
+            count = file_operations(job, out, said)
+            left[job.name] = rng.sample(range(1, 1 + count), count)
+            notes[f"operations of {job.name}"] = count
+        point = left[job.name].pop()
+        shutil.rmtree(out, ignore_errors=True)
+        code, text = run(job.start(out), said, partial(die_at, point, out))
+        wrong = job.finish(out, said) if code == -signal.SIGKILL else complaint(code, text)
+        yield wrong and f"{job.name}, operation {point}: {wrong}"
 
 
 def file_operations(job: Job, out: Path, said: Path) -> int:
