@@ -1,12 +1,14 @@
 """Files from elsewhere: whatever lies there, reading it ends soon, in bounded memory, and says what is wrong in a line."""
 
 import os
+import tracemalloc
 
 import pytest
 
 from fixfirst import reading
 from fixfirst.errors import LONGEST_MESSAGE, RunDirError
 from fixfirst.reading import read_file, read_json, read_toml
+from fixfirst.runs import Trial, ValueRow, read_rows
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,19 @@ def test_what_is_too_large_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "LARGEST_DOCUMENT", 99)
     with pytest.raises(ValueError, match="more than"):
         read_json(tmp_path / "file")
+
+
+def test_a_file_that_only_says_it_is_large_takes_no_memory(tmp_path):
+    """Half a terabyte of nothing; and a ledger is never as large as a log of all episodes may be."""
+    for name, size, kind in (("trials.csv", 2**39, Trial), ("rounds.csv", 65 * reading.MB, ValueRow)):
+        with open(tmp_path / name, "wb") as file:
+            file.truncate(size)
+        tracemalloc.start()
+        with pytest.raises(RunDirError, match=r"cannot be read .more than 64 MB"):
+            read_rows(tmp_path / name, kind)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < reading.MB
 
 
 def test_a_message_is_one_printable_line_of_bounded_length_that_keeps_its_end():

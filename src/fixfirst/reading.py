@@ -28,13 +28,15 @@ def read_file(path: Path, limit: int = LARGEST_TABLE) -> bytes:
     """All of a regular file that has at most `limit` bytes: no pipe that would never answer, no device that never ends."""
     descriptor = os.open(path, os.O_RDONLY | _AS_IT_IS)
     with open(descriptor, "rb") as file:
-        mode = os.fstat(descriptor).st_mode
+        facts = os.fstat(descriptor)
+        mode = facts.st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "Not a regular file", str(path))
-        data = file.read(limit + 1)
-    if len(data) > limit:
+        is_small = facts.st_size <= limit
+        data = file.read(limit + 1) if is_small else b""
+    if not is_small or len(data) > limit:  # it may grow meanwhile
         raise ValueError(f"more than {limit // MB} MB")
     return data
 

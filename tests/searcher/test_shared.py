@@ -121,6 +121,9 @@ def test_damaged_books_are_one_line_and_spoil_no_list(run, tmp_path, capsys, fil
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and says in error
     assert main(["runs", str(tmp_path)]) == 0
+    capsys.readouterr()
+    if file == "answer.json":
+        assert main(["report", str(folder)]) == 2 and "answer.json: " in capsys.readouterr().err
 
 
 def test_what_a_replicate_showed_counts_only_as_it_was_written(run, tmp_path):

@@ -153,6 +153,8 @@ def read_run(folder: Path) -> RunData:
     kind = _kind(folder, manifest)
     result = _score(folder, RESULT, missing) if kind == Kind.TRAIN else None
     answer = _attempt(lambda: read_answer(folder), None, ANSWER, missing) if kind == Kind.SEARCH else None
+    if answer is None and (folder / ANSWER).exists() and kind == Kind.SEARCH:
+        raise RunDirError(missing[-1])
     if kind == Kind.SEARCH and not setting(config, "separate", True) and answer is None:
         raise RunDirError(f"{folder}: there is no answer to report yet; go on with: fixfirst resume {folder}")
     if not trials and not len(updates) and result is None and answer is None:

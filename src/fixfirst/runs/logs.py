@@ -63,7 +63,7 @@ def keep_rows(path: Path, kind: type[R], keep: Callable[[R], bool]) -> list[R]:
 def _read(path: Path, kind: type[R], on_damage: Callable[[str], None] | None = None) -> Iterator[tuple[R, str]]:
     """Every row with its line as it stands."""
     try:
-        lines = read_file(path).decode("utf-8", errors="replace").split("\n")[:-1]
+        lines = read_file(path, kind.largest_file).decode("utf-8", errors="replace").split("\n")[:-1]
     except FileNotFoundError:
         return
     except ValueError as e:

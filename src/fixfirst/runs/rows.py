@@ -15,6 +15,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
+from fixfirst.reading import LARGEST_TABLE, MB
+
 LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
 LARGEST_COUNT = 2**53
 LONGEST = 1_000  # characters of a text: an order of 13 hosts has 150
@@ -25,6 +27,7 @@ _NUMBER = {int: re.compile(r"-?[0-9]{1,19}"), float: re.compile(r"-?[0-9]+(\.[0-
 class Row:
     """What all rows can. Numbers have six decimals, here as in the file: whoever goes on from the file knows the same."""
 
+    largest_file: ClassVar[int] = 64 * MB  # of such rows
     has_check: ClassVar[bool] = False  # does its last column hold a checksum of the others, but for those of the clock?
 
     def __post_init__(self) -> None:
@@ -242,6 +245,8 @@ class ValueRow(Row):
 class UpdateRow(Row):
     """One update of a training. The first twelve columns are the reference system's, in its spelling and order."""
 
+    largest_file = LARGEST_TABLE
+
     trial: int = _as("Workflow_ID", least=-1)
     workflow: str = _as("Workflow_Order")
     update: int = _as("Update", least=0)
@@ -275,6 +280,8 @@ class UpdateRow(Row):
 @dataclass(frozen=True, kw_only=True)
 class EpisodeRow(Row):
     """One training episode."""
+
+    largest_file = LARGEST_TABLE
 
     trial: int = _as("Workflow_ID", least=-1)
     workflow: str = _as("Workflow_Order")
