@@ -70,7 +70,7 @@ def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
         ["compare", str(out), "sleep", *FEW, "--quiet"],
         ["export", str(out), "--to", "numpy", "--out", str(folder / "p.npz")],
     ]
-    command = rng.choices(commands, (8, 10, 3, 2, 1, 1, 1))[0]
+    command = rng.choices(commands, (8, 6, 3, 2, 1, 1, 1))[0]
     wrong = in_process(command)
     if wrong is None and not forged and command[0] == "resume":
         wrong = silent(job, out, str(path.relative_to(out)))
