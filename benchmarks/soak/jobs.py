@@ -48,20 +48,23 @@ SHARED = {
 }
 TRAIN = SMALL | {"total_episodes": 80, "workflow": "critical_first"}
 COURSE = {
-    "max_steps": 20,
+    "max_steps": 8,  # thousands of episodes are played to choose
     "n_envs": 4,
     "checkpoint_every": 2,
     "memory": "full",
     "action_set": "macros",
-    "growth": [[16, 2]],
-    "total_episodes": 120,
-    "starts": 2,
-    "start_episodes": 16,
+    "growth": [[8, 2]],
+    "total_episodes": 116,
+    "starts": 3,
+    "start_episodes": 8,
+    "lines": 2,
     "opening": "find",
-    "tries": 3,
-    "try_episodes": 8,
+    "seek_episodes": 16,
+    "halvings": 2,
+    "finals": 2,
     "final_episodes": 8,
-    "opening_episodes": 16,
+    "ends": 2,
+    "opening_episodes": 8,
     "free_restores": 20,
 }
 QUIET = ["--quiet", "--no-report"]
@@ -70,10 +73,11 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "separate": ("search", SEPARATE, ONE),
     "shared": ("search", SHARED, ONE),
     "train": ("train", TRAIN, []),
-    "course": ("train", COURSE, []),
+    "course": ("train", COURSE, ONE),
     "study": ("search", SHARED | {"rounds": 1, "total_episodes": 48}, [*ONE, *SEEDS]),
     "separate-workers": ("search", SEPARATE, TWO),
     "shared-workers": ("search", SHARED, TWO),
+    "course-workers": ("train", COURSE, TWO),
     "separate-ray": ("search", SEPARATE, []),
     "shared-ray": ("search", SHARED, []),
 }
