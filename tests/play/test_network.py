@@ -125,16 +125,16 @@ def test_the_set_bits_of_a_row_are_listed():
     assert listed(rows, 1, active, 2) == 5 and active[:6].tolist() == [0, 0, 0, 63, 133, 0]
 
 
+@njit
+def outputs_of(net, starts, active, first, rows, work):
+    fill_up(net, work)
+    forward(net, starts, active, first, rows, work)
+
+
 @pytest.mark.parametrize("actions", [1, 40, 145])
 @pytest.mark.parametrize("rows", [1, 2, 5, 8])
 def test_rows_go_through_the_network(actions, rows):
     """Against matrices in double precision; and a row's outputs do not depend on how many are worked on."""
-
-    @njit
-    def outputs_of(net, starts, active, first, rows, work):
-        fill_up(net, work)
-        forward(net, starts, active, first, rows, work)
-
     rng = np.random.default_rng(0)
     network = Network.zeros(70, actions)
     network.vector[:] = rng.normal(size=len(network.vector)) * 0.3
