@@ -34,7 +34,8 @@ def remembering(opening=(), memory="full", units=None, workflow=None, **more):
 def shared_run(tmp_path_factory):
     """A short search with one network for all orders."""
     out = tmp_path_factory.mktemp("search") / "run"
-    ff.search(red_agent="b_line", total_episodes=3_000, workers=1, out=out, quiet=True)
+    measured = {"selection_episodes": 20, "measure_episodes": 50, "report": False}  # its policy alone is asked for
+    ff.search(red_agent="b_line", total_episodes=3_000, workers=1, out=out, quiet=True, **measured)
     return out
 
 
