@@ -61,6 +61,7 @@ SMALLER = {
     "replicates": "2",
     "rounds": "2",
     "base_episodes": "8",
+    "watch_episodes": "8",
     "selection_episodes": "4",
     "measure_episodes": "8",
     "opening_episodes": "8",

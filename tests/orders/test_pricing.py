@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fixfirst.orders import Workflow, price
-from fixfirst.orders.pricing import LEAST_SPREAD, shrunk
+from fixfirst.orders import Workflow, price, standard_errors
+from fixfirst.orders.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM
 from fixfirst.orders.workflow import UnitScheme, all_workflows
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())
@@ -34,10 +34,24 @@ def test_the_spread_is_never_nothing():
     assert 0.05 < swaps[0].high - swaps[0].low < swaps[1].high - swaps[1].low
 
 
-def test_a_variance_from_few_trainings_is_drawn_towards_the_others():
-    variance, freedom = shrunk(np.array([0.0, 0.6]), 0.3, replicates=3)
-    assert freedom == 6 and variance.tolist() == pytest.approx([0.2, 0.4])
-    assert LEAST_SPREAD > 0
+def test_a_variance_from_few_trainings_is_drawn_towards_what_is_expected():
+    """Two swaps worth nothing, with variances 4 and 12 times the expected 0.0025: ((4^4 + 12^4) / 2)^(1/4) times it."""
+    assert LEAST_SPREAD == 0.05 and PRIOR_FREEDOM == 4
+    samples = np.array([[-0.1, -np.sqrt(0.03)], [0, 0], [0.1, np.sqrt(0.03)]])
+    error, freedom = standard_errors(samples)
+    expected = 0.0025 * 10_496**0.25
+    assert freedom == 6
+    assert (error**2 * 3).tolist() == pytest.approx([(4 * expected + 2 * 0.01) / 6, (4 * expected + 2 * 0.03) / 6])
+
+
+def test_a_cheap_swap_does_not_inherit_the_spread_of_a_dear_one():
+    samples = np.array([[3.9, 0.01], [4.0, 0.0], [4.1, -0.01]])
+    (dear, cheap), _ = standard_errors(samples)
+    assert cheap < 0.03 < dear
+
+
+def test_one_training_alone_is_not_believed():
+    assert standard_errors(np.array([[4.0, 0.0]]))[0].tolist() == [LONE_SPREAD, LONE_SPREAD]
 
 
 def test_orders_fall_into_tiers():
@@ -48,13 +62,29 @@ def test_orders_fall_into_tiers():
     assert all(order.p_best == 0 for order in found.orders[3:])
 
 
-@pytest.mark.parametrize("effect", [0.0, 0.5, 4.0])
-def test_intervals_hold_and_winners_are_not_declared_by_chance(effect):
-    """500 searches of three trainings that differ by 0.1 within and 0.3 between them: all swaps are covered in 94 %."""
+@pytest.mark.parametrize(
+    ("effect", "dear", "within", "stuck"),
+    [
+        (0.0, 0.0, 0.1, "no"),
+        (0.5, 0.0, 0.1, "no"),
+        (4.0, 0.0, 0.1, "no"),
+        (0.0, 0.0, 0.3, "no"),
+        (4.0, 0.1, 0.03, "normal"),
+        (4.0, 0.2, 0.05, "normal"),
+        (4.0, 0.2, 0.05, "exponential"),
+        (1.0, 0.1, 0.05, "exponential"),
+    ],
+)
+def test_intervals_hold_and_winners_are_not_declared_by_chance(effect, dear, within, stuck):
+    """500 searches of three trainings, which differ by 0.3 under all orders alike, by `within` under each, and by `dear`
+    under those with b before a, symmetrically or with some that lag far behind: all swaps are covered in 94 %.
+    """
     rng, covered, false, wrong = np.random.default_rng(1), 0, 0, 0
     truth = -14 - effect * before(1, 0)
     for number in range(500):
-        values = truth + 0.3 * rng.standard_normal((3, 1)) + 0.1 * rng.standard_normal((3, 6))
+        lag = 1 - rng.exponential(1, (3, 1)) if stuck == "exponential" else rng.standard_normal((3, 1))
+        values = truth + 0.3 * rng.standard_normal((3, 1)) + dear * lag * before(1, 0)
+        values = values + within * rng.standard_normal((3, 6))
         found = price(ORDERS, values, RELEVANT, 0.5, number)
         true = {("a", "b"): effect, ("b", "a"): -effect}
         covered += all(s.low <= true.get((s.first, s.second), 0.0) <= s.high for s in found.swaps)

@@ -23,6 +23,7 @@ SMALL = {
     "rounds": 3,
     "n_envs": 10,
     "episodes_per_update": 10,
+    "watch_episodes": 60,
     "selection_episodes": 10,
     "measure_episodes": 20,
     "tensorboard": False,
@@ -206,8 +207,18 @@ def test_settings_that_do_not_fit_get_one_line(settings, message):
 
 
 def test_prices_that_still_fall_are_said_to():
-    assert is_falling([9, 7, 6, 5, 4.5, 4]) and not is_falling([9, 7, 5, 4.1, 4, 4, 4, 3.95, 3.9])
-    assert is_falling([4, 4])  # too few rounds to tell
+    """[T, R]: three trainings, whose prices fall to the end, or settled before the last third."""
+    settled, falling = np.array([9, 7, 5, 4.1, 4, 4, 4, 3.95, 3.93]), np.array([9, 7, 6, 5, 4.8, 4.6, 4.5, 4.3, 4.0])
+    assert is_falling(np.stack([falling, falling + 0.3, falling - 0.2], axis=1))
+    assert not is_falling(np.stack([settled, settled + 0.3, settled - 0.2], axis=1))
+    assert is_falling(settled[:2, None])  # too few rounds to tell
+
+
+def test_a_price_that_moves_by_chance_is_not_said_to_fall():
+    """Each training's price moves by 0.2 from round to round, around a truth that stays: said to fall in 5 % at most."""
+    rng = np.random.default_rng(0)
+    said = [is_falling(4 + 0.2 * rng.standard_normal((10, 3))) for _ in range(1_000)]
+    assert np.mean(said) <= 0.05
 
 
 # ---------------------------------------------------------------- words

@@ -6,7 +6,7 @@ from fixfirst.faces import offers
 
 if TYPE_CHECKING:
     from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint
-    from fixfirst.learner.config import ALL, NONE, FlatNames, TrainConfig
+    from fixfirst.learner.config import ALL, NONE, Course, FlatNames, TrainConfig
     from fixfirst.learner.exporting import SUFFIXES, Target, export_policy
     from fixfirst.learner.policy_file import (
         Order,

@@ -51,6 +51,9 @@ class PPOConfig(BaseModel):
     learning_rate: float = Field(0.002, gt=0, description="Of Adam.")
     lr_schedule: Schedule = Field("constant", description="linear: down to --lr-final over the budget.")
     lr_final: float = Field(0.0, ge=0, le=1, description="Share of the learning rate that is left at the end, if linear.")
+    settle: float = Field(
+        0.0, ge=0, lt=1, description="Last share of the budget in which schedules have come to their end already."
+    )
     norms_apart: bool = Field(False, description="Clip the gradients of actor and critic each by itself.")
     free_restores: int = Field(
         0, ge=0, description="Episodes over which the learner's price of Restore rises from 0 to its own; 0 = at once."
@@ -103,12 +106,16 @@ class PPOConfig(BaseModel):
 
     def entropy_at(self, progress: float) -> float:
         """The entropy bonus at this share of all updates."""
-        return self.entropy * (1.0 if self.entropy_schedule == "constant" else max(1.0 - progress, 0.0))
+        return self.entropy * (1.0 if self.entropy_schedule == "constant" else 1.0 - self._way(progress))
 
     def learning_rate_at(self, progress: float) -> float:
         """At this share of all updates."""
-        fall = 0.0 if self.lr_schedule == "constant" else min(progress, 1.0) * (1.0 - self.lr_final)
+        fall = 0.0 if self.lr_schedule == "constant" else self._way(progress) * (1.0 - self.lr_final)
         return self.learning_rate * (1.0 - fall)
+
+    def _way(self, progress: float) -> float:
+        """How far the schedules have come at this share of all updates."""
+        return min(progress / (1.0 - self.settle), 1.0)
 
     def restore_price(self, episodes: int) -> float:
         """What Restore costs the learner after so many episodes, as a share of its true price."""

@@ -5,9 +5,17 @@ fresh episodes of its own, so that the spread over replicates holds all there is
 
 A *swap* (a, b) compares orders that differ in nothing but two neighbours: its price is the mean, over all places in which a
 and b stand side by side, of what "a before b" earns more than "b before a". Means over all orders with a before b would mix
-in other pairs. The spread of a price over replicates is estimated from few numbers; so each swap's variance is drawn towards
-that of all swaps together, never below LEAST_SPREAD: (PRIOR_FREEDOM * common + (R - 1) * own) / (PRIOR_FREEDOM + R - 1),
-with as many degrees of freedom. Intervals hold for all swaps at once (Bonferroni).
+in other pairs.
+
+The spread of a price over replicates is estimated from few numbers, so each swap's own variance is drawn towards what is
+expected of it, with PRIOR_FREEDOM degrees of freedom more:
+
+    expected = k * (LEAST_SPREAD^2 + (RELATIVE_SPREAD * price)^2)        variance = (PRIOR_FREEDOM * expected + (R - 1) * own)
+                                                                                    / (PRIOR_FREEDOM + R - 1)
+
+A dear swap is harder to learn, and trainings differ more in it; one that is worth nothing should not have to inherit that.
+k, never below 1, is how much more trainings differ here than expected: the mean over swaps, of fourth powers, so that those
+which stand out count most. Intervals hold for all swaps at once (Bonferroni); docs/method.md has their coverage.
 """
 
 import math
@@ -23,6 +31,8 @@ from fixfirst.orders.workflow import Workflow
 
 PRIOR_FREEDOM = 4
 LEAST_SPREAD = 0.05  # between trainings, in points of return
+RELATIVE_SPREAD = 0.02  # and as a share of the price
+LONE_SPREAD = 0.5  # assumed between trainings if there is only one: they may be stuck
 DRAWS = 4_000
 
 
@@ -78,30 +88,26 @@ def price(workflows: Sequence[Workflow], values: np.ndarray, relevant: Sequence[
         swaps=price_swaps(workflows, values, relevant),
         orders=_orders(workflows, values, margin, seed),
         margin=margin,
-        spread=math.sqrt(_common(_variances(values), LEAST_SPREAD)),
+        spread=spread_of(values),
     )
+
+
+def spread_of(values: np.ndarray) -> float:
+    """Between two trainings under one order, as a standard deviation."""
+    own = values.var(axis=0, ddof=1).mean() if len(values) > 1 else LONE_SPREAD**2
+    return max(math.sqrt(own), LEAST_SPREAD)
 
 
 def standard_errors(samples: np.ndarray, least: float = LEAST_SPREAD) -> tuple[np.ndarray, int]:
     """[K] of the means over replicates of samples [R, K], and their degrees of freedom. least: spread between trainings."""
-    own, replicates = _variances(samples), len(samples)
-    variance, freedom = shrunk(own, _common(own, least), replicates)
-    return np.sqrt(variance / replicates), freedom
-
-
-def shrunk(own: np.ndarray, common: float, replicates: int) -> tuple[np.ndarray, int]:
-    """Variances drawn towards the common one, and their degrees of freedom."""
+    replicates = len(samples)
+    if replicates == 1:
+        return np.full(samples.shape[1], max(least, LONE_SPREAD)), PRIOR_FREEDOM
+    own, expected = samples.var(axis=0, ddof=1), least**2 + (RELATIVE_SPREAD * samples.mean(axis=0)) ** 2
+    more = max(math.sqrt(math.sqrt(np.square(np.square(own / expected)).mean())), 1.0)
     freedom = PRIOR_FREEDOM + replicates - 1
-    return (PRIOR_FREEDOM * common + (replicates - 1) * own) / freedom, freedom
-
-
-def _variances(samples: np.ndarray) -> np.ndarray:
-    """[K] over replicates of samples [R, K]; one replicate says nothing."""
-    return samples.var(axis=0, ddof=1) if len(samples) > 1 else np.zeros(samples.shape[1])
-
-
-def _common(variances: np.ndarray, least: float) -> float:
-    return max(float(variances.mean()), least**2)
+    variance = (PRIOR_FREEDOM * more * expected + (replicates - 1) * own) / freedom
+    return np.sqrt(variance / replicates), freedom
 
 
 def price_swaps(workflows: Sequence[Workflow], values: np.ndarray, relevant: Sequence[int]) -> tuple[Swap, ...]:

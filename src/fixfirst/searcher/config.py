@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError
-from fixfirst.learner import ALL, NONE, PRESETS, FlatNames, TrainConfig, merged, nested, places, resolve, value_in
+from fixfirst.learner import ALL, NONE, PRESETS, Course, FlatNames, TrainConfig, merged, nested, places, resolve, value_in
 from fixfirst.orders import UnitScheme, Workflow
 from fixfirst.play import Role, derive
 
@@ -26,14 +26,18 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
         "entropy": 0.01,
         "entropy_schedule": "linear",
         "lr_schedule": "linear",
-        "lr_final": 0.02,
+        "lr_final": 0.1,
+        "settle": 0.3,
         "last_layer": 0.1,
         "norms_apart": True,
         "row_parts": 2,
     }
 )
 BASE_SHARE = 0.5  # of a replicate's episodes, at most, are trained without an order
-ORDERS_UPDATE = 2  # with orders, an update learns from so many times the episodes
+BASE_STARTS, LEAST_START = 3, 2_000  # one start in six gets stuck; the best goes on, if each can have so many episodes
+LONG = 100_000  # episodes with orders from which on updates are large
+ORDERS_UPDATE, LARGE_UPDATE = 2, 4  # with orders, an update learns from so many times the episodes
+LARGE_RATE = 1.5  # and, if large, at so many times the rate
 
 
 class SearchConfig(BaseModel):
@@ -62,10 +66,16 @@ class SearchConfig(BaseModel):
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(
-        100_000, ge=1, description="Training without an order before the first round, per replicate; at most half of all."
+        32_000,
+        ge=1,
+        description="Training without an order before the first round, per replicate, of three starts of which the best "
+        "goes on; at most half of all.",
+    )
+    watch_episodes: int = Field(
+        12_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
     selection_episodes: int = Field(500, ge=2, description="Episodes on which it is chosen what to tell a policy.")
-    measure_episodes: int = Field(4_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
+    measure_episodes: int = Field(20_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
     margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
     strategy: StrategyName = Field(
         "gp_ucb", description="How orders are chosen; together: all of them in every round (not with --separate)."
@@ -144,7 +154,7 @@ class SearchConfig(BaseModel):
         if self.num_rounds < 1:
             raise ConfigError(
                 f"total_episodes ({self.total_episodes}) is less than two updates for each of {self.replicates} replicates; "
-                f"raise it to {self.replicates * (self._update + ORDERS_UPDATE * self._update)} or more"
+                f"raise it to {self.replicates * (self._update + self._orders_update)} or more"
             )
         return self
 
@@ -163,26 +173,37 @@ class SearchConfig(BaseModel):
     @property
     def num_rounds(self) -> int:
         """As many as were asked for, if there is an update for each."""
-        return min(self.rounds, self._orders_left // (ORDERS_UPDATE * self._update))
+        return min(self.rounds, self._orders_left // self._orders_update)
 
     @property
     def _orders_left(self) -> int:
         return self.total_episodes // self.replicates - self.base_budget
 
     @property
+    def _is_long(self) -> bool:
+        return self._orders_left >= LONG
+
+    @property
+    def _orders_update(self) -> int:
+        """Episodes of an update with orders."""
+        return (LARGE_UPDATE if self._is_long else ORDERS_UPDATE) * self._update
+
+    @property
     def round_episodes(self) -> int:
         """Training episodes of a replicate in one round, in whole updates."""
-        update = ORDERS_UPDATE * self._update
-        return self._orders_left // self.num_rounds // update * update
+        return self._orders_left // self.num_rounds // self._orders_update * self._orders_update
 
     def base_config(self, replicate: int) -> TrainConfig:
         """How a replicate learns to defend, before it keeps to an order."""
-        return self._training(NONE, self.base_budget, derive(self.seed, "replicate", replicate, "base"))
+        budget, each = self.base_budget, self.base_budget // (BASE_STARTS + 1) // self._update * self._update
+        several = Course(starts=BASE_STARTS, start_episodes=each) if each >= LEAST_START else Course()
+        return self._training(NONE, budget, derive(self.seed, "replicate", replicate, "base"), course=several)
 
     def orders_config(self, replicate: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """How a replicate is trained on orders, in all rounds together. first: any of them."""
         ppo = self.training.ppo
-        wide = ppo.model_copy(update={"episodes_per_update": ORDERS_UPDATE * ppo.episodes_per_update, "growth": ()})
+        rate = ppo.learning_rate * (LARGE_RATE if self._is_long else 1.0)
+        wide = ppo.model_copy(update={"episodes_per_update": self._orders_update, "growth": (), "learning_rate": rate})
         budget, seed = self.round_episodes * self.num_rounds, derive(self.seed, "replicate", replicate, "orders")
         return self._training(str(first), budget, seed, idle=idle, ppo=wide, softening=1.0)
 

@@ -26,6 +26,7 @@ from fixfirst.searcher.trial import ORPHAN_WAIT_S, JobProgress, Tell
 
 TAIL = -60.0  # episodes that earn less are disasters
 HELD_EPISODES = 1_000  # to find out which unit types red ever holds
+FINALISTS, CLOSER = 3, 8  # so many of what might be told are looked at again, on so many times the episodes
 
 
 @dataclass(frozen=True)
@@ -132,14 +133,19 @@ def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[Shown] | Non
         for kept in job.kept:
             if interrupt:
                 return None
-            looks = [
-                _show(policy, job.config, kept, told, "selection", job.selection_episodes, job.seed).mean
-                for told in job.told
-            ]
-            best = job.told[int(np.argmax(looks))]
+            best = _best_told(job, policy, kept)
             shown.append(_show(policy, job.config, kept, best, f"measure/{job.number}", job.episodes, job.seed))
         _write(job.folder, job.digest, shown)
         return shown
+
+
+def _best_told(job: CrossJob, policy: Policy, kept: str) -> str:
+    """What serves a policy best under an order: all that it may be told is tried, the best few again for longer."""
+    left = job.told
+    for look, episodes in enumerate((job.selection_episodes, CLOSER * job.selection_episodes)):
+        means = [_show(policy, job.config, kept, told, f"selection/{look}", episodes, job.seed).mean for told in left]
+        left = tuple(left[i] for i in np.argsort(means, kind="stable")[::-1][:FINALISTS])
+    return left[0]
 
 
 def _show(policy: Policy, config: TrainConfig, kept: str, told: str, purpose: str, episodes: int, seed: int) -> Shown:

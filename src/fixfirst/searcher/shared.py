@@ -52,6 +52,7 @@ from fixfirst.searcher.trial import Message, WarmupJob
 
 MOST_TOLD = 24  # orders that cross-play tries to tell
 STILL_FALLING = 0.1  # points
+BEYOND_CHANCE = 3  # standard errors, of few trainings
 LEAST_TOLD = 0.1  # spread between trainings that the strategy reckons with at least
 
 
@@ -119,7 +120,7 @@ class SharedSearch:
         )
         if known:
             values = self.values(self.rounds)
-            errors, _ = standard_errors(values, LEAST_TOLD)
+            errors, _ = standard_errors(values - values.mean(axis=1, keepdims=True), LEAST_TOLD)
             for workflow, mean, error in zip(known, values.mean(axis=0), errors, strict=True):
                 strategy.tell(workflow, Outcome.compliant(float(mean), float(error)))
         if config.strategy == "together":
@@ -158,7 +159,7 @@ class SharedSearch:
             watched=tuple(map(str, watched)),
             since=config.round_episodes * self.rounds,
             until=config.round_episodes * (self.rounds + 1),
-            episodes=config.selection_episodes,
+            episodes=max(config.watch_episodes // len(watched), config.selection_episodes),
             seed=config.seed,
         )
 
@@ -205,15 +206,15 @@ class SharedSearch:
             orders=tuple(self._order_answers(prices, by_order)),
         )
 
-    def _histories(self, relevant: Sequence[int]) -> list[dict[tuple[str, str], float]]:
-        """The prices of all swaps after every round, as each order's own policy had it then, both ways round."""
+    def _histories(self, relevant: Sequence[int]) -> list[dict[tuple[str, str], np.ndarray]]:
+        """The prices of all swaps after every round in each training, [R], told what it has to keep; both ways round."""
         known, histories = self.known(), []
         for after in range(1, self.rounds + 1):
             values = self.values(after)
             there = ~np.isnan(values).any(axis=0)
             orders = [workflow for workflow, is_there in zip(known, there, strict=True) if is_there]
             swaps = price_swaps(orders, values[:, there], relevant)
-            found = {(swap.first, swap.second): swap.price for swap in swaps}
+            found = {(swap.first, swap.second): np.array(swap.by_replicate) for swap in swaps}
             histories.append(found | {(second, first): -value for (first, second), value in found.items()})
         return histories
 
@@ -239,18 +240,23 @@ class SharedSearch:
         return answers
 
 
-def _settled(swap: Swap, histories: Sequence[dict[tuple[str, str], float]]) -> SwapAnswer:
+def _settled(swap: Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]]) -> SwapAnswer:
     """A swap with what became of its price from round to round; it may be known from a later one on."""
     pair = swap.first, swap.second
-    history = [prices[pair] for prices in histories if pair in prices]
-    falling = is_falling([abs(value) for value in history])
-    return SwapAnswer(**vars(swap), falling=falling, history=tuple(round(value, 3) for value in history))
+    history = np.array([prices[pair] for prices in histories if pair in prices])
+    means = tuple(round(float(value), 3) for value in history.mean(axis=1))
+    return SwapAnswer(**vars(swap), falling=is_falling(history), history=means)
 
 
-def is_falling(history: Sequence[float]) -> bool:
-    """Is a price lower after the last round than on average before it, in the last third, by more than STILL_FALLING?"""
-    last = history[-max(len(history) // 3, 2) :]
-    return len(history) < 3 or float(np.mean(last[:-1]) - last[-1]) > STILL_FALLING
+def is_falling(history: np.ndarray) -> bool:
+    """history [T, R]: a price after each round, in each training. Did it fall in the last third, in which rates stay as
+    they are: by more than STILL_FALLING, and by more than trainings that differ show by chance?
+    """
+    if len(history) < 3:
+        return True
+    falls = history[-max(len(history) // 3, 2)] - history[-1]
+    error, _ = standard_errors(falls[:, None])
+    return float(falls.mean()) > max(STILL_FALLING, BEYOND_CHANCE * float(error[0]))
 
 
 # ---------------------------------------------------------------- as a generator of jobs
