@@ -10,6 +10,7 @@ import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.errors import ConfigError
 from fixfirst.orders import UnitScheme
+from fixfirst.play import collect
 from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, read_answer
 from fixfirst.searcher import search_config, shared
 from fixfirst.searcher.shared import is_falling
@@ -186,6 +187,38 @@ def test_host_orders_are_chosen_without_listing_them():
         strategy.tell(workflow, Outcome.compliant(-14.0 - number, 0.1))
     (best,) = strategy.ask(1)
     assert best.workflow.order[-3:] == (0, 5, 6)
+
+
+def test_a_search_over_host_orders_prices_swaps_and_says_what_it_never_tried(tmp_path):
+    """One unit type per host: 8! orders against B_line, who never holds the other five, of which 18 at most are tried."""
+    hosts = UnitScheme.per_host().as_dict()
+    units = tmp_path / "hosts.toml"
+    units.write_text("[units]\n" + "".join(f"{name} = {json.dumps(group)}\n" for name, group in hosts.items()))
+    found = ff.search(out=tmp_path / "run", units=units, **SMALL, **QUIET, workers=1).answer
+    assert found.possible == 40_320 and len(found.orders) <= 18 and len(found.swaps) >= 2
+    assert f"{40_320 - len(found.orders):,} of 40,320 orders were never tried" in found.sentences[0]
+
+
+def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
+    """As `benchmarks/planted.py`: keeping op_server before enterprise costs 200 points more, far more than a first policy
+    loses by anything else; the price of that swap is 200, and of another it is not.
+    """
+
+    def taxed(*args, **settings):
+        rollout = collect(*args, **settings)
+        late = [
+            w.ranks[w.scheme.names.index("enterprise")] > w.ranks[w.scheme.names.index("op_server")]
+            for w in rollout.workflows
+        ]
+        if late:
+            rollout.rewards10[-1] -= 2_000 * np.array(late, np.int32)[rollout.assigned]
+        return rollout
+
+    for place in ("fixfirst.learner.training.collect", "fixfirst.play.evaluation.collect"):
+        monkeypatch.setattr(place, taxed)
+    found = ff.search(out=tmp_path / "run", **SMALL, **QUIET, workers=1).answer.swaps
+    assert (found[0].first, found[0].second) == ("enterprise", "op_server") and found[0].is_shown
+    assert found[0].low <= 200 <= found[0].high and not any(swap.low <= 200 <= swap.high for swap in found[1:])
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,16 @@ A *swap* (a, b) compares orders that differ in nothing but two neighbours: its p
 and b stand side by side, of what "a before b" earns more than "b before a". Means over all orders with a before b would mix
 in other pairs.
 
-The spread of a price over replicates is estimated from few numbers, so each swap's own variance is drawn towards what is
-expected of it, with PRIOR_FREEDOM degrees of freedom more:
+The spread of a price over replicates is estimated from few numbers. So each swap's own variance is drawn towards what is
+expected of it, which counts for PRIOR_FREEDOM degrees of freedom:
 
-    expected = k * (LEAST_SPREAD^2 + (RELATIVE_SPREAD * price)^2)        variance = (PRIOR_FREEDOM * expected + (R - 1) * own)
-                                                                                    / (PRIOR_FREEDOM + R - 1)
+    variance = (PRIOR_FREEDOM * expected + (R - 1) * own) / (PRIOR_FREEDOM + R - 1)
+    expected = the less of  k * (LEAST_SPREAD^2 + share)  and  level + share,    share = (RELATIVE_SPREAD * price)^2
 
-A dear swap is harder to learn, and trainings differ more in it; one that is worth nothing should not have to inherit that.
-k, never below 1, is how much more trainings differ here than expected: the mean over swaps, of fourth powers, so that those
-which stand out count most. Intervals hold for all swaps at once (Bonferroni); docs/method.md has their coverage.
+A dear swap is harder to learn, and trainings differ more in it; one that is worth nothing need not inherit that. How much more
+trainings differ here than that, as a factor (k >= 1) or as a level (>= LEAST_SPREAD^2), is the mean over swaps of fourth
+powers, so that those which stand out count most. Intervals hold for all swaps at once (Bonferroni); docs/method.md and
+tests/orders/test_pricing.py have their coverage.
 """
 
 import math
@@ -103,11 +104,18 @@ def standard_errors(samples: np.ndarray, least: float = LEAST_SPREAD) -> tuple[n
     replicates = len(samples)
     if replicates == 1:
         return np.full(samples.shape[1], max(least, LONE_SPREAD)), PRIOR_FREEDOM
-    own, expected = samples.var(axis=0, ddof=1), least**2 + (RELATIVE_SPREAD * samples.mean(axis=0)) ** 2
-    more = max(math.sqrt(math.sqrt(np.square(np.square(own / expected)).mean())), 1.0)
+    own, share = samples.var(axis=0, ddof=1), (RELATIVE_SPREAD * samples.mean(axis=0)) ** 2
+    factor = max(_fourth(own / (least**2 + share)), 1.0)
+    level = max(_fourth(np.maximum(own - share, 0.0)), least**2)
+    expected = np.minimum(factor * (least**2 + share), level + share)
     freedom = PRIOR_FREEDOM + replicates - 1
-    variance = (PRIOR_FREEDOM * more * expected + (replicates - 1) * own) / freedom
+    variance = (PRIOR_FREEDOM * expected + (replicates - 1) * own) / freedom
     return np.sqrt(variance / replicates), freedom
+
+
+def _fourth(values: np.ndarray) -> float:
+    """Their mean, of fourth powers."""
+    return math.sqrt(math.sqrt(float(np.square(np.square(values)).mean())))
 
 
 def price_swaps(workflows: Sequence[Workflow], values: np.ndarray, relevant: Sequence[int]) -> tuple[Swap, ...]:

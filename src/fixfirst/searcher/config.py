@@ -58,11 +58,11 @@ class SearchConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
-    total_episodes: int = Field(600_000, ge=1, description="Training episodes of the whole search, of all replicates.")
+    total_episodes: int = Field(1_200_000, ge=1, description="Training episodes of the whole search, of all replicates.")
     separate: bool = Field(
         False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
     )
-    replicates: int = Field(3, ge=1, description="Trainings under seeds of their own; prices are judged by their spread.")
+    replicates: int = Field(4, ge=1, description="Trainings under seeds of their own; prices are judged by their spread.")
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(

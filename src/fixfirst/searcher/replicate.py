@@ -179,12 +179,13 @@ def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
 
 
 def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed: int) -> tuple[str, ...]:
-    """Unit types that red never holds: neither against these policies nor against a defender who does nothing at all.
+    """Unit types that red never holds: neither against these policies nor against defenders who do nothing, or anything.
 
-    Red's foothold apart: it is held from the beginning.
+    Against Meander the latter finds operational hosts, which red turns to once it is driven out of the server. Red's
+    foothold apart: it is held from the beginning.
     """
     game = game.model_copy(update={"backend": "simulator"})
-    players: list[Player] = [make_baseline("sleep"), *(policy.player() for policy in policies)]
+    players: list[Player] = [*map(make_baseline, ("sleep", "random")), *(policy.player() for policy in policies)]
     held = 0
     for player in players:
         rollout = play(player, game, episodes=HELD_EPISODES, seed=seed, purpose="held").rollout

@@ -47,7 +47,7 @@ from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.jobs import Job
 from fixfirst.searcher.replicate import CrossJob, RoundJob, Shown, idle_units
 from fixfirst.searcher.search_logs import choice_row
-from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig, neighbours
 from fixfirst.searcher.trial import Message, WarmupJob
 
 MOST_TOLD = 24  # orders that cross-play tries to tell
@@ -125,7 +125,24 @@ class SharedSearch:
                 strategy.tell(workflow, Outcome.compliant(float(mean), float(error)))
         if config.strategy == "together":
             return [Choice(workflow, "together") for workflow in strategy.all_orders()]
-        return strategy.ask(min(config.round_orders, strategy.num_orders))
+        count = min(config.round_orders, strategy.num_orders)
+        if not known or strategy.num_orders <= config.num_rounds * config.round_orders:
+            return strategy.ask(count)
+        choices = strategy.ask(count - count // 2)
+        return choices + self._open_swaps([*known, *(choice.workflow for choice in choices)], count // 2)
+
+    def _open_swaps(self, known: Sequence[Workflow], count: int) -> list[Choice]:
+        """Never tried orders that differ from the best known ones in two neighbours only, so that swaps get a price.
+
+        Where not all orders can be tried, hardly any two of those that the strategy likes would differ so little.
+        """
+        earned = self.values(self.rounds).mean(axis=0)
+        best = [known[w].order for w in np.argsort(-earned, kind="stable")]
+        units = self.scheme.size - len(self.idle)
+        near = dict.fromkeys(order for of in best for order in neighbours(of, units))
+        tried = {workflow.order for workflow in known}
+        new = [order for order in near if order not in tried][:count]
+        return [Choice(Workflow(order, self.scheme), "swap") for order in new]
 
     def turns(self, choices: Sequence[Choice]) -> list[Workflow]:
         """Who takes turns in a round's training: the chosen ones, and as often in all those known before."""

@@ -91,7 +91,7 @@ class Choice:
     """An order to try, and why."""
 
     workflow: Workflow
-    how: str  # "ucb", "random" or "exhaustive"
+    how: str  # "ucb", "random" or "exhaustive"; "together" or "swap" in a search with one network
     beta: float | None = None
     top: tuple[Candidate, ...] = ()  # the best three by UCB, the chosen one first; empty when nothing was scored
 
