@@ -1,6 +1,6 @@
 """How many training episodes does each strategy need until it says what training all orders together says in the end?
 
-    python benchmarks/strategies.py [--red-agents b_line,meander] [--seeds 3] [--episodes 360000] [--round-orders 6] [--out DIR]
+    python benchmarks/strategies.py [--red-agents b_line,meander] [--seeds 3] [--episodes 360000] [--out DIR]
 
 The same search (three trainings, ten rounds) with every strategy, under several seeds. After each round the ledger has what
 all orders known by then earned; the prices it shows at that moment are compared with those shown at the end by `together`,
@@ -53,9 +53,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
-    print(
-        "| red agent | strategy | verdict of `together` reached after so many episodes, by seed | orders tried | best order earns |"
-    )
+    print("| red agent | strategy | episodes until the verdict of `together`, by seed | orders tried | best order earns |")
     print("|---|---|---|---|---|")
     with TemporaryDirectory() as scratch:
         place = args.out or Path(scratch)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from fixfirst.cli import main
 from fixfirst.errors import ConfigError
 from fixfirst.orders import UnitScheme
 from fixfirst.play import collect
+from fixfirst.reporter.answer_report import together
 from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, read_answer
 from fixfirst.searcher import search_config, shared
 from fixfirst.searcher.shared import is_falling
@@ -292,7 +294,20 @@ def test_doubts_stand_in_the_same_sentence():
         "falling: train longer; from 1 training only and 2 of 6 orders were never tried."
     )
     nothing = an_answer(swaps=(SwapAnswer("enterprise", "user", 0.1, -0.2, 0.27, (), False, ()),))
-    assert nothing.rule == "No order is shown to be better than another"
-    assert (
-        nothing.sentences[0] == "Against b_line no order is shown to be better than another (any difference is below 0.27)."
+    assert nothing.rule == "No swap of neighbours is shown to matter"  # though some orders are shown to be worse
+    alike = replace(nothing, orders=nothing.orders[:3], possible=3)
+    assert alike.rule == "No order is better than another by more than 0.5"
+    open_ones = replace(nothing, orders=tuple(replace(order, tier=2) for order in nothing.orders))
+    assert open_ones.sentences[0] == (
+        "Against b_line no order is shown to be better than another (any swap of neighbours is worth less than 0.27)."
     )
+
+
+def test_what_is_shown_to_be_less_than_the_margin_is_no_rule():
+    """Nor does it speak against what matters elsewhere: a rule good against both."""
+    small = SwapAnswer("user", "enterprise", 0.16, 0.07, 0.24, (0.1, 0.2), False, (0.2, 0.16))
+    meander = an_answer(red_agent="meander", swaps=(small,), orders=an_answer().orders[:3], possible=3)
+    assert meander.sentences[0] == (
+        "Against meander no order is better than another by more than 0.5 (any swap of neighbours is worth less than 0.24)."
+    )
+    assert together([an_answer(), meander]) == "Fix enterprise before user"

@@ -13,8 +13,8 @@ expected of it, which counts for PRIOR_FREEDOM degrees of freedom:
     variance = (PRIOR_FREEDOM * expected + (R - 1) * own) / (PRIOR_FREEDOM + R - 1)
     expected = the less of  k * (LEAST_SPREAD^2 + share)  and  level + share,    share = (RELATIVE_SPREAD * price)^2
 
-A dear swap is harder to learn, and trainings differ more in it; one that is worth nothing need not inherit that. How much more
-trainings differ here than that, as a factor (k >= 1) or as a level (>= LEAST_SPREAD^2), is the mean over swaps of fourth
+A dear swap is harder to learn, and trainings differ more in it; one that is worth nothing need not inherit that. How much
+more trainings differ here, as a factor (k >= 1) or as a level (>= LEAST_SPREAD^2), is the mean over swaps of fourth
 powers, so that those which stand out count most. Intervals hold for all swaps at once (Bonferroni); docs/method.md and
 tests/orders/test_pricing.py have their coverage.
 """

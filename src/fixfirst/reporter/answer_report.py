@@ -80,8 +80,8 @@ def answers_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str
 
 
 def together(answers: Sequence[Answer]) -> str:
-    """What is shown against some red agent, and against none the other way round."""
-    shown = {(s.first, s.second) for answer in answers for s in answer.swaps if s.is_shown}
+    """What matters against some red agent, and against none the other way round."""
+    shown = {(s.first, s.second) for answer in answers for s in answer.that_matter}
     safe = [f"{a} before {b}" for a, b in sorted(shown) if (b, a) not in shown]
     if not safe:
         return "No order is shown to be better than another"

@@ -65,10 +65,22 @@ class Answer:
     # ---- words
 
     @property
+    def that_matter(self) -> tuple[SwapAnswer, ...]:
+        """Swaps that are shown to be worth something, and not shown to be worth less than the margin."""
+        return tuple(swap for swap in self.swaps if swap.is_shown and swap.at_most > self.margin)
+
+    @property
     def rule(self) -> str:
         """The rule in a few words, e.g. "Fix enterprise before user"."""
-        pairs = [f"{swap.first} before {swap.second}" for swap in self.swaps if swap.is_shown]
-        return "Fix " + _listed(pairs) if pairs else "No order is shown to be better than another"
+        pairs = [f"{swap.first} before {swap.second}" for swap in self.that_matter]
+        return f"Fix {_listed(pairs)}" if pairs else f"No {self._nothing()}"
+
+    def _nothing(self) -> str:
+        """What is said after "no" if no swap matters."""
+        tiers = {order.tier for order in self.orders}
+        if tiers == {1}:
+            return f"order is better than another by more than {self.margin:g}"
+        return "swap of neighbours is shown to matter" if 3 in tiers else "order is shown to be better than another"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -76,11 +88,11 @@ class Answer:
         return tuple(text for text in (self._verdict(), self._indifferent(), self._never_held(), self._counts()) if text)
 
     def _verdict(self) -> str:
-        shown = [swap for swap in self.swaps if swap.is_shown]
+        shown = self.that_matter
         if not shown:
             bound = max((swap.at_most for swap in self.swaps), default=None)
-            known = "" if bound is None else f" (any difference is below {_up(bound)})"
-            return f"Against {self.red_agent} no order is shown to be better than another{known}{self._but()}."
+            known = "" if bound is None else f" (any swap of neighbours is worth less than {_up(bound)})"
+            return f"Against {self.red_agent} no {self._nothing()}{known}{self._but()}."
         worth = [
             f"{'' if len(shown) == 1 else f'{swap.first} before {swap.second} '}"
             f"{'at most ' if swap.falling else ''}{swap.price:.1f} points an episode "
@@ -105,7 +117,7 @@ class Answer:
         texts = []
         for unit in self.units:
             of_unit = [swap for swap in self.swaps if unit in (swap.first, swap.second)]
-            if of_unit and not any(swap.is_shown for swap in of_unit) and any(swap.is_shown for swap in self.swaps):
+            if of_unit and self.that_matter and not any(swap in self.that_matter for swap in of_unit):
                 texts.append(f"where {unit} stands makes no difference (less than {_up(max(s.at_most for s in of_unit))})")
         return _sentence(_listed(texts))
 
