@@ -135,8 +135,8 @@ class Answer:
         if tiers[2]:
             texts.append(f"{each * len(tiers[2]):,} {'more' if tiers[1] else 'orders'} may be equally good")
         if tiers[3]:
-            costs = [best - order.mean for order in tiers[3]]
-            texts.append(f"{each * len(tiers[3]):,} cost {min(costs):.1f} to {max(costs):.1f}")
+            costs = (f"{best - order.mean:.1f}" for order in (tiers[3][0], tiers[3][-1]))
+            texts.append(f"{each * len(tiers[3]):,} cost {' to '.join(dict.fromkeys(costs))}")
         return _sentence(_listed(texts))
 
     # ---- the file

@@ -34,10 +34,11 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
     }
 )
 BASE_SHARE = 0.5  # of a replicate's episodes, at most, are trained without an order
-BASE_STARTS, LEAST_START = 3, 2_000  # one start in six gets stuck; the best goes on, if each can have so many episodes
-LONG = 100_000  # episodes with orders from which on updates are large
-ORDERS_UPDATE, LARGE_UPDATE = 2, 4  # with orders, an update learns from so many times the episodes
-LARGE_RATE = 1.5  # and, if large, at so many times the rate
+BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
+# With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates. With
+# fewer, prices are those of learning an order, even where they seem to settle.
+ORDERS_UPDATES: tuple[tuple[int, float], ...] = ((4, 1.5), (2, 1.0))
+ENOUGH = 500
 
 
 class SearchConfig(BaseModel):
@@ -58,7 +59,7 @@ class SearchConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
-    total_episodes: int = Field(1_200_000, ge=1, description="Training episodes of the whole search, of all replicates.")
+    total_episodes: int = Field(1_040_000, ge=1, description="Training episodes of the whole search, of all replicates.")
     separate: bool = Field(
         False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
     )
@@ -66,16 +67,16 @@ class SearchConfig(BaseModel):
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(
-        32_000,
+        24_000,
         ge=1,
         description="Training without an order before the first round, per replicate, of three starts of which the best "
         "goes on; at most half of all.",
     )
     watch_episodes: int = Field(
-        12_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
+        6_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
     selection_episodes: int = Field(500, ge=2, description="Episodes on which it is chosen what to tell a policy.")
-    measure_episodes: int = Field(20_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
+    measure_episodes: int = Field(12_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
     margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
     strategy: StrategyName = Field(
         "gp_ucb", description="How orders are chosen; together: all of them in every round (not with --separate)."
@@ -180,13 +181,19 @@ class SearchConfig(BaseModel):
         return self.total_episodes // self.replicates - self.base_budget
 
     @property
-    def _is_long(self) -> bool:
-        return self._orders_left >= LONG
+    def _larger(self) -> tuple[int, float]:
+        """How many times the episodes an update with orders has, and the rate."""
+        enough = (pair for pair in ORDERS_UPDATES if self._orders_left >= ENOUGH * pair[0] * self._update)
+        return next(enough, (1, 1.0))
+
+    @property
+    def is_long(self) -> bool:
+        """Is there enough training with orders for prices to settle?"""
+        return self._orders_left >= ENOUGH * self._orders_update
 
     @property
     def _orders_update(self) -> int:
-        """Episodes of an update with orders."""
-        return (LARGE_UPDATE if self._is_long else ORDERS_UPDATE) * self._update
+        return self._larger[0] * self._update
 
     @property
     def round_episodes(self) -> int:
@@ -196,13 +203,13 @@ class SearchConfig(BaseModel):
     def base_config(self, replicate: int) -> TrainConfig:
         """How a replicate learns to defend, before it keeps to an order."""
         budget, each = self.base_budget, self.base_budget // (BASE_STARTS + 1) // self._update * self._update
-        several = Course(starts=BASE_STARTS, start_episodes=each) if each >= LEAST_START else Course()
+        several = Course(starts=BASE_STARTS, start_episodes=each) if each >= LEAST_START * self._update else Course()
         return self._training(NONE, budget, derive(self.seed, "replicate", replicate, "base"), course=several)
 
     def orders_config(self, replicate: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """How a replicate is trained on orders, in all rounds together. first: any of them."""
         ppo = self.training.ppo
-        rate = ppo.learning_rate * (LARGE_RATE if self._is_long else 1.0)
+        rate = ppo.learning_rate * self._larger[1]
         wide = ppo.model_copy(update={"episodes_per_update": self._orders_update, "growth": (), "learning_rate": rate})
         budget, seed = self.round_episodes * self.num_rounds, derive(self.seed, "replicate", replicate, "orders")
         return self._training(str(first), budget, seed, idle=idle, ppo=wide, softening=1.0)

@@ -219,7 +219,7 @@ class SharedSearch:
             all_orders=scheme.num_orders,
             margin=config.margin,
             spread=prices.spread,
-            swaps=tuple(_settled(swap, histories) for swap in prices.swaps),
+            swaps=tuple(_settled(swap, histories, config.is_long) for swap in prices.swaps),
             orders=tuple(self._order_answers(prices, by_order)),
         )
 
@@ -257,12 +257,12 @@ class SharedSearch:
         return answers
 
 
-def _settled(swap: Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]]) -> SwapAnswer:
+def _settled(swap: Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]], is_long: bool) -> SwapAnswer:
     """A swap with what became of its price from round to round; it may be known from a later one on."""
     pair = swap.first, swap.second
     history = np.array([prices[pair] for prices in histories if pair in prices])
     means = tuple(round(float(value), 3) for value in history.mean(axis=1))
-    return SwapAnswer(**vars(swap), falling=is_falling(history), history=means)
+    return SwapAnswer(**vars(swap), falling=not is_long or is_falling(history), history=means)
 
 
 def is_falling(history: np.ndarray) -> bool:
