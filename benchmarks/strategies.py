@@ -69,6 +69,7 @@ def main() -> None:
                         "replicates": 3,
                         "total_episodes": args.episodes,
                         "round_orders": args.round_orders,
+                        "measure_episodes": 4_000,
                         "tensorboard": False,
                     }
                     folder = place / f"{red}-{name}-{seed}"

@@ -59,7 +59,7 @@ class SearchConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
-    total_episodes: int = Field(1_040_000, ge=1, description="Training episodes of the whole search, of all replicates.")
+    total_episodes: int = Field(1_200_000, ge=1, description="Training episodes of the whole search, of all replicates.")
     separate: bool = Field(
         False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
     )
@@ -67,16 +67,16 @@ class SearchConfig(BaseModel):
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(
-        24_000,
+        32_000,
         ge=1,
         description="Training without an order before the first round, per replicate, of three starts of which the best "
         "goes on; at most half of all.",
     )
     watch_episodes: int = Field(
-        6_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
+        12_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
     selection_episodes: int = Field(500, ge=2, description="Episodes on which it is chosen what to tell a policy.")
-    measure_episodes: int = Field(12_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
+    measure_episodes: int = Field(20_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
     margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
     strategy: StrategyName = Field(
         "gp_ucb", description="How orders are chosen; together: all of them in every round (not with --separate)."
