@@ -76,7 +76,9 @@ class SearchConfig(BaseModel):
         12_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
     selection_episodes: int = Field(500, ge=2, description="Episodes on which it is chosen what to tell a policy.")
-    measure_episodes: int = Field(20_000, ge=2, description="Fresh episodes each order is measured on, per replicate.")
+    measure_episodes: int = Field(
+        20_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
+    )
     margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
     strategy: StrategyName = Field(
         "gp_ucb", description="How orders are chosen; together: all of them in every round (not with --separate)."
@@ -200,6 +202,11 @@ class SearchConfig(BaseModel):
         """Training episodes of a replicate in one round, in whole updates."""
         return self._orders_left // self.num_rounds // self._orders_update * self._orders_update
 
+    @property
+    def orders_budget(self) -> int:
+        """Training episodes of a replicate with orders, in all rounds."""
+        return self.round_episodes * self.num_rounds
+
     def base_config(self, replicate: int) -> TrainConfig:
         """How a replicate learns to defend, before it keeps to an order."""
         budget, each = self.base_budget, self.base_budget // (BASE_STARTS + 1) // self._update * self._update
@@ -211,8 +218,8 @@ class SearchConfig(BaseModel):
         ppo = self.training.ppo
         rate = ppo.learning_rate * self._larger[1]
         wide = ppo.model_copy(update={"episodes_per_update": self._orders_update, "growth": (), "learning_rate": rate})
-        budget, seed = self.round_episodes * self.num_rounds, derive(self.seed, "replicate", replicate, "orders")
-        return self._training(str(first), budget, seed, idle=idle, ppo=wide, softening=1.0)
+        seed = derive(self.seed, "replicate", replicate, "orders")
+        return self._training(str(first), self.orders_budget, seed, idle=idle, ppo=wide, softening=1.0)
 
     @property
     def side_by_side(self) -> int:

@@ -176,7 +176,7 @@ class SharedSearch:
             watched=tuple(map(str, watched)),
             since=config.round_episodes * self.rounds,
             until=config.round_episodes * (self.rounds + 1),
-            episodes=max(config.watch_episodes // len(watched), config.selection_episodes),
+            episodes=max(min(config.watch_episodes, config.round_episodes) // len(watched), config.selection_episodes),
             seed=config.seed,
         )
 
@@ -191,7 +191,7 @@ class SharedSearch:
             told=tuple(told),
             kept=tuple(map(str, known)),
             selection_episodes=config.selection_episodes,
-            episodes=config.measure_episodes,
+            episodes=min(config.measure_episodes, max(config.orders_budget, config.selection_episodes)),
             seed=config.seed,
         )
 
