@@ -191,6 +191,20 @@ def test_interrupted_while_it_waits_for_another_process_nothing_is_lost(sought):
     assert np.array_equal(training.learner.policy.vector, sought.learner.policy.vector)
 
 
+@pytest.mark.parametrize("updates", [3, 12, 16])
+def test_left_with_two_processes_and_taken_up_with_one_it_ends_with_the_same_bytes(updates, tmp_path, sought):
+    """Left without a word, as by a kill: what was not saved is done again."""
+    with TrainingRun(config(**SEEKING, checkpoint_every=2), tmp_path, workers=2) as run:
+        for update in run.updates():
+            if update.row.update >= updates:
+                break
+    with TrainingRun(config(**SEEKING, checkpoint_every=2), tmp_path, workers=1) as run:
+        assert 0 < run.training.updates <= updates
+        assert [update.row.update for update in run.updates()][-1] == 23
+    assert np.array_equal(run.training.learner.policy.vector, sought.learner.policy.vector)
+    assert len((tmp_path / "training_log.csv").read_text().splitlines()) == 1 + 23
+
+
 # ---------------------------------------------------------------- schedules
 
 
