@@ -315,7 +315,7 @@ def test_the_documented_python_makes_an_animation(tmp_path, monkeypatch):
         (["sleep", "--then", "5: user_priority"], "sleep follows no order that could change: give the first one"),
         (["champion", "--then", "5: user_priority"], "champion follows no order, so that none can change"),
         (["sleep", "--then", "soon"], """--then must look like "30: user_priority", with a step of 2..100, got 'soon'"""),
-        (["sleep", "--steps", "0"], "--steps: Input should be greater than or equal to 1, got 0"),
+        (["sleep", "--steps", "0"], "--steps must be a whole number, at least 1, got 0"),
         (["sleep", "--red-agent", "blue"], "unknown red agent 'blue'"),
         (["sleep", "--variant", "newest"], "--variant"),
         (["sleep", "--rule", "none"], "Invalid value for --rule: must be one of no_higher, top, fixed_types, got 'none'"),

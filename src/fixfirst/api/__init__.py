@@ -19,6 +19,6 @@ if TYPE_CHECKING:
     from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun, load_run
     from fixfirst.api.searching import search
     from fixfirst.api.training import train
-    from fixfirst.api.watching import page_path, replay, watch
+    from fixfirst.api.watching import page_path, replay, watch, write_replays
 else:
     __getattr__, __dir__ = offers(__name__)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from fixfirst.api.reporting import report as write_report
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.settings import search_configs
+from fixfirst.api.watching import write_replays
 from fixfirst.errors import Interrupted
 from fixfirst.game import a_path, announce_compilation, compile_kernel, yes_or_no
 from fixfirst.learner import check_trainable, interrupts
@@ -111,10 +112,11 @@ def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
     The search is done; whatever may be wrong with its report, it must not look as if the search had failed.
     """
     try:
-        if isinstance(result, StudyRun):
-            if not quiet:
-                print(f"fixfirst: writing {len(result.searches) + 1} reports ...", file=sys.stderr, flush=True)
-            for run in result.searches:
+        if isinstance(result, StudyRun) and not quiet:
+            print(f"fixfirst: writing {len(result.searches) + 1} reports ...", file=sys.stderr, flush=True)
+        for run in result.searches if isinstance(result, StudyRun) else [result]:
+            write_replays(run.folder)
+            if isinstance(result, StudyRun):
                 write_report(run.folder)
         result.report()
     except Exception as e:

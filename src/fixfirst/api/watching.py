@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.evaluating import Named, load_named, make_player
+from fixfirst.api.run_objects import SearchRun, load_run
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import ConfigError, PolicyError
 from fixfirst.game import a_path, announce_compilation, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy
+from fixfirst.orders import Workflow
 from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, Change, Played, PolicyTable, Role, document, notable, play, tell
 from fixfirst.reporter import open_page as show_page
 from fixfirst.reporter import write_gif, write_replay
-from fixfirst.runs import REPLAY, setting
+from fixfirst.runs import REPLAY, replay_file, setting, trial_folder
 
+MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
 
 
@@ -106,6 +109,27 @@ def replay(
         }
         documents.append(document(played, told, facts, beside=bool(documents)))
     return documents[0] | ({"beside": documents[1]} if beside is not None else {})
+
+
+def write_replays(folder: Path) -> None:
+    """Pages with episodes of a finished search's orders, the best first and the worst one, for its report to link to."""
+    run = load_run(folder)
+    if not isinstance(run, SearchRun):
+        return
+    whom: list[tuple[str, Path, str | None]] = []  # name, policy, order
+    if run.answer is not None:
+        whom = [(order.workflow, folder, order.workflow) for order in run.answer.orders]
+    elif run.standings is not None:
+        places = {row.workflow: place for place, row in enumerate(run.ranking.rows)}
+        kept = [trial for trial in run.trials if trial.accepted and trial.policy is not None]
+        kept.sort(key=lambda trial: places[Workflow.parse(trial.workflow, run.config.scheme)])
+        whom = [(f"trial {trial.id}", trial_folder(folder, trial.id), None) for trial in kept]
+    if len(whom) > MOST_REPLAYS:
+        whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
+    for name, policy, order in whom:
+        page = folder / replay_file(name)
+        page.parent.mkdir(exist_ok=True)
+        write_replay(page, replay(policy, workflow=order))
 
 
 def _change(text: str, steps: int) -> tuple[int, str]:

@@ -1,6 +1,7 @@
 """`fixfirst report`: a run, or several, as one page."""
 
 from pathlib import Path
+from time import sleep
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -8,6 +9,8 @@ from cyclopts import Parameter
 from fixfirst.api import report
 from fixfirst.cli.app import Json, log, print_json
 from fixfirst.reporter import Format, open_page
+
+FOLLOW_S = 5.0
 
 
 def report_command(
@@ -17,6 +20,8 @@ def report_command(
     out: Path | None = None,
     figures: Path | None = None,
     form: Annotated[Format, Parameter(name="--format")] = "html",
+    replays: Annotated[bool, Parameter(negative="")] = False,
+    follow: Annotated[bool, Parameter(negative="")] = False,
     open_it: Annotated[bool, Parameter(name="--open", negative="")] = False,
     as_json: Json = False,
 ) -> int:
@@ -34,10 +39,25 @@ def report_command(
         Also write every figure to this folder: SVG, PNG, and CSV with its numbers.
     form
         html: one page that needs no network; md: Markdown, with pictures if --figures is given.
+    replays
+        First play episodes of each order's defender, for the marks in the figures to link to; a search does so by itself.
+    follow
+        Write it again every few seconds until the run ends; an open page refreshes itself.
     open_it
         Show it in the browser.
     """
+    if replays:
+        from fixfirst.api import write_replays  # plays, for which much is imported
+
+        for run in runs:
+            write_replays(run)
     written = report(runs, out, figures=figures, form=form, say=log)
+    while follow and written.document.running:
+        if open_it:
+            open_page(written.path)
+            open_it = False
+        sleep(FOLLOW_S)
+        written = report(runs, out, figures=figures, form=form)
     document = written.document
     if as_json:
         print_json(

@@ -1,7 +1,5 @@
 """The report of searches that answer with a rule: one of them, or a study of several."""
 
-from collections.abc import Sequence
-
 from fixfirst.reporter import answer_figures as drawn
 from fixfirst.reporter.answer_figures import TIERS, short_order
 from fixfirst.reporter.document import (
@@ -15,6 +13,7 @@ from fixfirst.reporter.document import (
     numeric,
     pairs_table,
     percent,
+    replays,
     some,
 )
 from fixfirst.reporter.one_run import settings_section
@@ -29,7 +28,11 @@ HOW = (
 )
 GLOSSARY = (
     ("price", "what the defender earns more per episode with the first unit type before the second, all else being equal"),
-    ("interval", "95 %, for all swaps (or orders) of the table at once"),
+    (
+        "interval",
+        "95 %, for all swaps (or orders) of the table at once, from the spread between trainings: wider than what fixfirst "
+        "evaluate prints, which is of one policy on its episodes alone",
+    ),
     ("at most", "the price was still falling when training ended: a longer training can only lower it"),
     ("tier", "as good as the best: it costs less than the margin with 95 % probability; worse: it costs more; else open"),
     ("P(best)", "probability that no other order earns more"),
@@ -50,63 +53,8 @@ def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
         figures_of_merit=_merits(answer),
         answer=answer.sentences,
         missing=run.missing,
-        sections=(*_sections(answer, draw), _how(answer), settings_section(run), _glossary()),
-    )
-
-
-def answers_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str], draw: Draw) -> Document:
-    """Of several: what they say of each red agent, whether the seeds agree, and what is good against all."""
-    by_red: dict[str, list[Answer]] = {}
-    for _, answer in runs:
-        by_red.setdefault(f"{answer.red_agent}, variant {answer.variant}, memory {answer.memory}", []).append(answer)
-    sentences = [text for red, answers in by_red.items() for text in (_agreement(red, answers), *answers[0].sentences[:1])]
-    sections = []
-    for red, answers in by_red.items():
-        rows = tuple(_study_row(run, answer) for run, answer in runs if answer in answers)
-        columns = ("run", "rule", "price", "interval", "best return", "violations, at most", "orders tried")
-        sections.append(Section(red, (_agreement(red, answers),), tables=(Table(columns, rows, "One row per seed"),)))
-    first = [answers[0] for answers in by_red.values()]
-    sections += [section for answer in first for section in _sections(answer, draw)[:1]] if len(first) == 1 else []
-    return Document(
-        title=f"fixfirst: {some(len(runs), 'search')[:-1]}es compared",
-        question=QUESTION,
-        lead="A rule good against all of them:" if len(first) > 1 else "",
-        headline=(f"{together(first)}.",),
-        figures_of_merit=(),
-        answer=tuple(sentences),
-        missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
-        sections=(*sections, _how(runs[0][1]), _glossary()),
-    )
-
-
-def together(answers: Sequence[Answer]) -> str:
-    """What matters against some red agent, and against none the other way round."""
-    shown = {(s.first, s.second) for answer in answers for s in answer.that_matter}
-    safe = [f"{a} before {b}" for a, b in sorted(shown) if (b, a) not in shown]
-    if not safe:
-        return "No order is shown to be better than another"
-    return f"Fix {safe[0] if len(safe) == 1 else ', '.join(safe[:-1]) + ' and ' + safe[-1]}"
-
-
-def _agreement(red: str, answers: Sequence[Answer]) -> str:
-    rules = [answer.rule for answer in answers]
-    same = rules.count(rules[0])
-    if len(rules) == 1:
-        return f"{red}: {rules[0]}."
-    return f"{red}: {rules[0]}. {same} of {len(rules)} seeds say so."
-
-
-def _study_row(run: RunData, answer: Answer) -> tuple[Cell, ...]:
-    first = answer.swaps[0] if answer.swaps else None
-    worst = max((order.violations_high for order in answer.orders), default=None)
-    return (
-        Cell(run.name),
-        Cell(answer.rule),
-        numeric(None if first is None else first.price),
-        Cell("-" if first is None else interval(first.low, first.high)),
-        numeric(answer.orders[0].mean if answer.orders else None),
-        numeric(worst, None if worst is None else f"{worst:.3f}"),
-        Cell(f"{len(answer.orders)} of {answer.possible}"),
+        sections=(*_sections(answer, draw), how(answer), settings_section(run), answer_glossary()),
+        replays=replays(run),
     )
 
 
@@ -184,7 +132,7 @@ def _orders_table(answer: Answer) -> Table:
     return Table(columns, rows, f"{some(len(answer.orders), 'order')} tried, of {answer.possible} that differ")
 
 
-def _how(answer: Answer) -> Section:
+def how(answer: Answer) -> Section:
     facts = (
         ("trainings", str(answer.replicates)),
         ("training episodes, of all", f"{answer.episodes:,}"),
@@ -195,5 +143,5 @@ def _how(answer: Answer) -> Section:
     return Section("How it was measured", (HOW,), tables=(pairs_table(facts, "In numbers"),))
 
 
-def _glossary() -> Section:
+def answer_glossary() -> Section:
     return Section("Glossary", tables=(pairs_table(GLOSSARY, "Every quantity shown", ("term", "meaning")),))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from fixfirst.reporter.answer_figures import TIERS, short_order
-from fixfirst.reporter.answer_report import together
 from fixfirst.reporter.screen import fitting_table
+from fixfirst.reporter.study_report import together
 from fixfirst.runs import BEST, Answer
 
 if TYPE_CHECKING:

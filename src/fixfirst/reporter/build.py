@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Literal
 
 from fixfirst.errors import RunDirError
-from fixfirst.reporter.answer_report import answer_report, answers_report
+from fixfirst.reporter.answer_report import answer_report
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import markdown
 from fixfirst.reporter.one_run import search_report, training_report
 from fixfirst.reporter.page import report_page
 from fixfirst.reporter.read import RunData, read_run
+from fixfirst.reporter.running_report import running_report
 from fixfirst.reporter.several_runs import comparison
+from fixfirst.reporter.study_report import answers_report
 from fixfirst.runs import REPORT, find_runs, write_atomically
 
 SILENT_S = 2.0  # a report that takes longer says so
@@ -88,6 +90,8 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
         return comparison(found, unreadable, draw)
     if answered:
         return answer_report(*answered[0], draw)
+    if found[0].rounds:
+        return running_report(found[0], draw)
     return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
 
 
@@ -111,7 +115,7 @@ def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path
         for figure in document.figures:
             written += figure.write(figures)
     if form == "html":
-        text = report_page(document)
+        text = report_page(document, out.parent)
     else:
         here = out.parent.resolve()
         pictures = {path.stem: Path(os.path.relpath(path.resolve(), here)) for path in written if path.suffix == ".png"}

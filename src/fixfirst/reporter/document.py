@@ -3,14 +3,16 @@
 The page and the Markdown show the same `Document`. All texts are plain; whoever writes them out escapes them.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from fixfirst.errors import printable
 from fixfirst.reporter import words
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import setting
+from fixfirst.runs import replay_file, setting
 
 MINUS = "\u2212"
 MOST_CELL = 2_000  # characters of a setting that are shown
@@ -45,6 +47,14 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """Where the defender behind a mark can be watched."""
+
+    command: str
+    page: Path | None  # if there is one already
+
+
+@dataclass(frozen=True)
 class Document:
     title: str
     question: str
@@ -54,6 +64,8 @@ class Document:
     answer: tuple[str, ...]  # in sentences
     missing: tuple[str, ...]
     sections: tuple[Section, ...]
+    replays: dict[str, Replay] = field(default_factory=dict)  # by the names that marks of figures know them by
+    running: bool = False  # is somebody still working on it?
 
     @property
     def figures(self) -> tuple[FigureData, ...]:
@@ -84,6 +96,23 @@ def some(count: int, thing: str) -> str:
 
 def numeric(value: float | None, text: str | None = None) -> Cell:
     return Cell("-" if value is None else num(value) if text is None else text, value)
+
+
+def replays(run: RunData) -> dict[str, Replay]:
+    """Of the orders of an answer, by order, or of trials, as "trial 3"."""
+    folder, found = printable(str(run.folder)), {}
+    for order in () if run.answer is None else run.answer.orders:
+        command = f'fixfirst watch {shlex.quote(folder)} --workflow "{order.workflow}"'
+        found[order.workflow] = Replay(command, _there(run.folder / replay_file(order.workflow)))
+    for trial in run.trials:
+        if trial.policy is not None:
+            command = f"fixfirst watch {shlex.quote(f'{folder}/{printable(trial.policy)}')}"
+            found[f"trial {trial.id}"] = Replay(command, _there(run.folder / replay_file(f"trial {trial.id}")))
+    return found
+
+
+def _there(page: Path) -> Path | None:
+    return page if page.exists() else None
 
 
 def game(run: RunData) -> str:

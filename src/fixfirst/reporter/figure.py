@@ -1,4 +1,4 @@
-"""One figure: drawn once, it comes as SVG for the page, as SVG and PNG files, and with the numbers in it.
+"""One figure: drawn for a page and once more for a phone, as SVG and PNG files, and with the numbers in it.
 
 Ink (text, axes) is drawn in one sentinel colour. In the page it becomes the text's colour, and the accent the page's own, so
 that figures follow light and dark mode; in files ink is near black. Nothing depends on the clock or on chance: the same
@@ -10,7 +10,9 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from html import escape
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -27,6 +29,8 @@ INK = "#010203"  # sentinel, see above
 PRINTED_INK = "#222222"
 ACCENT = "#0072B2"  # in the page, the page's own
 WIDTH = 7.2  # inches: a page of print
+PHONE_WIDTH = 3.5
+_narrow: ContextVar[bool] = ContextVar("narrow", default=False)  # is it drawn for a phone?
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "fixfirst",
@@ -65,16 +69,22 @@ class FigureData:
     png: Callable[[], bytes]
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    phone: str | None = None  # the same for a narrow screen, as SVG
 
     def inline(self) -> str:
-        """For an HTML page: ink is the page's text colour, ids are its own, nothing but shapes."""
-        svg = self.svg[self.svg.index("<svg") :]
+        """For an HTML page: ink is the page's text colour, ids are its own, nothing but shapes; a narrow one for phones."""
+        if self.phone is None:
+            return self._inlined(self.svg, "any", self.name)
+        return self._inlined(self.svg, "wide", self.name) + self._inlined(self.phone, "phone", f"{self.name}-phone")
+
+    def _inlined(self, svg: str, screen: str, name: str) -> str:
+        svg = svg[svg.index("<svg") :]
         svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
         svg = svg.replace(INK, "currentColor").replace(ACCENT.lower(), "var(--accent)")
         used = set(re.findall(r"#([\w.-]+)[\")]", svg))
-        svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{self.name}-{m[1]}"' if m[1] in used else "", svg)
-        svg = re.sub(r'(href="|url\()#([\w.-]+)', rf"\1#{self.name}-\2", svg)
-        head = f'<svg role="img" aria-label="{escape(self.alt)}"'
+        svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
+        svg = re.sub(r'(href="|url\()#([\w.-]+)', rf"\1#{name}-\2", svg)
+        head = f'<svg class="{screen}" role="img" aria-label="{escape(self.alt)}"'
         width = re.search(r'width="([\d.]+)pt"', svg)
         assert width is not None
         svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
@@ -98,21 +108,23 @@ class FigureData:
 
 @dataclass
 class Drawing:
-    """A figure being drawn. `tips` are texts shown when the reader points at a mark."""
+    """A figure being drawn. `tips` are texts shown when the reader points at a mark, and what can be watched there."""
 
     figure: "Figure"
-    tips: dict[str, str] = field(default_factory=dict)
+    narrow: bool  # for a phone
+    tips: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def tip(self, text: str) -> str:
-        """An id for a mark that shows this text."""
+    def tip(self, text: str, watch: str = "") -> str:
+        """An id for a mark that shows these lines. watch: the name of a replay of the document, see `document.py`."""
         name = f"tip{len(self.tips)}"
-        self.tips[name] = text
+        self.tips[name] = text, watch
         return name
 
     def finish(self, name: str, alt: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> FigureData:
         svg = self._saved("svg").decode()
-        for key, text in self.tips.items():
-            svg = svg.replace(f'<g id="{key}">', f"<g><title>{escape(text)}</title>", 1)
+        for key, (text, watch) in self.tips.items():
+            what = f' data-watch="{escape(watch)}"' if watch else ""
+            svg = svg.replace(f'<g id="{key}">', f'<g class="mark"{what}><title>{escape(text)}</title>', 1)
         return FigureData(name, alt, svg, self._png, columns, tuple(rows))
 
     def _png(self) -> bytes:
@@ -138,15 +150,34 @@ def style() -> Iterator[None]:
         yield
 
 
+def for_page_and_phone(draw: Callable[..., FigureData]) -> Callable[..., FigureData]:
+    """A function that draws a figure, made to draw it for a narrow screen as well."""
+
+    @wraps(draw)
+    def both(*arguments: Any) -> FigureData:
+        figure = draw(*arguments)
+        before = _narrow.set(True)
+        try:
+            return replace(figure, phone=draw(*arguments).svg)
+        finally:
+            _narrow.reset(before)
+
+    return both
+
+
 @contextmanager
 def drawing(
-    height: float, columns: int = 1, rows: int = 1, width: float = WIDTH, **grid: Any
+    height: float, phone_height: float | None = None, *, columns: int = 1, rows: int = 1, width: float = WIDTH, **grid: Any
 ) -> Iterator[tuple[Drawing, Any]]:
-    """A figure and its axes; sizes in inches."""
+    """A figure and its axes; sizes in inches. On a phone, columns stand one above the other."""
+    narrow = _narrow.get()
+    if narrow:
+        width, height = PHONE_WIDTH, phone_height or height * columns
+        rows, columns = rows * columns, 1
     with style():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
-        yield Drawing(figure), figure.subplots(rows, columns, **grid)
+        yield Drawing(figure, narrow), figure.subplots(rows, columns, **grid)

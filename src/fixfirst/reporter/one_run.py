@@ -20,10 +20,12 @@ from fixfirst.reporter.document import (
     numeric,
     pairs_table,
     percent,
+    replays,
     some,
 )
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import CONFIG, Standings, Status, Trial, deciding_settings, duration, number, setting
+from fixfirst.reporter.verdicts import rule_in_words
+from fixfirst.runs import CONFIG, RUNNING, Standings, Status, Trial, deciding_settings, duration, number, setting
 
 
 def search_report(run: RunData, draw: Draw) -> Document:
@@ -48,13 +50,15 @@ def search_report(run: RunData, draw: Draw) -> Document:
             answer=(words.NO_ORDER_PASSED, f"{count}; {game(run)}."),
             missing=run.missing,
             sections=tuple(sections),
+            replays=replays(run),
+            running=run.status == RUNNING,
         )
     best = found.ranking.rows[0]
     return Document(
         title=f"fixfirst: {run.name}",
         question="Which kind of machine should the defender fix first?",
         lead=_lead(found),
-        headline=tuple(run.scheme.names[unit] for unit in best.workflow.order),
+        headline=_headline(run, found),
         figures_of_merit=(
             (num(best.mean), f"return per episode; {_confidence(found)} interval {interval(best.low, best.high)}"),
             (percent(found.best.compliance), "of judged repairs kept to the order"),
@@ -63,17 +67,28 @@ def search_report(run: RunData, draw: Draw) -> Document:
         answer=(*search_answer(run, found), f"{count}; {game(run)}."),
         missing=run.missing,
         sections=tuple(sections),
+        replays=replays(run),
+        running=run.status == RUNNING,
     )
 
 
 def _lead(found: Standings) -> str:
-    """What the order in the headline is: the winner only if there is one."""
+    """What the headline is: an order only if there is a winner."""
     ranked, alike = len(found.ranking.rows), len(found.ranking.maybe_best)
     if ranked == 1:
         return "The only order that passed the gate:"
     if found.ranking.winner is not None:
         return f"The best of {ranked} accepted orders:"
-    return f"No single order wins. The highest return of {ranked} accepted orders, {alike} of which may be the best:"
+    return f"No single order wins. What the {alike} of {ranked} accepted orders that may be the best have in common:"
+
+
+def _headline(run: RunData, found: Standings) -> tuple[str, ...]:
+    """The winner, unit type by unit type; without one, the rule that all orders share which may be the best."""
+    rows = found.ranking.rows
+    if len(rows) == 1 or found.ranking.winner is not None:
+        return tuple(run.scheme.names[unit] for unit in rows[0].workflow.order)
+    rule = rule_in_words(found.ranking)
+    return ("Nothing: no order is shown to be better than another." if rule is None else f"{rule.capitalize()}.",)
 
 
 def _confidence(found: Standings) -> str:
@@ -275,6 +290,8 @@ def training_report(run: RunData, draw: Draw) -> Document:
         answer=tuple(answer),
         missing=run.missing,
         sections=tuple(sections),
+        replays=replays(run),
+        running=run.status == RUNNING,
     )
 
 

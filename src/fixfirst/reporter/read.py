@@ -26,6 +26,7 @@ from fixfirst.runs import (
     MANIFEST,
     POLICY_JSON,
     RESULT,
+    ROUNDS,
     RUNNING,
     RUNTIME,
     TRAINING_LOG,
@@ -40,6 +41,7 @@ from fixfirst.runs import (
     Standings,
     Trial,
     UpdateRow,
+    ValueRow,
     number,
     read_answer,
     read_manifest,
@@ -98,6 +100,7 @@ class RunData:
     config: dict[str, Any]
     scheme: UnitScheme
     answer: Answer | None  # of a search with one network for all orders, once it is finished
+    rounds: tuple[ValueRow, ...]  # of such a search, as far as it is: complete rounds only
     trials: tuple[Trial, ...]  # each has an order of the scheme, and a return unless its worker died
     standings: Standings | None  # of the accepted ones
     choices: tuple[ChoiceRow, ...]
@@ -155,24 +158,27 @@ def read_run(folder: Path) -> RunData:
     answer = _attempt(lambda: read_answer(folder), None, ANSWER, missing) if kind == Kind.SEARCH else None
     if answer is None and (folder / ANSWER).exists() and kind == Kind.SEARCH:
         raise RunDirError(missing[-1])
+    rounds: tuple[ValueRow, ...] = ()
     if kind == Kind.SEARCH and not setting(config, "separate", True) and answer is None:
-        raise RunDirError(f"{folder}: there is no answer to report yet; go on with: fixfirst resume {folder}")
-    if not trials and not len(updates) and result is None and answer is None:
+        rounds = _rounds(folder, scheme, missing)
+        if not rounds:
+            raise RunDirError(f"{folder}: there is no answer to report yet; go on with: fixfirst resume {folder}")
+    if not rounds and not trials and not len(updates) and result is None and answer is None:
         why = f" ({'; '.join(missing)})" if missing else ""
         raise RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
 
     found: Standings | None = None
     choices: tuple[ChoiceRow, ...] = ()
     warmup: Score | None = None
-    if kind == Kind.SEARCH and answer is None:
+    if kind == Kind.SEARCH and answer is None and not rounds:
         found = _standings(trials, scheme, config, missing)
         choices = _choices(folder, missing)
         warmup = _score(folder, WARMUP_RESULT, missing)
         if not (folder / WARMUP_RESULT).exists() and _expects_warmup(config):
             missing.append(f"{WARMUP_RESULT} is not there: no comparison with the defender before any order.")
-    elif result is None and answer is None:
+    elif result is None and answer is None and not rounds:
         missing.append(f"{RESULT} is not there: the final evaluation is not done.")
-    if not len(updates) and answer is None:
+    if not len(updates) and answer is None and not rounds:
         _note_empty(TRAINING_LOG, f"{TRAINING_LOG} has no rows: no learning curves.", missing)
     sessions = _sessions(folder, missing)
     state = _state(folder, missing)
@@ -190,6 +196,7 @@ def read_run(folder: Path) -> RunData:
         config=config,
         scheme=scheme,
         answer=answer,
+        rounds=rounds,
         trials=trials,
         standings=found,
         choices=choices,
@@ -254,11 +261,22 @@ def _trials(folder: Path, scheme: UnitScheme, missing: list[str]) -> tuple[Trial
 
 
 def _has_order(trial: Trial, scheme: UnitScheme) -> bool:
+    return _is_order(trial.workflow, scheme)
+
+
+def _is_order(text: str, scheme: UnitScheme) -> bool:
     try:
-        Workflow.parse(trial.workflow, scheme)
+        Workflow.parse(text, scheme)
     except WorkflowError:
         return False
     return True
+
+
+def _rounds(folder: Path, scheme: UnitScheme, missing: list[str]) -> tuple[ValueRow, ...]:
+    """What replicates earned under every known order after each complete round."""
+    rows = _rows(folder / ROUNDS, ValueRow, "values", missing, lambda row: _is_order(row.workflow, scheme))
+    complete = max((row.round for row in rows if row.last), default=0)
+    return tuple(row for row in rows if row.round <= complete)
 
 
 def _choices(folder: Path, missing: list[str]) -> tuple[ChoiceRow, ...]:

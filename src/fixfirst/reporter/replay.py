@@ -4,7 +4,6 @@ The page loads nothing: style, script and data are in it, and its policy forbids
 in which `<` is escaped, and reach the reader as text, never as markup.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from fixfirst.game import (
     outcome,
     tenths,
 )
-from fixfirst.reporter.page import TEMPLATES, fill
+from fixfirst.reporter.page import TEMPLATES, as_data, fill
 from fixfirst.runs import write_atomically
 
 PARTS = ("replay.css", "replay_player.js", "replay.js")
@@ -33,7 +32,7 @@ def replay_page(document: dict[str, Any]) -> str:
     from markupsafe import Markup
 
     style, player, script = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in PARTS)
-    data = Markup(json.dumps(document | {"map": _map()}, separators=(",", ":")).replace("<", "\\u003c"))
+    data = as_data(document | {"map": _map()})
     return fill("replay.html", style=style, player=player, script=script, data=data)
 
 

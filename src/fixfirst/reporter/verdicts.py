@@ -1,8 +1,10 @@
 """How sure we are, in words: the same on the terminal and on a page."""
 
 from fixfirst.orders import Ranking
+from fixfirst.reporter.analysis import shared_precedences
 from fixfirst.runs import Comparison, OrderAcrossSeeds
 
+MOST_SHARED = 3  # precedences of a rule
 ACROSS_SEEDS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")  # columns of a comparison
 
 
@@ -25,8 +27,19 @@ def verdict_over_seeds(comparison: Comparison) -> str:
     """How sure the seeds together are of the winner."""
     if comparison.ranking is None:
         return "No order was accepted under two seeds: the spread between seeds is unknown, and nothing is claimed."
-    measured = f"spread between seeds {comparison.spread:.2f}, measured with {comparison.freedom} degrees of freedom"
-    return f"Over seeds: {verdict_in_words(comparison.ranking)} ({measured})"
+    freedom = "1 degree" if comparison.freedom == 1 else f"{comparison.freedom} degrees"
+    measured = f"spread between seeds {comparison.spread:.2f}, measured with {freedom} of freedom"
+    few = ": too few for intervals that say anything" if comparison.freedom < 3 else ""
+    return f"Over seeds: {verdict_in_words(comparison.ranking)} ({measured}{few})"
+
+
+def rule_in_words(ranking: Ranking) -> str | None:
+    """What all orders share that may be the best, most often contradicted first; None if they share nothing."""
+    shared = shared_precedences(ranking)
+    if not shared:
+        return None
+    pairs = [f"{above} before {below}" for above, below, _ in sorted(shared, key=lambda pair: -pair[2])][:MOST_SHARED]
+    return "fix " + (pairs[0] if len(pairs) == 1 else f"{', '.join(pairs[:-1])} and {pairs[-1]}")
 
 
 def orders_across_seeds(comparison: Comparison) -> list[tuple[str, ...]]:

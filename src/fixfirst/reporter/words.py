@@ -61,7 +61,9 @@ LEARNING_READING = (
 TIME_UNKNOWN = "How long the run took in all was not recorded; these are the seconds that its trainings recorded."
 TIME = (
     "{wall} of wall time{sessions} with {workers}. Bars are worker-seconds: choosing counts once per worker, since "
-    "all wait for it; waiting is what is left of wall time times workers."
+    "all wait for it. Waiting is what is left of wall time times workers: a worker whose trial is done waits for the "
+    "others of its round, all but one wait during the warm-up, and all of them while processes start. Larger rounds "
+    "(--round-size) or fewer workers leave less of it."
 )
 TIME_KILLED = " More was recorded than these sessions hold: one that was killed leaves no record of its time."
 NO_ORDER_PASSED = (
@@ -103,7 +105,12 @@ GLOSSARY = (
     ("unit type", "A group of machines that are treated alike, such as user or enterprise."),
     ("return", "The sum of CAGE2's rewards over one episode: at most 0, nearer 0 is better."),
     ("held-out episodes", "Episodes that no training saw; the same for all orders."),
-    ("interval", "Where the true mean lies with 95 % confidence. In the ranking it holds for all accepted orders at once."),
+    (
+        "interval",
+        "Where the true mean lies with 95 % confidence. An accepted order has one on this page, that of the ranking: it "
+        "holds for all of them at once and allows for another training, so it is wider than what fixfirst evaluate prints, "
+        "which is of this one policy on its episodes alone. Orders that were not accepted have the latter.",
+    ),
     ("repair", "Remove or Restore on a host."),
     ("judged repair", "A repair made while some host needed one."),
     ("compliance", "The share of judged repairs that kept to the order, by the rule in the settings."),

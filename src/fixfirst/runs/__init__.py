@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         WARMUP,
         WARMUP_KEY,
         Kind,
+        replay_file,
         replicate_folder,
         trial_folder,
         unused_folder,

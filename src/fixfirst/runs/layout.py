@@ -7,7 +7,7 @@ runs/<name>/
   training_log.csv     one row per update
   episodes.csv         one row per training episode, if asked for (search)
   tb/                  TensorBoard events
-  report.html          the page about it; replay.html: episodes of its policy, once watched
+  report.html          the page about it; replay.html: episodes of its policy, once watched; replays/: of its orders
   .lock                held while somebody works on it
                        `train` only:
   result.json          the final evaluation
@@ -29,6 +29,7 @@ runs/<study>/
   .lock                held while it is begun
 """
 
+import re
 from enum import StrEnum
 from pathlib import Path
 
@@ -50,13 +51,19 @@ ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
 CHECKPOINT_PREFIX = "checkpoint-"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
-REPORT, REPLAY = "report", "replay.html"  # a report's suffix is its format
+REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format
 PAGES = (f"{REPORT}.html", f"{REPORT}.md", REPLAY)  # written by whoever wants to read them, also while the run goes on
 LOCK = ".lock"
 
 
 def trial_folder(run: Path, number: int) -> Path:
     return run / TRIALS / f"{number:04d}"
+
+
+def replay_file(name: str) -> str:
+    """The page with episodes of an order, or of "trial 3", below a run directory."""
+    plain = re.sub(r"[^\w.]+", "-", name)
+    return f"{REPLAYS}/{plain}.html"
 
 
 def replicate_folder(run: Path, number: int) -> Path:
