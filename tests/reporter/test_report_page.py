@@ -7,7 +7,9 @@ from run_folder import LOST, TRIALS, write_search, write_training
 
 from fixfirst.orders.workflow import all_workflows
 from fixfirst.reporter.build import write_report
+from fixfirst.runs import replay_file
 from fixfirst.runs.ledger import read_trials
+from fixfirst.runs.lock import locked
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +52,7 @@ def test_the_numbers_of_the_answer_are_the_ledgers(visit, page, folder):
     shown = visited.page.inner_text("#answer")
     assert float(re.search(r"earned (−[\d.]+) per episode", shown)[1].replace("−", "-")) == best.earned
     assert f"{100 * best.compliance:.1f} % of the judged repairs" in shown
-    assert " > ".join(visited.page.locator(".headline li").all_inner_texts()) in {
-        trial.workflow for trial in read_trials(folder) if trial.earned == best.earned
-    }
+    assert visited.page.locator(".headline li").all_inner_texts() == list(write_report([folder]).document.headline)
 
 
 def test_the_table_has_every_order_with_the_ledgers_numbers(visit, page, folder):
@@ -74,14 +74,15 @@ def test_the_page_never_scrolls_sideways(visit, page, comparison, width):
 
 
 def test_figures_are_readable_on_a_phone(visit, page):
-    """The smallest text of any figure is at least 7 pixels high; wider figures scroll in their own box."""
+    """They are drawn for it: nothing to scroll, and no text lower than 7 pixels."""
     visited = visit(page, width=380)
     heights = visited.page.evaluate(
-        "[...document.querySelectorAll('figure svg text')].map(t => t.getBoundingClientRect().height)"
+        "[...document.querySelectorAll('figure svg.phone text')].map(t => t.getBoundingClientRect().height)"
     )
     assert len(heights) > 100 and min(heights) >= 7
-    box = "b => b.scrollWidth > b.clientWidth"
-    assert visited.page.locator("figure .scroll").first.evaluate(box)
+    wider = "boxes => boxes.filter(b => b.scrollWidth > b.clientWidth).length"
+    assert visited.page.locator("figure .scroll").evaluate_all(wider) == 0
+    assert visited.page.locator("figure svg.wide:visible").count() == 0
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -125,7 +126,7 @@ def test_a_column_can_be_sorted_both_ways_by_its_numbers(visit, page):
 
 def test_the_page_is_complete_without_javascript(visit, page, folder):
     visited = visit(page, javascript=False)
-    assert visited.page.locator("figure svg").count() == 7
+    assert visited.page.locator("figure svg:visible").count() == 7
     assert visited.page.locator("#all-tried-orders tbody tr").count() == len(read_trials(folder))
 
 
@@ -141,6 +142,69 @@ def test_names_with_markup_are_text(visit, comparison):
     assert "plain <b>bold" in visited.page.inner_text("#the-runs")
 
 
-def test_a_mark_tells_its_order_when_pointed_at(visit, page):
-    titles = visit(page).page.locator("figure svg title").evaluate_all("all => all.map(t => t.textContent)")
-    assert any(re.match(r"1\. .* > .*: -14\.00 \(.* to .*\), may be best", title) for title in titles)
+def first_mark(visited, figure):
+    """The middle of the first mark of a figure that can be seen."""
+    mark = visited.page.locator(f"[aria-label='Figure {figure}'] svg:visible .mark").first
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_mark_tells_its_order_numbers_and_trial_when_pointed_at(visit, page, width):
+    visited = visit(page, width=width)
+    x, y = first_mark(visited, "ranking")
+    card = visited.page.locator("#card")
+    assert card.is_hidden()
+    visited.page.mouse.move(x + 9, y)  # near is enough
+    said = card.inner_text()
+    assert re.match(r"1\. \w+ > .*\nreturn -14\.00 \(.* to .*\)\nmay be best, trial \d+\n", said)
+    assert re.search(r"fixfirst watch \S+/trials/\d{4}$", said)
+    box = card.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    visited.page.mouse.move(2, 2)
+    assert card.is_hidden() and visited.sideways_overflow() == 0
+
+
+def test_a_tap_keeps_the_card_until_the_next_one(visit, page):
+    visited = visit(page, width=380)
+    x, y = first_mark(visited, "progress")
+    visited.page.mouse.click(x, y)
+    card = visited.page.locator("#card")
+    assert card.inner_text().startswith("trial 0: ")
+    visited.page.mouse.move(2, 2)
+    assert card.is_visible()
+    visited.page.mouse.click(2, 2)
+    assert card.is_hidden()
+
+
+def test_with_the_keyboard_one_goes_from_mark_to_mark(visit, page):
+    visited = visit(page)
+    visited.page.focus("[aria-label='Figure ranking']")
+    said = []
+    for _ in range(2):
+        visited.page.keyboard.press("ArrowDown")
+        said.append(visited.page.inner_text("#card b"))
+    assert [text.split(".")[0] for text in said] == ["1", "2"]
+    visited.page.keyboard.press("Escape")
+    assert visited.page.locator("#card").is_hidden()
+
+
+def test_a_mark_links_to_its_replay_once_there_is_one(visit, folder, tmp_path):
+    (folder / "replays").mkdir()
+    for trial in read_trials(folder):
+        (folder / replay_file(f"trial {trial.id}")).write_text("a replay")
+    written = write_report([folder], tmp_path / "elsewhere.html")
+    visited = visit(written.path)
+    visited.page.mouse.click(*first_mark(visited, "ranking"))
+    link = visited.page.get_attribute("#card a", "href")
+    assert (tmp_path / link).resolve().parent == (folder / "replays").resolve() and (tmp_path / link).exists()
+
+
+def test_a_running_search_has_a_page_that_looks_for_news(visit, tmp_path):
+    folder = write_search(tmp_path / "run")
+    with locked(folder):
+        visited = visit(write_report([folder]).path)
+        assert visited.page.get_attribute("meta[http-equiv=refresh]", "content") == "10"
+        assert "still running" in visited.page.inner_text(".running")
+    assert visit(write_report([folder]).path).page.locator("meta[http-equiv=refresh]").count() == 0

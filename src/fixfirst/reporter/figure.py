@@ -80,6 +80,8 @@ class FigureData:
     def _inlined(self, svg: str, screen: str, name: str) -> str:
         svg = svg[svg.index("<svg") :]
         svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
+        svg = re.sub(r">\s*\n\s*<", "><", svg)  # a page has many of them: no space that is not seen
+        svg = re.sub(r' d="[^"]*"', lambda m: re.sub(r"\s*\n\s*", "", m[0]), svg)
         svg = svg.replace(INK, "currentColor").replace(ACCENT.lower(), "var(--accent)")
         used = set(re.findall(r"#([\w.-]+)[\")]", svg))
         svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)

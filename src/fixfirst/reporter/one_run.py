@@ -88,7 +88,7 @@ def _headline(run: RunData, found: Standings) -> tuple[str, ...]:
     if len(rows) == 1 or found.ranking.winner is not None:
         return tuple(run.scheme.names[unit] for unit in rows[0].workflow.order)
     rule = rule_in_words(found.ranking)
-    return ("Nothing: no order is shown to be better than another." if rule is None else f"{rule.capitalize()}.",)
+    return ("Nothing: no order is shown to be better than another." if rule is None else f"{rule[0].upper()}{rule[1:]}.",)
 
 
 def _confidence(found: Standings) -> str:

@@ -48,7 +48,7 @@ def comparison(runs: Sequence[RunData], skipped: Sequence[str], draw: Draw) -> D
         figure_name = f"-{number}" if len(worlds) > 1 else ""
         judged = _judged(comparable)
         if judged:
-            answer += [f"{where[2:].capitalize()}:"] if where else []
+            answer += [f"R{where[3:]}:"] if where else []
             answer += [_said(*entry) for entry in judged]
             drawn = draw(partial(figures.groups, judged, f"groups{figure_name}"))
             sections.append(Section(f"Final return{where}", (words.GROUPS, words.GROUPS_READING), (drawn,)))
