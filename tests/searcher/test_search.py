@@ -206,6 +206,7 @@ def test_the_files_have_the_promised_columns(run):
         "best",
         "runtime.csv",
         "report.html",
+        "replays",
         ".lock",
     }
 

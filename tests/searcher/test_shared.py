@@ -12,7 +12,7 @@ from fixfirst.cli import main
 from fixfirst.errors import ConfigError
 from fixfirst.orders import UnitScheme
 from fixfirst.play import collect
-from fixfirst.reporter.answer_report import together
+from fixfirst.reporter.study_report import together
 from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, read_answer
 from fixfirst.searcher import search_config, shared
 from fixfirst.searcher.shared import is_falling
@@ -43,7 +43,7 @@ def everything(folder):
     """All that a search leaves and that must not depend on where and when it ran."""
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     changing = ("manifest.json", "runtime.csv", "report.html", ".lock", "result.json")
-    return {name: data for name, data in files.items() if name.name not in changing}
+    return {name: data for name, data in files.items() if name.name not in changing and name.parts[0] != "replays"}
 
 
 def test_a_search_ends_with_a_rule_its_price_and_a_policy_for_any_order(run):
