@@ -33,6 +33,8 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
         "row_parts": 2,
     }
 )
+# More trainings of this length price an order more surely than fewer that are longer: they differ no more.
+PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 120_000, 3, 10
 BASE_SHARE = 0.5  # of a replicate's episodes, at most, are trained without an order
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
 # With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates. With
@@ -63,21 +65,26 @@ class SearchConfig(BaseModel):
     separate: bool = Field(
         False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
     )
-    replicates: int = Field(4, ge=1, description="Trainings under seeds of their own; prices are judged by their spread.")
+    replicates: int = Field(
+        0,
+        ge=0,
+        description="Trainings under seeds of their own; prices are judged by their spread. 0: one for every 120,000 "
+        "episodes of the budget, at least 3 and at most 10.",
+    )
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(
-        32_000,
+        20_000,
         ge=1,
         description="Training without an order before the first round, per replicate, of three starts of which the best "
         "goes on; at most half of all.",
     )
     watch_episodes: int = Field(
-        12_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
+        4_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
-    selection_episodes: int = Field(500, ge=2, description="Episodes on which it is chosen what to tell a policy.")
+    selection_episodes: int = Field(400, ge=2, description="Episodes on which it is chosen what to tell a policy.")
     measure_episodes: int = Field(
-        20_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
+        8_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
     )
     margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
     strategy: StrategyName = Field(
@@ -127,6 +134,9 @@ class SearchConfig(BaseModel):
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
         training = self.training
+        if not self.replicates:
+            fitting = min(max(self.total_episodes // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
+            object.__setattr__(self, "replicates", fitting)  # while it is being made; frozen afterwards
         if training.workflow != NONE:
             raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {training.workflow!r}")
         if not self.separate:
