@@ -79,10 +79,8 @@ def main() -> None:
                     assert search.answer is not None
                     found = verdicts(search)
                     wanted = found[-1] if name == "together" else wanted
-                    each = search.config.replicates * search.config.round_episodes
-                    base = search.config.replicates * search.config.base_budget
                     after = reached(found, wanted)
-                    episodes = None if after is None else base + each * after
+                    episodes = None if after is None else search.used_after(after)
                     rows[name].append((episodes, len(search.known()), search.answer.orders[0].mean))
                     print(red, seed, name, rows[name][-1], sorted(found[-1]), file=sys.stderr)
             for name, of_seeds in rows.items():

@@ -9,11 +9,11 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.cli import main
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.orders import UnitScheme
 from fixfirst.play import collect
 from fixfirst.reporter.study_report import together
-from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, ValueRow, read_answer, read_rows
 from fixfirst.searcher import search_config, shared
 from fixfirst.searcher.shared import is_falling
 from fixfirst.searcher.strategy import Outcome, Strategy, StrategyConfig
@@ -84,6 +84,42 @@ def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_pat
     left = -1
     assert ff.resume(tmp_path / "cut", **QUIET, workers=1).answer == run.answer
     assert everything(tmp_path / "cut") == everything(run.folder)
+
+
+def test_the_better_of_two_rivals_goes_on_for_a_replicate(tmp_path):
+    """Two replicates of two rivals, 0 and 2, 1 and 3: all play the first of three rounds, the better ones the others."""
+    settings = SMALL | {"rivals": 2}
+    config = search_config(**settings)
+    assert (config.base_budget, config.round_episodes, config.num_rounds, config.contested_rounds) == (30, 10, 3, 1)
+    run = ff.search(out=tmp_path / "one", **settings, **QUIET, workers=1)
+    rows = read_rows(run.folder / "rounds.csv", ValueRow)
+    players = [{row.replicate for row in rows if row.round == number} for number in (1, 2, 3)]
+    assert players[0] == {0, 1, 2, 3} and players[1] == players[2]
+    earned = [sum(row.mean for row in rows if row.round == 1 and row.replicate == number) for number in range(4)]
+    assert players[1] == {max((0, 2), key=earned.__getitem__), max((1, 3), key=earned.__getitem__)}
+    assert run.answer.replicates == 2 and run.answer.episodes == 2 * (2 * 30 + 4 * 10)
+    cut = tmp_path / "cut"
+    shutil.copytree(run.folder, cut)
+    (cut / "answer.json").unlink()
+    lines = (cut / "rounds.csv").read_text().splitlines(keepends=True)
+    (cut / "rounds.csv").write_text("".join(lines[:-3]))  # the last round is not complete
+    assert ff.resume(cut, **QUIET, workers=1).answer == run.answer
+    assert everything(cut) == everything(run.folder)
+    lost = next(number for number in range(4) if number not in players[1])
+    (cut / "rounds.csv").write_text("".join(line.replace(f"2,{min(players[1])},", f"2,{lost},") for line in lines))
+    with pytest.raises(RunDirError):
+        ff.resume(cut, **QUIET, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("episodes", "replicates", "rivals", "long"),
+    [(100_000, 3, 1, False), (450_000, 3, 1, True), (600_000, 3, 2, True), (1_200_000, 6, 2, True), (9_000_000, 6, 2, True)],
+)
+def test_larger_budgets_have_more_replicates_and_rivals(episodes, replicates, rivals, long):
+    config = search_config(total_episodes=episodes)
+    assert (config.replicates, config.rivals, config.is_long) == (replicates, rivals, long)
+    trained = rivals * config.base_budget + (10 + 4 * (rivals - 1)) * config.round_episodes
+    assert 0.9 * episodes < replicates * trained <= episodes
 
 
 def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys):

@@ -19,11 +19,11 @@ SO_FAR = (
 def running_report(run: RunData, draw: Draw) -> Document:
     """What is known after the last complete round: no answer yet, and it says so."""
     last = max(row.round for row in run.rounds)
-    replicates = len({row.replicate for row in run.rounds})
+    trainings = len({row.replicate for row in run.rounds if row.round == last})
     prices = _prices(run)
     best = sorted(_means(run, last).items(), key=lambda entry: -entry[1])
     said = [f"{name} {num(points[-1][1])}" for name, points in prices.items()]
-    answer = [f"After {some(last, 'round')} of {some(replicates, 'training')}; {game(run)}."]
+    answer = [f"After {some(last, 'round')} of {some(trainings, 'training')}; {game(run)}."]
     if said:
         answer.append(f"Prices so far, in points an episode: {', '.join(said)}. They may still fall.")
     rows = tuple((Cell(order), numeric(mean)) for order, mean in best)

@@ -33,8 +33,10 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
         "row_parts": 2,
     }
 )
-# More trainings of this length price an order more surely than fewer that are longer: they differ no more.
-PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 120_000, 3, 10
+# Of trainings with orders about one in ten gets stuck, most often where user comes first: so every replicate begins with two
+# rivals, and goes on with the better one. Replicates of fewer episodes have no time for it.
+PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 200_000, 3, 6
+RIVALS, CONTESTED = 2, 0.4  # share of the rounds in which rivals are trained side by side
 BASE_SHARE = 0.5  # of a replicate's episodes, at most, are trained without an order
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
 # With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates. With
@@ -68,23 +70,29 @@ class SearchConfig(BaseModel):
     replicates: int = Field(
         0,
         ge=0,
-        description="Trainings under seeds of their own; prices are judged by their spread. 0: one for every 120,000 "
-        "episodes of the budget, at least 3 and at most 10.",
+        description="Trainings under seeds of their own; prices are judged by their spread. 0: one for every 200,000 "
+        "episodes of the budget, at least 3 and at most 6.",
+    )
+    rivals: int = Field(
+        0,
+        ge=0,
+        description="So many begin for every replicate, and the one that earns most goes on after 40 % of the rounds. "
+        "0: two, if there are 200,000 episodes for each replicate, else one.",
     )
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(
-        20_000,
+        24_000,
         ge=1,
-        description="Training without an order before the first round, per replicate, of three starts of which the best "
-        "goes on; at most half of all.",
+        description="Training without an order before the first round, per replicate, shared by its rivals (of a single "
+        "one: three starts of which the best goes on); at most half of all.",
     )
     watch_episodes: int = Field(
-        4_000, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
+        2_400, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
     selection_episodes: int = Field(400, ge=2, description="Episodes on which it is chosen what to tell a policy.")
     measure_episodes: int = Field(
-        8_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
+        16_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
     )
     margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
     strategy: StrategyName = Field(
@@ -134,9 +142,9 @@ class SearchConfig(BaseModel):
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
         training = self.training
-        if not self.replicates:
-            fitting = min(max(self.total_episodes // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
-            object.__setattr__(self, "replicates", fitting)  # while it is being made; frozen afterwards
+        for name, fitting in (("replicates", self._fitting_replicates), ("rivals", self._fitting_rivals)):
+            if not getattr(self, name):
+                object.__setattr__(self, name, fitting())  # it is still being made, and frozen from then on
         if training.workflow != NONE:
             raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {training.workflow!r}")
         if not self.separate:
@@ -167,11 +175,17 @@ class SearchConfig(BaseModel):
         if self.num_rounds < 1:
             raise ConfigError(
                 f"total_episodes ({self.total_episodes}) is less than two updates for each of {self.replicates} replicates; "
-                f"raise it to {self.replicates * (self._update + self._orders_update)} or more"
+                f"raise it to {self.replicates * self.rivals * (self._update + self._orders_update)} or more"
             )
         return self
 
     # ---- one network for all orders
+
+    def _fitting_replicates(self) -> int:
+        return min(max(self.total_episodes // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
+
+    def _fitting_rivals(self) -> int:
+        return RIVALS if self.total_episodes >= PER_REPLICATE * self.replicates else 1
 
     @property
     def _update(self) -> int:
@@ -179,29 +193,48 @@ class SearchConfig(BaseModel):
 
     @property
     def base_budget(self) -> int:
-        """Training episodes of a replicate before there are orders."""
+        """Training episodes of one that begins before there are orders."""
         share = int(self.total_episodes // self.replicates * BASE_SHARE)
-        return max(min(self.base_episodes, share) // self._update, 1) * self._update
+        return max(min(self.base_episodes, share) // self.rivals // self._update, 1) * self._update
 
     @property
     def num_rounds(self) -> int:
         """As many as were asked for, if there is an update for each."""
-        return min(self.rounds, self._orders_left // self._orders_update)
+        updates = self._orders_left // self._orders_update
+        return max(n for n in range(self.rounds + 1) if self._played(n) <= max(updates, 0))
+
+    @property
+    def contested_rounds(self) -> int:
+        """The first rounds, in which rivals are trained side by side."""
+        return self._contested(self.num_rounds)
+
+    def _contested(self, rounds: int) -> int:
+        return int(CONTESTED * rounds) if self.rivals > 1 else 0
+
+    def _played(self, rounds: int) -> int:
+        """How many rounds of one training are played for a replicate in so many rounds."""
+        return rounds + (self.rivals - 1) * self._contested(rounds)
 
     @property
     def _orders_left(self) -> int:
-        return self.total_episodes // self.replicates - self.base_budget
+        """Training episodes with orders, of a replicate and its rivals."""
+        return self.total_episodes // self.replicates - self.rivals * self.base_budget
+
+    @property
+    def _longest(self) -> int:
+        """Training episodes with orders of the one that goes on to the end, about."""
+        return self._orders_left * self.rounds // self._played(self.rounds)
 
     @property
     def _larger(self) -> tuple[int, float]:
         """How many times the episodes an update with orders has, and the rate."""
-        enough = (pair for pair in ORDERS_UPDATES if self._orders_left >= ENOUGH * pair[0] * self._update)
+        enough = (pair for pair in ORDERS_UPDATES if self._longest >= ENOUGH * pair[0] * self._update)
         return next(enough, (1, 1.0))
 
     @property
     def is_long(self) -> bool:
         """Is there enough training with orders for prices to settle?"""
-        return self._orders_left >= ENOUGH * self._orders_update
+        return self._longest >= ENOUGH * self._orders_update
 
     @property
     def _orders_update(self) -> int:
@@ -209,32 +242,32 @@ class SearchConfig(BaseModel):
 
     @property
     def round_episodes(self) -> int:
-        """Training episodes of a replicate in one round, in whole updates."""
-        return self._orders_left // self.num_rounds // self._orders_update * self._orders_update
+        """Training episodes of one network in one round, in whole updates."""
+        return self._orders_left // self._played(self.num_rounds) // self._orders_update * self._orders_update
 
     @property
     def orders_budget(self) -> int:
-        """Training episodes of a replicate with orders, in all rounds."""
+        """Training episodes with orders of the one that goes on to the end."""
         return self.round_episodes * self.num_rounds
 
-    def base_config(self, replicate: int) -> TrainConfig:
-        """How a replicate learns to defend, before it keeps to an order."""
+    def base_config(self, number: int) -> TrainConfig:
+        """How a training learns to defend, before it keeps to an order. number: see `SharedSearch`."""
         budget, each = self.base_budget, self.base_budget // (BASE_STARTS + 1) // self._update * self._update
         several = Course(starts=BASE_STARTS, start_episodes=each) if each >= LEAST_START * self._update else Course()
-        return self._training(NONE, budget, derive(self.seed, "replicate", replicate, "base"), course=several)
+        return self._training(NONE, budget, derive(self.seed, "replicate", number, "base"), course=several)
 
-    def orders_config(self, replicate: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
-        """How a replicate is trained on orders, in all rounds together. first: any of them."""
+    def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
+        """How one is trained on orders, in all rounds together. first: any of them."""
         ppo = self.training.ppo
         rate = ppo.learning_rate * self._larger[1]
         wide = ppo.model_copy(update={"episodes_per_update": self._orders_update, "growth": (), "learning_rate": rate})
-        seed = derive(self.seed, "replicate", replicate, "orders")
+        seed = derive(self.seed, "replicate", number, "orders")
         return self._training(str(first), self.orders_budget, seed, idle=idle, ppo=wide, softening=1.0)
 
     @property
     def side_by_side(self) -> int:
         """Jobs that can run at the same time."""
-        return self.round_size if self.separate else self.replicates
+        return self.round_size if self.separate else self.replicates * self.rivals
 
     @property
     def seed(self) -> int:

@@ -1,12 +1,15 @@
 """The search with one network for all orders: replicates trained side by side, in rounds, then measured by cross-play.
 
-    without an order     every replicate learns to defend; unit types that red never holds are found: they come last now
+    without an order     every replicate and its rivals learn to defend; unit types that red never holds come last now
     round after round    the strategy chooses orders from what all known ones earned so far, by GP-UCB: half of the next
                          training episodes are theirs, the other half goes to those trained before, so that nothing is
-                         forgotten; then all known orders are played on common episodes
+                         forgotten; then all known orders are played on common episodes. After 40 % of the rounds the
+                         best of a replicate and its rivals goes on for it: some get stuck
     cross-play           under every known order each replicate is told what serves it best there, and measured on fresh
                          episodes of its own
     the answer           `pricing.py` in the room of orders
+
+Trainings have numbers: those below R are the R replicates, r + R, r + 2 R, ... the rivals of replicate r.
 
 Like every search it is a generator of jobs, depends on its ledger (rounds.csv) only, and ends the same after any
 interruption, with any number of workers.
@@ -81,9 +84,14 @@ class SharedSearch:
 
     @property
     def used(self) -> int:
-        """Training episodes so far, of all replicates."""
-        trained = self.config.round_episodes * self.rounds
-        return self.config.replicates * (self.config.base_budget + trained) if self.rows else 0
+        """Training episodes so far, of all replicates and their rivals."""
+        return self.used_after(self.rounds) if self.rows else 0
+
+    def used_after(self, rounds: int) -> int:
+        """Training episodes of so many rounds and all before them."""
+        config = self.config
+        played = rounds + (config.rivals - 1) * min(rounds, config.contested_rounds)
+        return config.replicates * (config.rivals * config.base_budget + played * config.round_episodes)
 
     @property
     def is_done(self) -> bool:
@@ -93,13 +101,34 @@ class SharedSearch:
         """Orders that were trained, in the order in which they were first chosen."""
         return [Workflow.parse(text, self.scheme) for text in dict.fromkeys(row.workflow for row in self.rows)]
 
+    def beginners(self) -> range:
+        """All trainings: the replicates and their rivals."""
+        return range(self.config.replicates * self.config.rivals)
+
+    def leaders(self) -> list[int]:
+        """[R] who stands for each replicate: the one that earned most, over all orders, in the last contested round."""
+        replicates, judged = self.config.replicates, min(self.rounds, self.config.contested_rounds)
+        if not judged:
+            return list(range(replicates))
+        earned = np.zeros(len(self.beginners()))
+        for row in self.rows:
+            if row.round == judged:
+                earned[row.replicate] += row.mean
+        best = earned.reshape(-1, replicates).argmax(axis=0)
+        return [int(r + replicates * rival) for r, rival in enumerate(best)]
+
+    def taking_part(self, number: int) -> Sequence[int]:
+        """The trainings of a round."""
+        return self.beginners() if number <= self.config.contested_rounds else self.leaders()
+
     def values(self, after: int) -> np.ndarray:
         """[R, W] what every known order earned after a round; NaN where it was not played yet."""
         number = {str(workflow): w for w, workflow in enumerate(self.known())}
+        place = {training: r for r, training in enumerate(self.leaders())}
         values = np.full((self.config.replicates, len(number)), np.nan)
         for row in self.rows:
-            if row.round == after:
-                values[row.replicate, number[row.workflow]] = row.mean
+            if row.round == after and row.replicate in place:
+                values[place[row.replicate], number[row.workflow]] = row.mean
         return values
 
     # ---- choosing
@@ -155,23 +184,23 @@ class SharedSearch:
 
     # ---- jobs
 
-    def base_folder(self, replicate: int) -> Path:
-        return replicate_folder(self.folder, replicate) / "base"
+    def base_folder(self, number: int) -> Path:
+        return replicate_folder(self.folder, number) / "base"
 
-    def training_config(self, replicate: int) -> TrainConfig:
-        return self.config.orders_config(replicate, self.idle, self.first_order())
+    def training_config(self, number: int) -> TrainConfig:
+        return self.config.orders_config(number, self.idle, self.first_order())
 
     def first_order(self) -> Workflow:
         return Workflow(tuple(range(self.scheme.size)), self.scheme).with_last(self.idle_ids)
 
-    def round_job(self, replicate: int, orders: Sequence[Workflow], watched: Sequence[Workflow]) -> RoundJob:
+    def round_job(self, number: int, orders: Sequence[Workflow], watched: Sequence[Workflow]) -> RoundJob:
         config = self.config
         return RoundJob(
-            number=replicate,
+            number=number,
             round=self.rounds + 1,
-            config=self.training_config(replicate),
-            folder=replicate_folder(self.folder, replicate),
-            parent_policy=self.base_folder(replicate),
+            config=self.training_config(number),
+            folder=replicate_folder(self.folder, number),
+            parent_policy=self.base_folder(number),
             orders=tuple(map(str, orders)),
             watched=tuple(map(str, watched)),
             since=config.round_episodes * self.rounds,
@@ -180,14 +209,14 @@ class SharedSearch:
             seed=config.seed,
         )
 
-    def cross_job(self, replicate: int) -> CrossJob:
+    def cross_job(self, number: int) -> CrossJob:
         config, known = self.config, self.known()
         own = self.values(self.rounds).mean(axis=0)
         told = [str(known[w]) for w in np.argsort(-own, kind="stable")[:MOST_TOLD]]
         return CrossJob(
-            number=replicate,
-            config=self.training_config(replicate),
-            folder=replicate_folder(self.folder, replicate),
+            number=number,
+            config=self.training_config(number),
+            folder=replicate_folder(self.folder, number),
             told=tuple(told),
             kept=tuple(map(str, known)),
             selection_episodes=config.selection_episodes,
@@ -293,14 +322,14 @@ def open_shared(config: SearchConfig, folder: Path) -> SharedSearch:
 
 
 def _check_rounds(search: SharedSearch) -> None:
-    """Every replicate has played every order known by then, once; RunDirError if not."""
+    """Every training that takes part has played every order known by then, once; RunDirError if not."""
     config = search.config
     known: list[str] = []
     for after in range(1, search.rounds + 1):
         rows = [row for row in search.rows if row.round == after]
         known = list(dict.fromkeys([*known, *(row.workflow for row in rows)]))
         played = [(row.replicate, row.workflow) for row in rows]
-        if sorted(played) != sorted((r, order) for r in range(config.replicates) for order in known):
+        if sorted(played) != sorted((number, order) for number in search.taking_part(after) for order in known):
             raise RunDirError(f"{search.folder / ROUNDS}: round {after} is not whole; was it changed?")
     if search.rounds > config.num_rounds:
         raise RunDirError(f"{search.folder / ROUNDS}: has more rounds than the configuration allows; was it changed?")
@@ -309,7 +338,7 @@ def _check_rounds(search: SharedSearch) -> None:
 def find_idle(search: SharedSearch) -> None:
     """Which unit types red never holds; the replicates have learned to defend."""
     config = search.config
-    policies = [load_policy(search.base_folder(replicate)) for replicate in range(config.replicates)]
+    policies = [load_policy(search.base_folder(number)) for number in search.beginners()]
     search.idle = idle_units(policies, config.training.game, search.scheme, config.seed)
 
 
@@ -337,9 +366,9 @@ def shared_steps(
         session.finished = True
         return
     bases: dict[int, Job] = {
-        replicate: WarmupJob(config.base_config(replicate), search.base_folder(replicate), 2, config.seed)
-        for replicate in range(config.replicates)
-        if not (search.base_folder(replicate) / RESULT).exists()
+        number: WarmupJob(config.base_config(number), search.base_folder(number), 2, config.seed)
+        for number in search.beginners()
+        if not (search.base_folder(number) / RESULT).exists()
     }
     if bases:
         yield from run(bases)
@@ -359,11 +388,12 @@ def shared_steps(
         orders = search.turns(choices)
         watched = list(dict.fromkeys([*search.known(), *(choice.workflow for choice in choices)]))
         view.round_begins(search, number, choices)
-        results = yield from run({r: search.round_job(r, orders, watched) for r in range(config.replicates)})
+        trainings = search.taking_part(number)
+        results = yield from run({n: search.round_job(n, orders, watched) for n in trainings})
         rows = [
-            ValueRow(round=number, replicate=r, workflow=one.workflow, mean=one.mean, standard_error=one.standard_error)
-            for r in range(config.replicates)
-            for one in results[r]
+            ValueRow(round=number, replicate=n, workflow=one.workflow, mean=one.mean, standard_error=one.standard_error)
+            for n in trainings
+            for one in results[n]
         ]
         rows[-1] = replace(rows[-1], last=1)
         for row in rows:
@@ -371,8 +401,8 @@ def shared_steps(
         ledger.sync()
         search.rows += rows
     view.crossing(search)
-    crossed = yield from run({r: search.cross_job(r) for r in range(config.replicates)})
-    measured = [crossed[r] for r in range(config.replicates)]
+    crossed = yield from run({number: search.cross_job(number) for number in search.leaders()})
+    measured = [crossed[number] for number in search.leaders()]
     answer = search.conclude(measured)
     keep_best_shared(search, answer, measured)
     answer.write(search.folder)
@@ -384,5 +414,5 @@ def keep_best_shared(search: SharedSearch, answer: Answer, measured: Sequence[Se
     """Put the policy that earned most under the best order into best/. It follows any order."""
     best = answer.orders[0].workflow
     earned = [next(shown.mean for shown in of if shown.workflow == best) for of in measured]
-    source = replicate_folder(search.folder, int(np.argmax(earned)))
+    source = replicate_folder(search.folder, search.leaders()[int(np.argmax(earned))])
     copy_policy(source, search.folder / BEST, Workflow.parse(best, search.scheme))
