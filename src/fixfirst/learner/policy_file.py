@@ -66,7 +66,7 @@ class _Play:
         self.steps[mask] = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
 class Policy:
     """A trained policy, ready to play.
 
@@ -90,6 +90,10 @@ class Policy:
     config: dict[str, Any] = field(repr=False)  # of its training
     facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what it remembers goes with it, what it can work out again does not."""
+        return self.__dict__ | {"_kept": {name: kept for name, kept in self._kept.items() if name == "play"}}
 
     @property
     def scheme(self) -> UnitScheme | None:
