@@ -26,7 +26,6 @@ from fixfirst.runs import (
     LEDGER,
     POLICY_JSON,
     POLICY_TENSORS,
-    RESULT,
     WARMUP,
     WARMUP_KEY,
     Kind,
@@ -51,7 +50,7 @@ from fixfirst.searcher.parcels import pack, run_parcel, unpack
 from fixfirst.searcher.search_logs import SearchLogs
 from fixfirst.searcher.shared import SharedSearch, open_shared, shared_steps
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
-from fixfirst.searcher.trial import Message, TrialJob, WarmupJob, failed_row
+from fixfirst.searcher.trial import Message, TrialJob, WarmupJob, failed_row, is_warmed_up
 
 MAX_ATTEMPTS = 2  # a trial whose worker dies is tried once more
 MAX_NODES_LOST = 10  # a trial whose machine is lost begins again elsewhere, so often
@@ -308,10 +307,10 @@ def _warm_up(search: Search, view: View) -> Steps:
     config, folder = search.config, search.folder / WARMUP
     if not config.warmup_budget:
         return
-    if (folder / RESULT).exists():
+    job = WarmupJob(config.warmup_config(), folder, config.test_episodes, config.seed)
+    if is_warmed_up(job):
         delete_checkpoints(folder)  # a kill may have come between
         return
-    job = WarmupJob(config.warmup_config(), folder, config.test_episodes, config.seed)
     deaths = _Deaths(search, view)
     while (ended := (yield {WARMUP_KEY: job})).died is not None:
         if not deaths.forgiven(ended):

@@ -28,7 +28,6 @@ from fixfirst.play import derive
 from fixfirst.runs import (
     BEST,
     CHOICES,
-    RESULT,
     ROUNDS,
     Answer,
     ChoiceRow,
@@ -45,10 +44,10 @@ from fixfirst.runs import (
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.jobs import Job
-from fixfirst.searcher.replicate import CrossJob, RoundJob, Shown, idle_units
+from fixfirst.searcher.replicate import CrossJob, RoundJob, Shown, idle_units, trained_policy
 from fixfirst.searcher.search_logs import choice_row
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig, neighbours
-from fixfirst.searcher.trial import Message, WarmupJob
+from fixfirst.searcher.trial import Message, WarmupJob, is_warmed_up
 
 MOST_TOLD = 24  # orders that cross-play tries to tell
 STILL_FALLING = 0.1  # points
@@ -188,6 +187,7 @@ class SharedSearch:
             number=replicate,
             config=self.training_config(replicate),
             folder=replicate_folder(self.folder, replicate),
+            trained=config.round_episodes * self.rounds,
             told=tuple(told),
             kept=tuple(map(str, known)),
             selection_episodes=config.selection_episodes,
@@ -336,13 +336,13 @@ def shared_steps(
     if search.is_done:
         session.finished = True
         return
-    bases: dict[int, Job] = {
+    bases = {
         replicate: WarmupJob(config.base_config(replicate), search.base_folder(replicate), 2, config.seed)
         for replicate in range(config.replicates)
-        if not (search.base_folder(replicate) / RESULT).exists()
     }
-    if bases:
-        yield from run(bases)
+    to_do: dict[int, Job] = {replicate: job for replicate, job in bases.items() if not is_warmed_up(job)}
+    if to_do:
+        yield from run(to_do)
     find_idle(search)
     keep_rows(search.folder / ROUNDS, ValueRow, lambda row: row.round <= search.rounds)
     keep_rows(search.folder / CHOICES, ChoiceRow, lambda row: row.round <= search.rounds)
@@ -371,9 +371,12 @@ def shared_steps(
         ledger.sync()
         search.rows += rows
     view.crossing(search)
-    crossed = yield from run({r: search.cross_job(r) for r in range(config.replicates)})
+    crossing = {r: search.cross_job(r) for r in range(config.replicates)}
+    crossed = yield from run(dict(crossing))
     measured = [crossed[r] for r in range(config.replicates)]
     answer = search.conclude(measured)
+    for job in crossing.values():
+        trained_policy(job)  # one of them goes into best/
     keep_best_shared(search, answer, measured)
     answer.write(search.folder)
     search.answer = answer

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from fixfirst.errors import PolicyError
 from fixfirst.learner import TrainConfig, Training, TrainingRun, delete_checkpoints, load_policy
 from fixfirst.play import Evaluation
 from fixfirst.reading import read_file, read_json
@@ -141,6 +142,16 @@ class WarmupJob:
     folder: Path
     test_episodes: int
     test_seed: int
+
+
+def is_warmed_up(job: WarmupJob) -> bool:
+    """Is it done, and is what lies there of this very job? Else it is done (again): the same bytes come of it."""
+    try:
+        result, policy = check_seal(read_json(job.folder / RESULT)), load_policy(job.folder).facts
+        of_this = policy["config"] == job.config.model_dump(mode="json") and policy["episodes"] == result["episodes"]
+        return of_this and result.get("policy_sha256", policy["sha256"]) == policy["sha256"]
+    except (OSError, ValueError, KeyError, TypeError, PolicyError):
+        return False
 
 
 def run_warmup(job: WarmupJob, tell: Tell, interrupt: object) -> bool:
