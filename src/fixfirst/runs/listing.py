@@ -1,6 +1,7 @@
 """What is in a folder of runs, a line each."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,14 +44,15 @@ def find_runs(folder: Path, depth: int = DEPTH) -> list[Path]:
 
 def _find(folder: Path, depth: int) -> Iterator[Path]:
     try:
-        children = [(child, (child / MANIFEST).is_file()) for child in sorted(folder.iterdir()) if child.is_dir()]
+        children = sorted(folder.iterdir())
     except OSError:
         return
-    for child, is_run in children:
-        if is_run:
-            yield child
-        elif depth > 1:
-            yield from _find(child, depth - 1)
+    for child in children:
+        with suppress(OSError):  # one that cannot be looked into does not hide the others
+            if (child / MANIFEST).is_file():
+                yield child
+            elif depth > 1 and child.is_dir():
+                yield from _find(child, depth - 1)
 
 
 def summarise_runs(folder: Path) -> list[RunSummary]:
