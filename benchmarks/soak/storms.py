@@ -27,25 +27,43 @@ def kills(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     out, said = folder / "run", folder / "said"
     for job in _taking_turns(rng, made):
         shutil.rmtree(out, ignore_errors=True)
-        for _ in range(rng.randint(1, 4)):
+        for _ in range(rng.randint(1, MOST_KILLS)):
             began = time.monotonic()
-            if rng.random() < 0.1:  # from its very first moment
+            if rng.random() < 0.05:  # from its very first moment
                 fork, moment = Fork(job.go_on(out), said, fresh=True), rng.choice((0.05, 0.5, 2.0)) * rng.random()
             else:
-                fork, moment = Fork(job.go_on(out), said), rng.uniform(0, job.seconds)
+                fork, moment = Fork(job.go_on(out), said), rng.uniform(0, job.seconds * rng.choice((0.2, 0.5, 1.0)))
             if fork.wait(moment) is None:
-                fork.kill()
+                _end(rng, fork)
+                notes[f"of {job.name}"] += 1
                 yield None
             else:  # it was over before; machines are not always as busy
                 job.seconds += 0.2 * (time.monotonic() - began - job.seconds)
+                break
         wrong = job.finish(out, said)
         if wrong:
             yield wrong
 
 
+MOST_KILLS = 8  # of one run
+
+
+def _end(rng: random.Random, fork: Fork) -> None:
+    """Mostly kill it with all its processes; or only the first of them; or hang up, as a terminal that is closed does."""
+    how = rng.random()
+    if how < 0.8:
+        return fork.kill()
+    if how < 0.9:
+        os.kill(fork.pid, signal.SIGKILL)
+    else:
+        fork.send(rng.choice((signal.SIGHUP, signal.SIGQUIT)))
+    if fork.wait() is None:
+        fork.kill()
+
+
 def _taking_turns(rng: random.Random, made: list[Job]) -> Iterator[Job]:
-    """Those that start further processes take ten times as long, and come a third as often."""
-    weights = [3 if job.name in ALONE else 1 for job in made]
+    """Those that start further processes take ten times as long, and come a tenth as often; courses take long, too."""
+    weights = [{"course": 3}.get(job.name, 10 if job.name in ALONE else 1) for job in made]
     while True:
         yield rng.choices(made, weights)[0]
 

@@ -288,9 +288,17 @@ def test_other_schema_other_kind_other_document(folder):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"workflow": "user > root"}, {"workflow": 3}, {"units": {"a": ["User0"]}}, {"units": 3}]
+    "changes",
+    [
+        {"workflow": "user > root"},
+        {"workflow": 3},
+        {"units": {"a": ["User0"]}},
+        {"units": 3},
+        {"config": 3},
+        {"versions": "x"},
+    ],
 )
-def test_orders_that_make_no_sense(folder, changes):
+def test_documents_that_make_no_sense(folder, changes):
     forge(folder, **changes)
     refused(folder, "policy.json: damaged (")
 

@@ -289,6 +289,8 @@ def load_policy(path: str | Path) -> Policy:
     """
     folder = policy_folder(a_path("a policy", path))
     facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
+    if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
+        raise PolicyError(f"{folder / POLICY_JSON}: damaged (its {odd[0]} is not a table)")
     try:
         scheme = None if facts["units"] is None else UnitScheme.from_dict(facts["units"])
         workflow = None if facts["workflow"] is None or scheme is None else Workflow.parse(facts["workflow"], scheme)
