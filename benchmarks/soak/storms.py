@@ -39,7 +39,6 @@ def kills(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
                 yield None
             else:  # it was over before; machines are not always as busy
                 job.seconds += 0.2 * (time.monotonic() - began - job.seconds)
-                break
         wrong = job.finish(out, said)
         if wrong:
             yield wrong
@@ -62,8 +61,8 @@ def _end(rng: random.Random, fork: Fork) -> None:
 
 
 def _taking_turns(rng: random.Random, made: list[Job]) -> Iterator[Job]:
-    """Those that start further processes take ten times as long, and come a tenth as often; courses take long, too."""
-    weights = [{"course": 3}.get(job.name, 10 if job.name in ALONE else 1) for job in made]
+    """Those that start further processes take ten times as long, and come a fifth as often; courses take long, too."""
+    weights = [{"course": 3, "train": 20}.get(job.name, 10 if job.name in ALONE else 2) for job in made]
     while True:
         yield rng.choices(made, weights)[0]
 
