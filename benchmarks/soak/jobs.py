@@ -211,7 +211,9 @@ def content(path: Path) -> object:
             return [{k: v for k, v in row.items() if k not in CLOCK} for row in csv.DictReader(file)]
     if path.name == "result.json":  # how long it took stands there, too
         return [
-            line for line in path.read_text(errors="replace").splitlines() if '"seconds"' not in line and '"document_sha256"' not in line
+            line
+            for line in path.read_text(errors="replace").splitlines()
+            if '"seconds"' not in line and '"document_sha256"' not in line
         ]
     return path.read_bytes()
 

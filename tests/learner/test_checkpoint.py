@@ -410,7 +410,23 @@ def test_a_checkpoint_of_another_configuration_is_refused(two):
     assert all("belongs to a training with another configuration" in complaint for complaint in complaints)
 
 
-@pytest.mark.parametrize("change", [{"updates": "2"}, {"multiplier": None}, {"latest": 7}, {"latest": [[1]]}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"updates": "2"},
+        {"updates": True},
+        {"updates": -1},
+        {"episodes": 10**30},
+        {"multiplier": None},
+        {"multiplier": 1e300},
+        {"latest": 7},
+        {"latest": [[1]]},
+        {"latest": [[1]] * 7 + [1]},
+        {"latest": [[1]] * 7 + [[[1]]]},
+        {"latest": [[1]] * 7 + [[1, 2]]},
+        {"opening": [True]},
+    ],
+)
 def test_forged_numbers_are_refused(two, change):
     path = two / "checkpoint-00000002.json"
     document = json.loads(path.read_bytes())

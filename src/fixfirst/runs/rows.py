@@ -127,9 +127,16 @@ def _value(text: str, cell: _Cell) -> Any:
     return value
 
 
-def _as(column: str, plot: str | None = None, default: Any = dataclasses.MISSING, least: float | None = None) -> Any:
+def _as(
+    column: str,
+    plot: str | None = None,
+    default: Any = dataclasses.MISSING,
+    least: float | None = None,
+    clock: bool = False,
+) -> Any:
     """A field with another column name; `plot` is its name in TensorBoard, as in Stable-Baselines3 where that has it."""
-    return field(default=default, metadata={"column": column, "least": least} | ({"plot": plot} if plot else {}))
+    facts = {"column": column, "least": least, "clock": clock}
+    return field(default=default, metadata=facts | ({"plot": plot} if plot else {}))
 
 
 def _in(least: float, most: float | None = None, default: Any = dataclasses.MISSING, clock: bool = False) -> Any:
@@ -260,8 +267,8 @@ class UpdateRow(Row):
     total_reward: float = _as("Total_Reward")
     compliance: float | None = _as("Compliance", "rollout/compliance")
     repairs: float | None = _as("Avg_Fixes", "rollout/repairs")
-    collection_s: float = _as("Collection_Time", "time/collection_s", least=0)
-    update_s: float = _as("Update_Time", "time/update_s", least=0)
+    collection_s: float = _as("Collection_Time", "time/collection_s", least=0, clock=True)
+    update_s: float = _as("Update_Time", "time/update_s", least=0, clock=True)
     contested_share: float | None = _as("Contested_Share", "rollout/contested_share")
     multiplier: float = _as("Multiplier", "train/multiplier")
     approx_kl: float = _as("Approx_KL", "train/approx_kl")
