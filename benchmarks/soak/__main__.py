@@ -37,7 +37,7 @@ KINDS = {  # its share of the time, and how often it is tried in a slice
     races: (1, 2),
     readers: (1, 4),
     damage: (5, 30),
-    calls: (1, 1500),
+    calls: (1, 600),
     limits: (2, 2),
     states: (2, 500),
     memory: (2, 2),

@@ -232,8 +232,9 @@ class _Driver:
     def run(self, open_files: ExitStack) -> bool:
         sessions = []
         for search in self._searches:
-            open_files.enter_context(locked(search.folder))
             enter = open_files.enter_context
+            enter(locked(search.folder))
+            _bring_up_to_date(search)
             if isinstance(search, SharedSearch):
                 session = enter(Session(search.folder, self._executor.workers))
                 run = partial(_until_ended, search, self._view)
@@ -275,6 +276,11 @@ class _Driver:
     def _show(self, key: tuple[int, int], message: Any) -> None:
         index, number = key
         self._view.progress(self._searches[index], number, message)
+
+
+def _bring_up_to_date(search: Search | SharedSearch) -> None:
+    """Now that nobody else works on it: between opening and locking it, somebody may have gone on with it, or ended it."""
+    vars(search).update(vars(open_search(search.folder, search.config.training.game.cyborg)))
 
 
 def _until_ended(search: SharedSearch, view: Any, jobs: Jobs) -> Generator[Jobs, Finished, dict[int, Any]]:
