@@ -148,9 +148,15 @@ def die_at(point: int, folder: Path, counted: mmap.mmap | None = None) -> None:
 
 
 def races(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
-    """Two begin in one folder at once, under different seeds, while others look: one is let in, and keeps its seed."""
+    """Two begin in one folder at once, under different seeds, while others look: one is let in, and keeps its seed.
+
+    Or several go on with one run, some of them when others are about to end it.
+    """
     for number in range(10**9):
         job = rng.choice([job for job in made if job.name in ALONE and job.name != "study"])
+        if rng.random() < 0.5:
+            yield _resumed_by_many(rng, folder, job)
+            continue
         out = folder / f"races{number}" / "run"
         out.parent.mkdir()
         at = time.monotonic() + 0.05
@@ -175,6 +181,22 @@ def races(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
         if wrong is None:
             shutil.rmtree(out.parent)
         yield wrong and f"{job.name}: {wrong}"
+
+
+def _resumed_by_many(rng: random.Random, folder: Path, job: Job) -> Trouble:
+    out = folder / "resumed"
+    shutil.rmtree(out, ignore_errors=True)
+    first = Fork(job.start(out), folder / "said")
+    if first.wait(rng.uniform(0, job.seconds)) is None:
+        first.kill()
+    at = time.monotonic() + 0.05
+    moments = [at + rng.uniform(0, job.seconds) for _ in range(3)]
+    forks = [
+        Fork(job.go_on(out), folder / f"said{i}", partial(_wait_until, moment)) for i, moment in enumerate((at, *moments))
+    ]
+    codes = [fork.wait() for fork in forks]
+    wrong = next(filter(None, (complaint(code, fork.text) for code, fork in zip(codes, forks, strict=True))), None)
+    return (wrong and f"{job.name}: {wrong}") or job.finish(out, folder / "said")
 
 
 def _wait_for(path: Path) -> bool:
