@@ -207,6 +207,7 @@ def _wait_for(path: Path) -> bool:
 
 
 def _wait_until(moment: float) -> None:
+    time.sleep(max(moment - time.monotonic() - 0.005, 0))
     while time.monotonic() < moment:
         pass
 
