@@ -106,8 +106,7 @@ def crashes(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     """A run dies right before its n-th file operation, for every n, and goes on to the same files."""
     out, said = folder / "run", folder / "said"
     left: dict[str, list[int]] = {}
-    while True:
-        job = rng.choice(made)
+    for job in _taking_turns(rng, made):
         if not left.get(job.name):
             count = file_operations(job, out, said)
             left[job.name] = rng.sample(range(1, 1 + count), count)
@@ -231,8 +230,7 @@ def readers(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
 def limits(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     """Files that may not grow, few open files, little memory, a full or closed stdout: a line each; the run can go on."""
     out, said = folder / "run", folder / "said"
-    while True:
-        job = rng.choice([job for job in made if not job.name.endswith("ray")])
+    for job in _taking_turns(rng, [job for job in made if not job.name.endswith("ray")]):
         shutil.rmtree(out, ignore_errors=True)
         limit, low, high = rng.choice(LIMITS)
         code, text = run(job.start(out), said, partial(restrict, limit, rng.randrange(low, high)))

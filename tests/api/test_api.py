@@ -199,10 +199,10 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
     copy = Path(shutil.copytree(run.folder, tmp_path / "old"))
     (copy / "config.toml").write_text(tomli_w.dumps(flat(read_toml(copy / "config.toml"))))
     manifest = json.loads((copy / "manifest.json").read_text())
-    del manifest["config_sha256"]
+    del manifest["config_sha256"], manifest["run_sha256"]
     (copy / "manifest.json").write_text(json.dumps(manifest))
     (copy / "trials.csv").unlink()
-    rows = CsvLog(copy / "trials.csv", Trial)  # its checksums do not name the configuration then
+    rows = CsvLog(copy / "trials.csv", Trial)  # its checksums do not name the run then
     for trial in run.trials:
         rows.write(trial)
     rows.close()

@@ -101,7 +101,7 @@ def test_one_row_of_another_ledger_is_noticed(taken, made):
 def test_rows_of_the_version_before_which_named_no_run_are_read(taken):
     run = taken("separate")
     path = run / "manifest.json"
-    path.write_text(path.read_text().replace("config_sha256", "something"))
+    path.write_text(path.read_text().replace("run_sha256", "something"))
     with pytest.raises(ff.RunDirError, match="line 2 is damaged"):  # the rows were written with it
         ff.load_run(run)
     plain = [
@@ -115,7 +115,7 @@ def taken_again(run):
     """Beside it, with its manifest as it was."""
     again = shutil.copytree(run, run.parent / "again")
     path = again / "manifest.json"
-    path.write_text(path.read_text().replace("something", "config_sha256"))
+    path.write_text(path.read_text().replace("something", "run_sha256"))
     return again
 
 

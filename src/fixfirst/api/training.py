@@ -20,10 +20,10 @@ from fixfirst.learner import (
 from fixfirst.play import Weights
 from fixfirst.reporter import Progress
 from fixfirst.runs import (
-    CONFIG_HASH,
     MANIFEST,
     POLICY_JSON,
     RESULT,
+    RUN_HASH,
     TENSORBOARD,
     Kind,
     Outcome,
@@ -139,7 +139,7 @@ def _work(
             done = f"interrupted after {run.training.episodes:,} episodes"
             raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
         shown = run.training.evaluate("test", TEST_EPISODES)
-        facts = {"accepted": run.accepted, "episodes": run.training.episodes, CONFIG_HASH: begun_with(folder)}
+        facts = {"accepted": run.accepted, "episodes": run.training.episodes, RUN_HASH: begun_with(folder)}
         run.conclude({"evaluation": asdict(shown), **facts})
         session.finished = True
         return TrainRun(folder, config, shown, run.accepted)

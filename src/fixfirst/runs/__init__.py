@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, named_code, scheme_of, setting
     from fixfirst.runs.events import TensorBoard
     from fixfirst.runs.files import (
-        CONFIG_HASH,
+        RUN_HASH,
         SEAL,
         begun_with,
         check_seal,

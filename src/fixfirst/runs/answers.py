@@ -9,7 +9,7 @@ from typing import Any
 from fixfirst.errors import RunDirError, printable
 from fixfirst.orders import Swap
 from fixfirst.reading import read_json
-from fixfirst.runs.files import CONFIG_HASH, begun_with, check_seal, check_whose, sealed, write_json
+from fixfirst.runs.files import RUN_HASH, begun_with, check_seal, check_whose, sealed, write_json
 from fixfirst.runs.layout import ANSWER
 
 ENOUGH_REPLICATES = 3
@@ -142,7 +142,7 @@ class Answer:
     # ---- the file
 
     def write(self, folder: Path) -> None:
-        said = {"rule": self.rule, "sentences": self.sentences, **asdict(self), CONFIG_HASH: begun_with(folder)}
+        said = {"rule": self.rule, "sentences": self.sentences, **asdict(self), RUN_HASH: begun_with(folder)}
         write_json(folder / ANSWER, sealed(said))
 
 

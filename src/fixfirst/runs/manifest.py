@@ -1,5 +1,6 @@
 """Beginning a run directory, and knowing one: its manifest and its configuration."""
 
+import json
 import os
 import platform
 import sys
@@ -13,8 +14,8 @@ import tomli_w
 from fixfirst.errors import RunDirError
 from fixfirst.reading import read_file, read_json
 from fixfirst.reading import read_toml as toml_document
-from fixfirst.runs.config_reading import without_code
-from fixfirst.runs.files import CONFIG_HASH, settled, sha256, versions, write_atomically, write_json
+from fixfirst.runs.config_reading import deciding_settings, without_code
+from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, settled, sha256, versions, write_atomically, write_json
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
 from fixfirst.runs.lock import locked, now
 
@@ -27,7 +28,9 @@ def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, opti
     with beginning(folder):
         data = tomli_w.dumps(_without_none(config)).encode()
         write_atomically(folder / CONFIG, data)
-        write_manifest(folder, kind, seed, options, **{CONFIG_HASH: sha256(data)})
+        decides = json.dumps(deciding_settings(kind, config) | {"seed": str(seed)}, sort_keys=True)
+        hashes = {CONFIG_HASH: sha256(data), RUN_HASH: sha256(decides.encode())}
+        write_manifest(folder, kind, seed, options, **hashes)
 
 
 @contextmanager
