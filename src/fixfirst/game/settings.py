@@ -75,7 +75,7 @@ def red_agent_names() -> tuple[str, ...]:
 
 def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
     """Cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
-    several = isinstance(red_agent, list | tuple | np.ndarray) and np.ndim(red_agent) > 0
+    several = isinstance(red_agent, list | tuple) or (isinstance(red_agent, np.ndarray) and red_agent.ndim > 0)
     specs: list[Any] = list(red_agent) if several else [red_agent]
     if len(specs) not in (1, num_envs):
         raise WorldError(f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment")

@@ -100,9 +100,12 @@ def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
         raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
     values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
     given = merged(given, _kept_passes(values, given, model))
-    _check_plain(given)
-    with readable_errors(model):
-        config = model(**merged(values, given))
+    try:
+        with readable_errors(model):
+            config = model(**merged(values, given))
+    except TypeError:
+        _check_plain(given)
+        raise
     for name, place in places(model).items():
         if name not in ANY_SIZE:
             _check_size(name, value_at(config, place))
