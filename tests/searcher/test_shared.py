@@ -72,6 +72,16 @@ class NoView:
         return lambda *arguments: None
 
 
+def test_what_a_kill_left_of_a_bases_checkpoints_goes(run, tmp_path):
+    """It came between the base's result and the end of its checkpoints."""
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    for name in ("answer.json", "runtime.csv"):
+        (folder / name).unlink()
+    (folder / "replicates" / "0" / "base" / "checkpoint-00000002.safetensors").touch()
+    ff.resume(folder, workers=1, **QUIET)
+    assert everything(folder) == everything(run.folder)
+
+
 def test_whoever_opened_it_before_another_ended_it_changes_nothing(run, tmp_path):
     """Two resumed at once: the second has seen the run as it was, and is let in when the first has ended."""
     folder = tmp_path / "run"

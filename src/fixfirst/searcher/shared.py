@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fixfirst.errors import RunDirError
-from fixfirst.learner import TrainConfig, copy_policy, load_policy
+from fixfirst.learner import TrainConfig, copy_policy, delete_checkpoints, load_policy
 from fixfirst.orders import Prices, Swap, UnitScheme, Workflow, price, price_swaps, standard_errors
 from fixfirst.play import derive
 from fixfirst.runs import (
@@ -341,6 +341,8 @@ def shared_steps(
         for replicate in range(config.replicates)
     }
     to_do: dict[int, Job] = {replicate: job for replicate, job in bases.items() if not is_warmed_up(job)}
+    for replicate in bases.keys() - to_do.keys():
+        delete_checkpoints(bases[replicate].folder)  # a kill may have come between its result and this
     if to_do:
         yield from run(to_do)
     find_idle(search)
