@@ -8,7 +8,7 @@ import pytest
 from fixfirst import reading
 from fixfirst.errors import LONGEST_MESSAGE, RunDirError
 from fixfirst.reading import read_file, read_json, read_toml
-from fixfirst.runs import Trial, ValueRow, read_rows
+from fixfirst.runs import CsvLog, SessionRow, Trial, ValueRow, read_rows
 
 
 @pytest.mark.parametrize(
@@ -17,11 +17,13 @@ from fixfirst.runs import Trial, ValueRow, read_rows
         (read_json, b"[" * 20_000, "nested more than 32 deep"),
         (read_json, b"[" * 40 + b"]" * 40, "nested more than 32 deep"),
         (read_json, b'{"a": NaN}', "NaN is not a number"),
+        (read_json, b'{"seed": 1, "seed": 2}', "a name stands twice in a table"),
+        (read_json, b"\xef\xbb\xbf{}", "BOM"),
         (read_json, b"\xff\xfe", "can't decode"),
         (read_json, b"1" * 5_000, "4300"),
         (read_toml, b"a = " + b"[" * 20_000, "nested more than 32 deep"),
         (read_toml, b"a" + b".a" * 500_000 + b" = 1", "nested more than 32 deep"),
-        (read_toml, b"a = {b" + b' . "a"' * 500_000 + b" = 1}", "nested more than 32 deep"),
+        (read_toml, b"a = {b" + b' . "a"' * 100_000 + b" = 1}", "nested more than 32 deep"),
         (read_toml, b"\xff", "can't decode"),
     ],
 )
@@ -29,6 +31,20 @@ def test_documents_that_make_no_sense(tmp_path, read, content, says):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match=says):
         read(tmp_path / "file")
+
+
+def test_a_log_that_is_too_large_is_not_gone_on_with(tmp_path):
+    with open(tmp_path / "runtime.csv", "wb") as file:
+        file.truncate(65 * reading.MB)
+    with pytest.raises(RunDirError, match=r"runtime.csv: cannot be read .more than 64 MB"):
+        CsvLog(tmp_path / "runtime.csv", SessionRow)
+
+
+def test_of_very_many_damaged_lines_only_some_are_told(tmp_path):
+    (tmp_path / "trials.csv").write_text(",".join(Trial.columns()) + "\n" * 100_000)
+    told = []
+    assert read_rows(tmp_path / "trials.csv", Trial, told.append) == []
+    assert len(told) == 1_001 and told[-1].endswith("so many lines are damaged that the rest is left out")
 
 
 def test_only_regular_files_are_read(tmp_path):

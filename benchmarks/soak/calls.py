@@ -5,6 +5,9 @@ import random
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +58,38 @@ WRONG += (
     np.void(b"abc"),
 )
 WRONG += (ff.Workflow.parse("critical_first"), ff.Workflow, range(3), iter([1]), Odd(), "\ud800", -(2**70), np.bool_(True))
+WRONG += (np.zeros((1, 52), ">f4"), np.broadcast_to(np.int8(0), (1, 52)), np.full((1, 52), np.nan), np.array([145]), [None])
+WRONG += (
+    b"",
+    bytearray(5),
+    memoryview(b"ab"),
+    Decimal(1),
+    Fraction(1, 3),
+    datetime.max,
+    NotImplemented,
+    ...,
+    " ",
+    "\n",
+    "-1",
+)
+WRONG += (
+    "b_line:",
+    "b_line:nan",
+    "b_line:-1,meander:1",
+    "b_line:1,b_line:1",
+    "b_line:0",
+    "user > " * 1_000,
+    "user > user",
+    ">",
+)
+WRONG += (
+    np.recarray((1,), [("a", int)]),
+    np.array([[None]]),
+    np.zeros((1, 52), "S1"),
+    [np.zeros(52), np.zeros(51)],
+    1e308,
+    -0.0,
+)
 TAKES_LONG = ("num_envs", "steps", "policy.reset", "episodes", "search(workers)", "search(seeds)", "cpus_per_trial")
 WORLDS = ("num_envs", "red_agent", "variant", "green", "max_steps", "env_ids", "autoreset_mode", "render_mode", "memory")
 WORLDS += ("action_set", "backend", "arrays")

@@ -5,14 +5,16 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import random
 import shutil
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from forks import Trouble, in_process
-from jobs import ALONE, Job, contents, difference
+from jobs import ALONE, OTHER_SEED, Job, contents, difference
 
 RECORDING = Path(__file__).parent.parent.parent / "tests" / "conformance" / "sleep.jsonl.gz"
 FEW = ["--episodes", "2", "--steps", "2", "--red-agent", "sleep"]
@@ -40,15 +42,20 @@ STAGES = 5  # at which a run is damaged
 LEDGERS = ("trials.csv", "rounds.csv", "answer.json", "config.toml")  # what a run goes on from, and what it says
 
 
+MOST_SECONDS = 60.0  # a command on such a file takes less, on the busiest machine
+RARELY = {"course": 1, "study": 2}  # how often a kind of run is taken, of those that take long; else 4
+
+
 def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble]:
     """One file of a run, of a policy, a recording or a settings file is damaged: one line that says so, or all is right."""
     alone = [job for job in made if job.name in ALONE]
+    weights = [RARELY.get(job.name, 4) for job in alone]
     recording = folder / "recording.jsonl"
     recording.write_bytes(b"".join(gzip.decompress(RECORDING.read_bytes()).splitlines(keepends=True)[:2]))
     while True:
-        job = rng.choice(alone)
+        job = rng.choices(alone, weights)[0]
         yield _run(rng, folder, job, job.stage(rng.randrange(STAGES), STAGES))
-        yield rng.choice((_recording, _settings, _policy))(rng, folder, job)
+        yield rng.choices((_recording, _settings, _policy, _arrays), (3, 1, 3, 3))[0](rng, folder, job)
 
 
 def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
@@ -59,10 +66,18 @@ def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
         for name in ("result.json", "answer.json", "runtime.csv", "best/policy.json"):
             (out / name).unlink(missing_ok=True)
     path = rng.choice([path for path in sorted(out.rglob("*")) if path.is_file() and path.name != ".lock"])
+    name = str(path.relative_to(out))
     before = path.read_bytes()
-    forged = rng.random() < 0.3 and (sealed := resealed(rng, path, before)) is not None
-    path.write_bytes(sealed if forged else mutated(rng, before))
-    if path.read_bytes() == before:
+    how = rng.choices((mutated, resealed, replaced, foreign), (10, 6, 4, 4))[0]
+    if how is mutated:
+        path.write_bytes(mutated(rng, before))
+    elif how is resealed and (sealed := resealed(rng, path, before)) is not None:
+        path.write_bytes(sealed)
+    elif how is foreign and (other := job.other / moved(name)).is_file():
+        path.write_bytes(other.read_bytes())
+    else:
+        how = replaced(rng, path)
+    if path.is_file() and not path.is_symlink() and path.stat().st_size == len(before) and path.read_bytes() == before:
         return None
     commands = [["runs", str(out.parent)], job.resume(out), ["evaluate", str(out), *FEW, "--quiet"]]
     commands += [["watch", str(out), *FEW, "--text"], ["report", str(out), "--out", str(folder / "page.html")]]
@@ -71,10 +86,12 @@ def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
         ["export", str(out), "--to", "numpy", "--out", str(folder / "p.npz")],
     ]
     command = rng.choices(commands, (8, 6, 3, 2, 1, 1, 1))[0]
-    wrong = in_process(command)
-    if wrong is None and not forged and command[0] == "resume":
-        wrong = silent(job, out, str(path.relative_to(out)))
-    return f"{job.name}, {path.relative_to(out)}, {command[0]}{', forged' if forged else ''}: {wrong}" if wrong else None
+    wrong = in_process(command, most_s=MOST_SECONDS)
+    if wrong is None and how is not resealed and command[0] == "resume":
+        wrong = silent(job, out, name)
+    if wrong is None and (left := [path.name for path in out.rglob(".*.tmp")]) and command[0] == "resume":
+        wrong = f"left {left[0]}"
+    return f"{job.name}, {name}, {command[0]}, {how.__name__}: {wrong}" if wrong else None
 
 
 def silent(job: Job, out: Path, damaged: str) -> Trouble:
@@ -97,8 +114,22 @@ def _but(found: dict[str, object], names: set[str]) -> dict[str, object]:
 def _recording(rng: random.Random, folder: Path, job: Job) -> Trouble:
     recorded = folder / f"mutated.{rng.choice(('jsonl', 'jsonl.gz'))}"
     data = (folder / "recording.jsonl").read_bytes()
-    recorded.write_bytes(mutated(rng, data) if recorded.suffix == ".jsonl" else mutated(rng, gzip.compress(data, 1)))
-    return in_process(["conform", str(recorded)], (0, 1, 2))
+    recorded.write_bytes(mutated(rng, data) if recorded.suffix == ".jsonl" else _packed(rng, data))
+    return in_process(["conform", str(recorded)], (0, 1, 2), MOST_SECONDS)
+
+
+def _packed(rng: random.Random, data: bytes) -> bytes:
+    """A compressed file that is damaged, holds something damaged, or far more than one would think."""
+    how, packed = rng.randrange(8), gzip.compress(data, 1)
+    if how == 0:
+        return gzip.compress(mutated(rng, data), 1)
+    if how == 1:  # several in one, the last of them damaged
+        return packed + gzip.compress(data, 1) + mutated(rng, packed)
+    if how == 2:
+        return packed + rng.choice(NASTY)
+    if how == 3:  # a line of 64 MB
+        return packed + gzip.compress(bytes(64 * 2**20), 1)
+    return mutated(rng, packed)
 
 
 def _settings(rng: random.Random, folder: Path, job: Job) -> Trouble:
@@ -108,27 +139,46 @@ def _settings(rng: random.Random, folder: Path, job: Job) -> Trouble:
     units = rng.random() < 0.3
     path.write_bytes(mutated(rng, UNITS.encode() if units else job.settings.read_bytes()))
     said = ["--units", str(path), "--config", str(job.settings)] if units else ["--config", str(path)]
-    wrong = in_process([job.command, *said, "--out", str(out), "--quiet", "--total-episodes", "1"], (2,))
+    wrong = in_process([job.command, *said, "--out", str(out), "--quiet", "--total-episodes", "1"], (2,), MOST_SECONDS)
     return wrong or (f"{job.name}: refused settings left a folder" if out.exists() else None)
 
 
 def _policy(rng: random.Random, folder: Path, job: Job) -> Trouble:
     """A policy by itself, forged: hashes are those of what it says."""
+    out = _a_policy(rng, folder, job)
+    path = out / "policy.json"
+    path.write_bytes(resealed(rng, path, path.read_bytes()) or b"")
+    return _played(rng, folder, out, "forged policy")
+
+
+def _arrays(rng: random.Random, folder: Path, job: Job) -> Trouble:
+    """The arrays of a policy, forged: its document has their hash."""
+    out = _a_policy(rng, folder, job)
+    arrays, path = out / "policy.safetensors", out / "policy.json"
+    arrays.write_bytes(hostile(rng, arrays.read_bytes()))
+    document = json.loads(path.read_bytes()) | {"sha256": hashlib.sha256(arrays.read_bytes()).hexdigest()}
+    path.write_text(json.dumps(with_seal(document)))
+    return _played(rng, folder, out, "forged arrays")
+
+
+def _a_policy(rng: random.Random, folder: Path, job: Job) -> Path:
     out = folder / "policy"
     shutil.rmtree(out, ignore_errors=True)
-    source = next(iter(sorted(job.reference.rglob("policy.json")))).parent
+    source = rng.choice(sorted(job.reference.rglob("policy.json"))).parent
     out.mkdir()
     for name in ("policy.json", "policy.safetensors"):
         shutil.copy(source / name, out / name)
-    path = out / "policy.json"
-    path.write_bytes(resealed(rng, path, path.read_bytes()) or b"")
+    return out
+
+
+def _played(rng: random.Random, folder: Path, out: Path, what: str) -> Trouble:
     commands = [["evaluate", str(out), *FEW, "--quiet"], ["watch", str(out), *FEW, "--text"]]
     commands += [
         ["export", str(out), "--to", "numpy", "--out", str(folder / "p.npz")],
         ["compare", str(out), "sleep", *FEW, "--quiet"],
     ]
-    wrong = in_process(rng.choices(commands, (3, 2, 1, 1))[0])
-    return wrong and f"forged policy: {wrong}"
+    wrong = in_process(rng.choices(commands, (3, 2, 1, 1))[0], most_s=MOST_SECONDS)
+    return wrong and f"{what}: {wrong}"
 
 
 # ---------------------------------------------------------------- mutations
@@ -165,15 +215,118 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
     return data.replace(cell, rng.choice(NASTY), 1) if cell.strip() else rng.choice(NASTY)
 
 
+def replaced(rng: random.Random, path: Path) -> Callable[..., None]:
+    """Something else in the place of a file; how."""
+    how = rng.choice((missing, a_folder, a_pipe, a_link, a_loop, nowhere, endless, with_bom, from_windows, in_utf16, twice))
+    data = path.read_bytes()
+    path.unlink()
+    how(path, data)
+    return how
+
+
+def missing(path: Path, data: bytes) -> None:
+    pass
+
+
+def a_folder(path: Path, data: bytes) -> None:
+    path.mkdir()
+
+
+def a_pipe(path: Path, data: bytes) -> None:
+    os.mkfifo(path)
+
+
+def a_link(path: Path, data: bytes) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_loop(path: Path, data: bytes) -> None:
+    path.symlink_to(path.name)
+
+
+def nowhere(path: Path, data: bytes) -> None:
+    path.symlink_to("no/such/file")
+
+
+def endless(path: Path, data: bytes) -> None:
+    """As large as no disk, of nothing."""
+    path.write_bytes(data)
+    os.truncate(path, 2**40)
+
+
+def with_bom(path: Path, data: bytes) -> None:
+    path.write_bytes(b"\xef\xbb\xbf" + data)
+
+
+def from_windows(path: Path, data: bytes) -> None:
+    path.write_bytes(data.replace(b"\n", b"\r\n") + b"\r\n")
+
+
+def in_utf16(path: Path, data: bytes) -> None:
+    path.write_bytes(data.decode("latin-1").encode("utf-16"))
+
+
+def twice(path: Path, data: bytes) -> None:
+    path.write_bytes(data + data)
+
+
+def foreign(path: Path, data: bytes) -> None:
+    """The same file of a run that differs in its seed only."""
+
+
+def moved(name: str) -> str:
+    """Where the run of another seed has a file: the searches of a study are named by their seeds."""
+    return name.replace("b_line-0/", f"b_line-{OTHER_SEED}/").replace("b_line-1/", f"b_line-{OTHER_SEED + 1}/")
+
+
+def hostile(rng: random.Random, data: bytes) -> bytes:
+    """A file of arrays that says of itself what is not so: sizes, types, shapes, places; or holds what is no number."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header, body = json.loads(data[8 : 8 + length]), bytearray(data[8 + length :])
+    name = rng.choice([name for name in header if name != "__metadata__"])
+    array, how = header[name], rng.randrange(10)
+    if how == 0:
+        return struct.pack("<Q", rng.choice((0, 1, 7, length - 1, length + 1, 2**31, 2**63, 2**64 - 1))) + data[8:]
+    if how == 1:
+        array["data_offsets"] = rng.choice(
+            ([0, 0], [0, 4], [8, 4], [0, 2**62], [-4, 0], [len(body), len(body) + 4], [0], [], "x")
+        )
+    elif how == 2:
+        array["shape"] = rng.choice(
+            ([], [0], [0, 64], [-1], [2**31, 2**31], [2**62, 4], [1.5], [[1]], None, [1] * 65, array["shape"][::-1])
+        )
+    elif how == 3:
+        array["dtype"] = rng.choice(("F64", "F16", "BF16", "I8", "BOOL", "F8_E4M3", "x", "", None, 5, "U64"))
+    elif how == 4:
+        start, end = array["data_offsets"]
+        place = rng.randrange(start, end, 4)
+        body[place : place + 4] = struct.pack("<f", rng.choice((float("nan"), float("inf"), -float("inf"))))
+    elif how == 5:
+        del header[name]
+    elif how == 6:
+        header[rng.choice(("x", "", "\x1b[2J", "a" * 5_000, "../x"))] = header.pop(name)
+    elif how == 7:
+        header["__metadata__"] = rng.choice(({"a": 1}, [], {"x": "y" * 100_000}, None))
+    elif how == 8:  # two arrays in one place
+        other = rng.choice([other for other in header if other != "__metadata__"])
+        array["data_offsets"] = header[other]["data_offsets"]
+    else:
+        del body[rng.randrange(len(body)) :]
+    text = json.dumps(header).encode() + b" " * rng.choice((0, 0, 3, 8, 100_000))
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def with_seal(document: dict[str, Any]) -> dict[str, Any]:
+    rest = {name: value for name, value in document.items() if name != "document_sha256"}
+    return rest | {"document_sha256": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
+
+
 def resealed(rng: random.Random, path: Path, data: bytes) -> bytes | None:
     """A value somewhere inside is another, and the file's own checksum is that of what it now says; None: no such file."""
     if path.suffix == ".json":
         document = json.loads(data)
         _change(rng, document)
-        if "document_sha256" in document:
-            rest = {name: value for name, value in document.items() if name != "document_sha256"}
-            document["document_sha256"] = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-        return json.dumps(document).encode()
+        return json.dumps(with_seal(document) if "document_sha256" in document else document).encode()
     if path.name in ("trials.csv", "rounds.csv") and data.count(b"\n") > 1:
         from fixfirst.runs import Trial, ValueRow
 

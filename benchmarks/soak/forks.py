@@ -91,14 +91,17 @@ def run(arguments: list[str], said: Path, before: Callable[[], object] = nothing
     return code, fork.text
 
 
-def in_process(arguments: list[str], allowed: tuple[int, ...] = (0, 2)) -> Trouble:
+def in_process(arguments: list[str], allowed: tuple[int, ...] = (0, 2), most_s: float = PATIENCE_S) -> Trouble:
     """A command in this process: what is wrong with how it ended."""
+    began = time.monotonic()
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         try:
             code = fixfirst(arguments)
         except BaseException as e:
             return f"fixfirst {' '.join(arguments)}: {type(e).__name__}: {str(e)[:500]}"
     wrong = complaint(code, err.getvalue(), allowed)
+    if wrong is None and time.monotonic() - began > most_s:
+        wrong = f"fixfirst {' '.join(arguments)}: took {time.monotonic() - began:.0f} s"
     if wrong is None and "\x1b" in out.getvalue():
         wrong = f"terminal escapes: {out.getvalue()[:500]!r}"
     return wrong

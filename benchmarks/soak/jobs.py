@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 import tomli_w
@@ -82,6 +83,8 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "shared-ray": ("search", SHARED, []),
 }
 ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
+OTHER_SEED = 7
+LARGEST = 2**24  # bytes of a file; what is larger was made so by us
 NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", ".lock"}  # they say when and where
 CLOCK = {"seconds", "Collection_Time", "Update_Time"}
 
@@ -107,6 +110,14 @@ class Job:
             raise RuntimeError(f"{name}: exit code {code}: {text}")
         self.seconds = time.monotonic() - began
         self.expected = contents(self.reference)
+
+    @cached_property
+    def other(self) -> Path:
+        """The same under another seed."""
+        out = self.folder / "other"
+        if wrong := in_process(self.start(out, "--seed", str(OTHER_SEED)), (0,)):
+            raise RuntimeError(f"{self.name}: {wrong}")
+        return out
 
     def start(self, out: Path, *more: str) -> list[str]:
         quiet = QUIET if self.command == "search" else ["--quiet", "--no-tensorboard"]
@@ -193,12 +204,16 @@ def contents(folder: Path) -> dict[str, object]:
 def content(path: Path) -> object:
     if path.name in NO_OTHER_FILES:
         return None
+    if path.stat().st_size > LARGEST:
+        return path.stat().st_size
     if path.suffix == ".csv":
-        with open(path, newline="", encoding="utf-8") as file:
+        with open(path, newline="", encoding="utf-8", errors="replace") as file:
             return [{k: v for k, v in row.items() if k not in CLOCK} for row in csv.DictReader(file)]
     if path.name == "result.json":  # how long it took stands there, too
         return [
-            line for line in path.read_text().splitlines() if '"seconds"' not in line and '"document_sha256"' not in line
+            line
+            for line in path.read_text(errors="replace").splitlines()
+            if '"seconds"' not in line and '"document_sha256"' not in line
         ]
     return path.read_bytes()
 

@@ -27,25 +27,41 @@ def kills(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     out, said = folder / "run", folder / "said"
     for job in _taking_turns(rng, made):
         shutil.rmtree(out, ignore_errors=True)
-        for _ in range(rng.randint(1, 4)):
+        killed = 0
+        for _ in range(rng.randint(1, MOST_KILLS)):
             began = time.monotonic()
-            if rng.random() < 0.1:  # from its very first moment
+            if rng.random() < 0.05:  # from its very first moment
                 fork, moment = Fork(job.go_on(out), said, fresh=True), rng.choice((0.05, 0.5, 2.0)) * rng.random()
             else:
-                fork, moment = Fork(job.go_on(out), said), rng.uniform(0, job.seconds)
+                fork, moment = Fork(job.go_on(out), said), rng.uniform(0, job.seconds * rng.choice((0.2, 0.5, 1.0)))
             if fork.wait(moment) is None:
-                fork.kill()
-                yield None
+                _end(rng, fork)
+                killed += 1
             else:  # it was over before; machines are not always as busy
                 job.seconds += 0.2 * (time.monotonic() - began - job.seconds)
-        wrong = job.finish(out, said)
-        if wrong:
-            yield wrong
+        notes[f"of {job.name}"] += killed
+        yield job.finish(out, said) or killed  # only what was compared in the end counts
+
+
+MOST_KILLS = 8  # of one run
+
+
+def _end(rng: random.Random, fork: Fork) -> None:
+    """Mostly kill it with all its processes; or only the first of them; or hang up, as a terminal that is closed does."""
+    how = rng.random()
+    if how < 0.8:
+        return fork.kill()
+    if how < 0.9:
+        os.kill(fork.pid, signal.SIGKILL)
+    else:
+        fork.send(rng.choice((signal.SIGHUP, signal.SIGQUIT)))
+    if fork.wait() is None:
+        fork.kill()
 
 
 def _taking_turns(rng: random.Random, made: list[Job]) -> Iterator[Job]:
-    """Those that start further processes take ten times as long, and come a third as often."""
-    weights = [3 if job.name in ALONE else 1 for job in made]
+    """Those that start further processes take ten times as long, and come a fifth as often; courses take long, too."""
+    weights = [{"course": 3, "train": 20}.get(job.name, 10 if job.name in ALONE else 2) for job in made]
     while True:
         yield rng.choices(made, weights)[0]
 
@@ -89,8 +105,7 @@ def crashes(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     """A run dies right before its n-th file operation, for every n, and goes on to the same files."""
     out, said = folder / "run", folder / "said"
     left: dict[str, list[int]] = {}
-    while True:
-        job = rng.choice(made)
+    for job in _taking_turns(rng, made):
         if not left.get(job.name):
             count = file_operations(job, out, said)
             left[job.name] = rng.sample(range(1, 1 + count), count)
@@ -131,9 +146,15 @@ def die_at(point: int, folder: Path, counted: mmap.mmap | None = None) -> None:
 
 
 def races(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
-    """Two begin in one folder at once, under different seeds, while others look: one is let in, and keeps its seed."""
+    """Two begin in one folder at once, under different seeds, while others look: one is let in, and keeps its seed.
+
+    Or several go on with one run, some of them when others are about to end it.
+    """
     for number in range(10**9):
         job = rng.choice([job for job in made if job.name in ALONE and job.name != "study"])
+        if rng.random() < 0.5:
+            yield _resumed_by_many(rng, folder, job)
+            continue
         out = folder / f"races{number}" / "run"
         out.parent.mkdir()
         at = time.monotonic() + 0.05
@@ -160,6 +181,22 @@ def races(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
         yield wrong and f"{job.name}: {wrong}"
 
 
+def _resumed_by_many(rng: random.Random, folder: Path, job: Job) -> Trouble:
+    out = folder / "resumed"
+    shutil.rmtree(out, ignore_errors=True)
+    first = Fork(job.start(out), folder / "said")
+    if first.wait(rng.uniform(0, job.seconds)) is None:
+        first.kill()
+    at = time.monotonic() + 0.05
+    moments = [at + rng.uniform(0, job.seconds) for _ in range(3)]
+    forks = [
+        Fork(job.go_on(out), folder / f"said{i}", partial(_wait_until, moment)) for i, moment in enumerate((at, *moments))
+    ]
+    codes = [fork.wait() for fork in forks]
+    wrong = next(filter(None, (complaint(code, fork.text) for code, fork in zip(codes, forks, strict=True))), None)
+    return (wrong and f"{job.name}: {wrong}") or job.finish(out, folder / "said")
+
+
 def _wait_for(path: Path) -> bool:
     deadline = time.monotonic() + PATIENCE_S
     while not path.exists() and time.monotonic() < deadline:
@@ -168,6 +205,7 @@ def _wait_for(path: Path) -> bool:
 
 
 def _wait_until(moment: float) -> None:
+    time.sleep(max(moment - time.monotonic() - 0.005, 0))
     while time.monotonic() < moment:
         pass
 
@@ -191,8 +229,7 @@ def readers(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
 def limits(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     """Files that may not grow, few open files, little memory, a full or closed stdout: a line each; the run can go on."""
     out, said = folder / "run", folder / "said"
-    while True:
-        job = rng.choice([job for job in made if not job.name.endswith("ray")])
+    for job in _taking_turns(rng, [job for job in made if not job.name.endswith("ray")]):
         shutil.rmtree(out, ignore_errors=True)
         limit, low, high = rng.choice(LIMITS)
         code, text = run(job.start(out), said, partial(restrict, limit, rng.randrange(low, high)))

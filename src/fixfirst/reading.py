@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 MB = 2**20
-LARGEST_DOCUMENT = 8 * MB  # JSON or TOML: those of a run have some kilobytes
+LARGEST_DOCUMENT = 8 * MB  # JSON: those of a run have some kilobytes
+LARGEST_SETTINGS = MB  # TOML, which takes a second per megabyte
 DEEPEST = 32  # tables in tables, lists in lists: those of a run have five
 LARGEST_TABLE = 1024 * MB  # a log of one row per episode may have some hundred megabytes
 # A key that leads deeper than that, a.a.a. ...; tomllib would take for ever to find out.
@@ -48,7 +49,7 @@ def read_json(path: Path) -> Any:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The document of a TOML file."""
-    text = read_file(path, LARGEST_DOCUMENT).decode()
+    text = read_file(path, LARGEST_SETTINGS).decode()
     if _DOTTED.search(text):
         raise ValueError(TOO_DEEP)
     try:
@@ -60,9 +61,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """A JSON document; NaN and infinities are none."""
+    """A JSON document; NaN and infinities are none, and a name stands once in a table."""
     try:
-        document = json.loads(data.decode(), parse_constant=_no_number, parse_float=_finite)
+        document = json.loads(
+            data.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_without_doubles
+        )
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     _check_depth(document)
@@ -82,6 +85,13 @@ def _check_depth(document: Any) -> None:
 
 def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number")
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise ValueError("a name stands twice in a table")
+    return table
 
 
 def _finite(text: str) -> float:

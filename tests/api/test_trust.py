@@ -112,6 +112,14 @@ def test_a_run_with_links_pipes_or_devices_is_not_gone_on_with(run, tmp_path):
         ff.resume(run, **QUIET)
 
 
+def test_pages_are_not_written_through_a_link(searched, tmp_path, capsys):
+    run = shutil.copytree(searched, tmp_path / "run")
+    (tmp_path / "mine").mkdir()
+    (run / "replays").symlink_to(tmp_path / "mine")
+    assert main(["report", str(run), "--replays"]) == 2
+    assert "replays: is a link" in capsys.readouterr().err and not list((tmp_path / "mine").iterdir())
+
+
 # ---------------------------------------------------------------- before anything is begun
 
 

@@ -170,7 +170,7 @@ def test_without_a_limit_no_step_ends_an_episode():
     assert not envs.step(np.zeros(2, int))[3].any()
 
 
-@pytest.mark.parametrize("wrong", [None, True, 2.5, 2**63, [], {}, np.zeros(3), print])
+@pytest.mark.parametrize("wrong", [None, True, 2.5, 2**63, [], {}, [["a"], ["b", "c"]], np.zeros(3), print])
 @pytest.mark.parametrize(
     "name", ["red_agent", "variant", "green", "max_steps", "memory", "action_set", "backend", "autoreset_mode", "num_envs"]
 )

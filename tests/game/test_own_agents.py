@@ -73,6 +73,58 @@ def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, tmp
     assert (result.returncode, result.stderr) == (2, f"fixfirst: FIXFIRST_RED_AGENTS names {says}\n")
 
 
+COMPILE = """
+import numpy as np
+from numba import typeof
+from fixfirst.errors import FixfirstError
+from fixfirst.game import own_agents
+from fixfirst.game.chance import CHANCE_DTYPE
+from fixfirst.game.compiling import own_piece
+from fixfirst.game.state import STATE_DTYPE
+import mine
+from fixfirst.game.red_agents import choose_own
+
+records = tuple(typeof(np.zeros(1, dtype).view(np.recarray)[0]) for dtype in (STATE_DTYPE, CHANCE_DTYPE))
+pieces = [own_piece(name, agent) for name, agent in own_agents.own_agents().items()]
+for piece in (*pieces, choose_own):
+    try:
+        piece.compile(records)
+    except FixfirstError as e:
+        print(e)
+"""
+BROKEN = """
+import fixfirst as ff
+from fixfirst.red import Verb, intends
+
+@ff.red_agent("asks")
+def asks(env, chance):
+    intends(env, Verb.SCAN, env.nothing_there)
+
+@ff.red_agent("calls")
+def calls(env, chance):
+    env.red_target = len(some_name)
+
+@ff.red_agent("wavers")
+def wavers(env, chance):
+    x = 5
+    if env.step:
+        x = "five"
+    intends(env, Verb.SCAN, x)
+"""
+
+
+def test_an_agent_that_does_not_compile_is_one_line_that_names_its_own(tmp_path):
+    (tmp_path / "mine.py").write_text(BROKEN)
+    result = ran(COMPILE, tmp_path, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+    told = [line.removesuffix("; docs/extend.md tells what it may do") for line in result.stdout.splitlines()]
+    assert told[:2] == [
+        "red agent 'asks' (mine.py, line 5) does not compile: KeyError: 'nothing_there'",
+        "red agent 'calls' (mine.py, line 9) does not compile: NameError: name 'some_name' is not defined",
+    ], result.stderr
+    assert told[2].startswith("red agent 'wavers' (mine.py, line 18) does not compile: Cannot unify Literal[int](5)")
+    assert told[3:] == told[:1]  # as a part of the rules
+
+
 ASTRAY = """
 @ff.red_agent("astray")
 def astray(env, chance):

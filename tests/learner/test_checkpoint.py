@@ -1,5 +1,6 @@
 """Policies and checkpoints on disk: they come back as they were, and damaged ones are refused in one line."""
 
+import copy
 import json
 import pickle
 import struct
@@ -88,6 +89,20 @@ def test_act_plays_in_the_environments(folder):
     obs, _ = envs.reset(seed=0)
     for step in range(5):
         obs, *_ = envs.step(ff.load_policy(folder).act(obs, step=step))
+
+
+def test_a_policy_that_has_played_can_be_pickled_and_copied_and_remembers_what_it_did():
+    policy = ff.load_policy("champion")
+    policy.act(OBSERVATIONS[:3])
+    for other in (pickle.loads(pickle.dumps(policy)), copy.deepcopy(policy)):
+        assert other != policy and other == other
+        for now in OBSERVATIONS[3:9].reshape(2, 3, 52):
+            actions = other.act(now)
+        assert np.array_equal(other._kept["play"].steps, [3, 3, 3])
+    assert np.array_equal(policy._kept["play"].steps, [1, 1, 1])
+    for now in OBSERVATIONS[3:9].reshape(2, 3, 52):
+        expected = policy.act(now)
+    assert np.array_equal(actions, expected)
 
 
 def test_sampled_actions_depend_on_seed_and_step_and_nothing_else(folder):
@@ -273,9 +288,17 @@ def test_other_schema_other_kind_other_document(folder):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"workflow": "user > root"}, {"workflow": 3}, {"units": {"a": ["User0"]}}, {"units": 3}]
+    "changes",
+    [
+        {"workflow": "user > root"},
+        {"workflow": 3},
+        {"units": {"a": ["User0"]}},
+        {"units": 3},
+        {"config": 3},
+        {"versions": "x"},
+    ],
 )
-def test_orders_that_make_no_sense(folder, changes):
+def test_documents_that_make_no_sense(folder, changes):
     forge(folder, **changes)
     refused(folder, "policy.json: damaged (")
 
@@ -387,7 +410,23 @@ def test_a_checkpoint_of_another_configuration_is_refused(two):
     assert all("belongs to a training with another configuration" in complaint for complaint in complaints)
 
 
-@pytest.mark.parametrize("change", [{"updates": "2"}, {"multiplier": None}, {"latest": 7}, {"latest": [[1]]}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"updates": "2"},
+        {"updates": True},
+        {"updates": -1},
+        {"episodes": 10**30},
+        {"multiplier": None},
+        {"multiplier": 1e300},
+        {"latest": 7},
+        {"latest": [[1]]},
+        {"latest": [[1]] * 7 + [1]},
+        {"latest": [[1]] * 7 + [[[1]]]},
+        {"latest": [[1]] * 7 + [[1, 2]]},
+        {"opening": [True]},
+    ],
+)
 def test_forged_numbers_are_refused(two, change):
     path = two / "checkpoint-00000002.json"
     document = json.loads(path.read_bytes())

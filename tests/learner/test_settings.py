@@ -148,6 +148,20 @@ def test_bad_settings_are_one_line_that_names_what_came(settings, says):
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("model", [TrainConfig, SearchConfig])
+def test_no_number_is_infinite_or_larger_than_what_we_count_with(model):
+    """Else it would overflow somewhere in compiled code, or be waited for until the end of days."""
+    accepted = []
+    for name in places(model):
+        for value in (float("inf"), 2**31, 2**200, 1e300, (1.0, float("inf")), ((0, 2**70),), np.zeros(3), np.void(b"abc")):
+            try:
+                resolve(model, {name: value})
+            except FixfirstError:
+                continue
+            accepted.append((name, value))
+    assert accepted == [("seed", 2**31)]
+
+
 def test_configs_are_frozen():
     config = make_config()
     for thing, field in ((config, "seed"), (config.ppo, "epochs"), (config.alignment, "weight")):

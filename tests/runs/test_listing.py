@@ -1,6 +1,7 @@
 """Which runs a folder holds, what each is in one line, and settings found by name."""
 
 import csv
+from pathlib import Path
 
 import pytest
 from run_folder import BEST, write_config, write_search, write_training
@@ -141,6 +142,20 @@ def test_one_damaged_run_does_not_hide_the_others(tmp_path, name, garbage):
     (write_search(tmp_path / "bad") / name).write_text(garbage)
     found = {run.folder.name: run for run in summarise_runs(tmp_path)}
     assert found["good"].mean == -14.0 and found["bad"].mean is None and found["bad"].status != "finished"
+
+
+def test_one_that_may_not_be_looked_into_does_not_hide_the_others(tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        write_search(tmp_path / name)
+    is_file = Path.is_file
+
+    def refused(path):
+        if path.parent.name == "b":
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert [path.name for path in find_runs(tmp_path)] == ["a", "c"]
 
 
 def test_settings_survive_writing(tmp_path):

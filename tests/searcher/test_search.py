@@ -827,6 +827,20 @@ def test_a_changed_number_in_a_trials_result_is_not_believed(run, copy):
     assert outcome(copy) == outcome(run)
 
 
+def test_a_changed_digit_in_a_trials_log_does_not_become_the_searchs(run, copy):
+    """Its rows are copied when the trial is recorded; the trial is trained again, to the same bytes."""
+    for name in ("trials.csv", "training_log.csv", "gp_sampling_log.csv"):
+        (copy / name).unlink()
+    path = copy / "trials" / "0000" / "training_log.csv"
+    header, first, *others = path.read_text().splitlines(keepends=True)
+    cells = first.split(",")
+    place = header.split(",").index("Entropy")
+    cells[place] = str(float(cells[place]) + 1)
+    path.write_text("".join([header, ",".join(cells), *others]))
+    resume(copy)
+    assert outcome(copy) == outcome(run)
+
+
 def test_a_kill_right_after_a_result_repeats_nothing_and_leaves_nothing(run, copy, monkeypatch):
     """Whoever is killed between a result and the end of its checkpoints."""
     (copy / "trials.csv").unlink()

@@ -14,7 +14,9 @@ from fixfirst.orders import UnitScheme
 from fixfirst.play import collect
 from fixfirst.reporter.study_report import together
 from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, ValueRow, read_answer, read_rows
-from fixfirst.searcher import search_config, shared
+from fixfirst.searcher import run_searches, search_config, shared
+from fixfirst.searcher.executors.inline import InlineExecutor
+from fixfirst.searcher.loop import begin_search
 from fixfirst.searcher.shared import is_falling
 from fixfirst.searcher.strategy import Outcome, Strategy, StrategyConfig
 
@@ -61,6 +63,32 @@ def test_a_search_ends_with_a_rule_its_price_and_a_policy_for_any_order(run):
         policy.reset(3)
         assert policy.act(obs, workflow=order).shape == (3,)
     assert str(policy.workflow) == answer.orders[0].workflow
+
+
+class NoView:
+    """Nobody watches."""
+
+    def __getattr__(self, name):
+        return lambda *arguments: None
+
+
+def test_what_a_kill_left_of_a_bases_checkpoints_goes(run, tmp_path):
+    """It came between the base's result and the end of its checkpoints."""
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    for name in ("answer.json", "runtime.csv"):
+        (folder / name).unlink()
+    (folder / "replicates" / "0" / "base" / "checkpoint-00000002.safetensors").touch()
+    ff.resume(folder, workers=1, **QUIET)
+    assert everything(folder) == everything(run.folder)
+
+
+def test_whoever_opened_it_before_another_ended_it_changes_nothing(run, tmp_path):
+    """Two resumed at once: the second has seen the run as it was, and is let in when the first has ended."""
+    folder = tmp_path / "run"
+    late = begin_search(search_config(**SMALL), folder)
+    ff.resume(folder, workers=1, **QUIET)
+    assert run_searches([late], InlineExecutor(), NoView(), interrupt=False, folder=folder)
+    assert late.answer == run.answer and everything(folder) == everything(run.folder)
 
 
 def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_path, monkeypatch):

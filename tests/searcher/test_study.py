@@ -1,6 +1,7 @@
 """Several seeds and red agents as one job: the bytes of each search alone."""
 
 import json
+import shutil
 
 import pytest
 from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
@@ -50,6 +51,14 @@ def test_a_study_is_a_folder_of_run_directories(study):
     manifest = json.loads((study / "study.json").read_text())
     assert (manifest["kind"], manifest["seed"], manifest["options"]) == ("study", 3, {"searches": MEMBERS})
     assert main(["resume", str(study / "b_line-3"), "--quiet", "--no-report"]) == 0  # each stands on its own
+
+
+def test_searches_that_changed_places_are_noticed(study, tmp_path, capsys):
+    folder = shutil.copytree(study, tmp_path / "study")
+    for old, new in (("b_line-3", "b"), ("b_line-4", "b_line-3"), ("b", "b_line-4")):
+        (folder / old).rename(folder / new)
+    assert main(["resume", str(folder)]) == 2
+    one_line(capsys, "b_line-3: is the search b_line-4; was it moved?")
 
 
 class Watched(InlineExecutor):

@@ -61,10 +61,12 @@ class BlueAgent:
         """The action for what blue sees [52]; it counts as taken."""
         if isinstance(action_space, int) and action_space != NUM_ACTIONS:
             raise CyborgError(f"the policy knows the {NUM_ACTIONS} actions of ChallengeWrapper, here are {action_space}")
-        if np.ndim(observation) != 1:
-            raise PolicyError(
-                f"observations must be [{OBSERVATION_BITS}] bits, one at a time, got shape {np.shape(observation)}"
-            )
+        try:
+            shape: Any = np.shape(observation)
+        except ValueError:
+            shape = "of different lengths"
+        if len(shape) != 1:
+            raise PolicyError(f"observations must be [{OBSERVATION_BITS}] bits, one at a time, got shape {shape}")
         seed = derive(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 

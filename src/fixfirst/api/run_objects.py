@@ -10,12 +10,13 @@ from fixfirst.game import a_path
 from fixfirst.learner import Policy, TrainConfig, load_policy, resolve
 from fixfirst.orders import CONFIDENCE, Ranking
 from fixfirst.play import Evaluation
-from fixfirst.reading import read_json
+from fixfirst.reading import read_file, read_json
 from fixfirst.reporter import WrittenReport
 from fixfirst.runs import (
     BEST,
     LEDGER,
     POLICY_JSON,
+    POLICY_TENSORS,
     REPORT,
     RESULT,
     Answer,
@@ -24,9 +25,11 @@ from fixfirst.runs import (
     Standings,
     Trial,
     check_seal,
+    check_whose,
     compare,
     kind_of,
     read_config,
+    sha256,
 )
 from fixfirst.searcher import Search, SearchConfig, SharedSearch, open_study
 
@@ -172,6 +175,10 @@ def load_training(folder: Path) -> TrainRun:
         return TrainRun(folder, config, None, None)
     try:
         result = check_seal(read_json(path))
+        check_whose(result, folder)
+        policy = sha256(read_file(folder / POLICY_TENSORS))
+        if result.get("policy_sha256", policy) != policy:
+            raise ValueError(f"{POLICY_TENSORS} is not the policy it tells of")
         return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunDirError(f"{path}: cannot be read ({e})") from e

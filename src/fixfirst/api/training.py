@@ -23,11 +23,13 @@ from fixfirst.runs import (
     MANIFEST,
     POLICY_JSON,
     RESULT,
+    RUN_HASH,
     TENSORBOARD,
     Kind,
     Outcome,
     Session,
     UpdateRow,
+    begun_with,
     check_config,
     create_run,
     last_outcome,
@@ -116,10 +118,11 @@ def _close(folder: Path) -> TrainRun:
     """A training that has its result: a kill may have come before all was cleared and noted."""
     if last_outcome(folder) == Outcome.FINISHED:
         raise RunDirError(f"{folder} is finished; see {folder / RESULT}")
+    trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
     with Session(folder) as session:
         delete_checkpoints(folder)
         session.finished = True
-    return load_training(folder)
+    return trained
 
 
 def _work(
@@ -136,7 +139,8 @@ def _work(
             done = f"interrupted after {run.training.episodes:,} episodes"
             raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
         shown = run.training.evaluate("test", TEST_EPISODES)
-        run.conclude({"evaluation": asdict(shown), "accepted": run.accepted, "episodes": run.training.episodes})
+        facts = {"accepted": run.accepted, "episodes": run.training.episodes, RUN_HASH: begun_with(folder)}
+        run.conclude({"evaluation": asdict(shown), **facts})
         session.finished = True
         return TrainRun(folder, config, shown, run.accepted)
 

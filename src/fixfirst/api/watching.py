@@ -7,7 +7,7 @@ from typing import Any
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.run_objects import SearchRun, load_run
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import ConfigError, PolicyError
+from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.game import a_path, announce_compilation, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy
 from fixfirst.orders import Workflow
@@ -128,6 +128,8 @@ def write_replays(folder: Path) -> None:
         whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
     for name, policy, order in whom:
         page = folder / replay_file(name)
+        if page.parent.is_symlink():
+            raise RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
         page.parent.mkdir(exist_ok=True)
         write_replay(page, replay(policy, workflow=order))
 
@@ -143,8 +145,6 @@ def _change(text: str, steps: int) -> tuple[int, str]:
 def _trained_in(policy: Named) -> dict[str, Any]:
     """The red agent and the variant a policy was trained in; files are not trusted to name ones that exist."""
     config = load_named(policy).config
-    if not isinstance(config, dict):
-        raise PolicyError(f"{policy}: damaged (its config is not a table)")
     found = {name: setting(config, name) for name in ("red_agent", "variant")}
     return {name: value for name, value in found.items() if value is not None}
 

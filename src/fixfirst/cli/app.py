@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter, Token
 
 from fixfirst import __version__
+from fixfirst.errors import in_one_line
 
 COMMANDS = (  # in the order of use
     "search", "train", "resume", "runs", "report",
@@ -65,7 +66,7 @@ Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. 
 
 def log(text: str) -> None:
     """A line about something that takes a while."""
-    print(f"fixfirst: {text} ...", file=sys.stderr, flush=True)
+    print(f"fixfirst: {in_one_line(text)} ...", file=sys.stderr, flush=True)
 
 
 def print_json(document: Any) -> None:

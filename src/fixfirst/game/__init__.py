@@ -7,7 +7,7 @@ from fixfirst.faces import offers
 if TYPE_CHECKING:
     from fixfirst.game.action_sets import ActionSet
     from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
-    from fixfirst.game.arguments import a_path, one_of, seed_number, whole, yes_or_no
+    from fixfirst.game.arguments import MOST, a_path, one_of, seed_number, whole, yes_or_no
     from fixfirst.game.chance import (
         P_DETECTED,
         P_TOP_EXPLOIT,

@@ -11,12 +11,14 @@ import inspect
 import os
 import pickle
 import platform
+import re
 import shutil
 import sys
 import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import IO, Any
 
 import llvmlite
@@ -27,11 +29,13 @@ from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
+from fixfirst.errors import ConfigError
 from fixfirst.game.own_agents import digest as own_digest
 from fixfirst.locks import lock
 
@@ -95,6 +99,11 @@ def inlined(function: Callable[..., Any]) -> Any:
 def called(function: Callable[..., Any]) -> Any:
     """Decorator for functions that only compiled ones call, from several places or in long loops: calls, not copies."""
     return function if config.DISABLE_JIT else Piece(function, forceinline=False)
+
+
+def own_piece(name: str, function: Callable[..., Any]) -> Any:
+    """A red agent of the user's, to be put into the rules; if it does not compile, one line says whose fault that is."""
+    return function if config.DISABLE_JIT else OwnPiece(function, name)
 
 
 def is_compiled() -> bool:
@@ -277,6 +286,42 @@ class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         raise TypeError(f"{self.__name__} is called by compiled functions only; NUMBA_DISABLE_JIT=1 makes it a plain one")
+
+
+class OwnPiece(Piece):
+    """A piece that somebody else wrote: Numba's pages about what it cannot compile become one line."""
+
+    def __init__(self, function: Callable[..., Any], name: str):
+        super().__init__(function, forceinline=True)
+        self._agent = name
+
+    def compile(self, sig: Any) -> Any:
+        """Machine code for a signature, or a ConfigError."""
+        try:
+            return super().compile(sig)
+        except Exception as e:  # Numba has many kinds, and lets some of its own mistakes out, too
+            code = self.py_func.__code__
+            raise ConfigError(
+                f"red agent {self._agent!r} ({_where(str(e), code)}) does not compile: {_essence(e)}; "
+                "docs/extend.md tells what it may do"
+            ) from e
+
+
+def _where(message: str, code: CodeType) -> str:
+    """File and line of what Numba complains about, else of the function."""
+    name = Path(code.co_filename).name
+    last = code.co_firstlineno + inspect.getsource(code).count("\n")
+    said = [int(line) for file, line in re.findall(r'([^/\\"(]+)(?:", line | \()([0-9]+)', message) if file.strip() == name]
+    line = next((line for line in said if code.co_firstlineno <= line <= last), code.co_firstlineno)
+    return f"{name}, line {line}"
+
+
+def _essence(error: Exception) -> str:
+    """The line of a message that says what is wrong: not where Numba was, nor the source."""
+    if not isinstance(error, NumbaError):
+        return f"{type(error).__name__}: {error}"
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next((line for line in lines if line and not line.startswith("Failed in nopython mode")), type(error).__name__)
 
 
 class _PieceLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba is untyped

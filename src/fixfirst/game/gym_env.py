@@ -310,16 +310,16 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         memory: MemoryScheme | str = "full",
         action_set: ActionSet | str = "macros",
     ):
-        gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         if not isinstance(env, gym.Env):
             raise WorldError(f"Remember needs an environment, got {env!r}")
+        self.memories = Memories(1, memory, action_set)  # refused before they are copied
+        gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
         if env.observation_space.shape != (OBSERVATION_BITS,) or env.action_space != action_space():
             raise WorldError(
                 f"Remember needs an environment with {OBSERVATION_BITS} observations and {NUM_ACTIONS} actions, "
                 f"got {env.observation_space} and {env.action_space}"
             )
-        self.memories = Memories(1, memory, action_set)
         self.observation_space = observation_space(self.memories.scheme.inputs)
         self.action_space = action_space(self.memories.action_set.size)
         self._seen = np.zeros(1, np.uint64)

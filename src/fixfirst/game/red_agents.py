@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.game import chance as dice
-from fixfirst.game.compiling import compile_anew, inlined
+from fixfirst.game.compiling import compile_anew, inlined, own_piece
 from fixfirst.game.network import ENTERPRISE, FOOTHOLD, HOST_ID, NUM_HOSTS, OPERATIONAL, OT_SERVER, SUBNETS, USER
 from fixfirst.game.own_agents import on_change, own_agents
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
@@ -62,8 +62,8 @@ def _choice_of_own() -> Any:
         "NO_TARGET": NO_TARGET,
     }
     lines = ["def choose_own(env, chance):"]
-    for number, function in enumerate(own_agents().values(), start=len(RedAgent)):
-        scope[f"agent_{number}"] = inlined(function)
+    for number, (name, function) in enumerate(own_agents().items(), start=len(RedAgent)):
+        scope[f"agent_{number}"] = own_piece(name, function)
         lines += [f"    if env.red_agent == {number}:", f"        agent_{number}(env, chance)"]
         lines += ["        if is_possible(env.red_verb, env.red_target):", "            return"]
     exec("\n".join([*lines, "    red_intends(env, SLEEP, NO_TARGET)"]), scope)

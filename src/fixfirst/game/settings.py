@@ -75,8 +75,9 @@ def red_agent_names() -> tuple[str, ...]:
 
 def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
     """Cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
-    several = isinstance(red_agent, list | tuple | np.ndarray) and np.ndim(red_agent) > 0
-    specs: list[Any] = list(red_agent) if several else [red_agent]
+    given: Any = red_agent
+    several = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    specs: list[Any] = list(given) if several else [given]
     if len(specs) not in (1, num_envs):
         raise WorldError(f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment")
     rows = np.array([_agent_weights(spec) for spec in specs])

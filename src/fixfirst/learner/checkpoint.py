@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import PolicyError
+from fixfirst.game import MOST
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.training import Training
 from fixfirst.orders import Counts
@@ -67,26 +68,38 @@ def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int,
 
 
 def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, Any]:
-    kinds: dict[str, Any] = {"updates": int, "episodes": int, "multiplier": int | float, "latest": list | None}
-    kinds |= {"stage": int, "stage_updates": int, "stage_episodes": int, "place": int}
-    kinds |= {"opening": list, "openings": list, "contest": dict, "look": list}
+    kinds: dict[str, Any] = {"latest": list | None, "opening": list, "openings": list, "contest": dict, "look": list}
+    counts = ("updates", "episodes", "stage", "stage_updates", "stage_episodes", "place")
     fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
     fits = (
         fits
+        and all(_is_number(numbers.get(key)) and isinstance(numbers[key], int) and numbers[key] >= 0 for key in counts)
+        and _is_number(numbers.get("multiplier"))
+        and (numbers["latest"] is None or _are_columns(numbers["latest"]))
         and 0 <= numbers["stage"] < len(training.stages)
         and 0 <= numbers["place"] < training.stages[numbers["stage"]].entrants
         and all(_is_opening(opening, training) for opening in (numbers["opening"], *numbers["openings"]))
         and [type(value) for value in numbers["look"]] == [int, int, bool]
         and _is_contest(numbers["contest"], training, training.stages[numbers["stage"]].entrants)
     )
-    if not fits or len(numbers["latest"] or Counts._fields) != len(Counts._fields):
+    if not fits:
         raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
     return dict(numbers)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
+
+
+def _are_columns(value: list[Any]) -> bool:
+    """As many numbers of each count as there were episodes."""
+    columns = [column for column in value if isinstance(column, list) and all(map(_is_number, column))]
+    return len(value) == len(columns) == len(Counts._fields) and len({len(column) for column in columns}) == 1
+
+
 def _is_opening(value: Any, training: Training) -> bool:
     choices = range(training.role.actions)
-    return isinstance(value, list) and all(isinstance(choice, int) and choice in choices for choice in value)
+    return isinstance(value, list) and all(type(choice) is int and choice in choices for choice in value)
 
 
 def _is_contest(value: dict[str, Any], training: Training, entrants: int) -> bool:
@@ -110,6 +123,4 @@ def _begins(value: Any, training: Training, origins: int) -> bool:
 
 
 def _is_candidate(value: Any, training: Training) -> bool:
-    return (
-        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | float) and _is_opening(value[1], training)
-    )
+    return isinstance(value, list) and len(value) == 2 and _is_number(value[0]) and _is_opening(value[1], training)

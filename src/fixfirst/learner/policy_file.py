@@ -66,7 +66,7 @@ class _Play:
         self.steps[mask] = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
 class Policy:
     """A trained policy, ready to play.
 
@@ -90,6 +90,10 @@ class Policy:
     config: dict[str, Any] = field(repr=False)  # of its training
     facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what it remembers goes with it, what it can work out again does not."""
+        return self.__dict__ | {"_kept": {name: kept for name, kept in self._kept.items() if name == "play"}}
 
     @property
     def scheme(self) -> UnitScheme | None:
@@ -285,6 +289,8 @@ def load_policy(path: str | Path) -> Policy:
     """
     folder = policy_folder(a_path("a policy", path))
     facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
+    if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
+        raise PolicyError(f"{folder / POLICY_JSON}: damaged (its {odd[0]} is not a table)")
     try:
         scheme = None if facts["units"] is None else UnitScheme.from_dict(facts["units"])
         workflow = None if facts["workflow"] is None or scheme is None else Workflow.parse(facts["workflow"], scheme)

@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from fixfirst.errors import ConfigError, FixfirstError
+from fixfirst.game import MOST
 from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 
 Place = tuple[str, ...]
+ANY_SIZE = ("seed",)  # it has limits of its own
 Config = TypeVar("Config", bound=BaseModel)
 
 
@@ -97,8 +100,34 @@ def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
         raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
     values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
     given = merged(given, _kept_passes(values, given, model))
-    with readable_errors(model):
-        return model(**merged(values, given))
+    try:
+        with readable_errors(model):
+            config = model(**merged(values, given))
+    except TypeError:
+        _check_plain(given)
+        raise
+    for name, place in places(model).items():
+        if name not in ANY_SIZE:
+            _check_size(name, value_at(config, place))
+    return config
+
+
+def _check_plain(given: Any) -> None:
+    """What comes from Python may be anything; arrays and records cannot even be compared with what a setting may be."""
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            _check_plain(value)
+        elif isinstance(value, np.ndarray | np.void):
+            raise ConfigError(f"{name} must be a plain value, got {value!r}")
+
+
+def _check_size(name: str, value: Any) -> None:
+    """Finite numbers that nothing overflows with, alone or in tuples."""
+    if isinstance(value, tuple):
+        for one in value:
+            _check_size(name, one)
+    elif isinstance(value, int | float) and not abs(value) <= MOST:
+        raise ConfigError(f"{name} must be a number of at most {MOST:,}, got {value!r}")
 
 
 def value_in(document: Mapping[str, Any], place: Place) -> Any:

@@ -23,8 +23,10 @@ from fixfirst.learner.side_by_side import SideBySide, useful_workers
 from fixfirst.learner.training import Training
 from fixfirst.learner.update import Update
 from fixfirst.play import Weights
+from fixfirst.reading import read_file
 from fixfirst.runs import (
     EPISODE_LOG,
+    POLICY_TENSORS,
     RESULT,
     TRAINING_LOG,
     CsvLog,
@@ -33,6 +35,7 @@ from fixfirst.runs import (
     UpdateRow,
     keep_rows,
     sealed,
+    sha256,
     write_json,
 )
 
@@ -115,7 +118,8 @@ class TrainingRun:
 
     def conclude(self, result: dict[str, Any]) -> None:
         """Write the result; with it the training is done, and only then its checkpoints go."""
-        write_json(self.folder / RESULT, sealed(result))
+        policy = sha256(read_file(self.folder / POLICY_TENSORS))
+        write_json(self.folder / RESULT, sealed(result | {"policy_sha256": policy}))
         delete_checkpoints(self.folder)
 
     def _write(self, update: Update) -> None:

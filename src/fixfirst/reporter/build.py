@@ -81,6 +81,8 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
             found.append(read_run(folder))
         except RunDirError as e:
             unreadable.append(str(e))
+        except OSError as e:
+            unreadable.append(f"{e.filename or folder}: cannot be read ({e.strerror or e})")
     if not found:
         raise RunDirError("; ".join(unreadable))
     answered = [(run, run.answer) for run in found if run.answer is not None]

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
     from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, deciding_settings, named_code, scheme_of, setting
     from fixfirst.runs.events import TensorBoard
-    from fixfirst.runs.files import SEAL, check_seal, sealed, sha256, versions, write_atomically, write_json
+    from fixfirst.runs.files import (
+        RUN_HASH,
+        SEAL,
+        begun_with,
+        check_seal,
+        check_whose,
+        sealed,
+        sha256,
+        versions,
+        write_atomically,
+        write_json,
+    )
     from fixfirst.runs.layout import (
         ANSWER,
         BEST,

@@ -9,7 +9,7 @@ from typing import Any
 from fixfirst.errors import RunDirError, printable
 from fixfirst.orders import Swap
 from fixfirst.reading import read_json
-from fixfirst.runs.files import check_seal, sealed, write_json
+from fixfirst.runs.files import RUN_HASH, begun_with, check_seal, check_whose, sealed, write_json
 from fixfirst.runs.layout import ANSWER
 
 ENOUGH_REPLICATES = 3
@@ -142,7 +142,8 @@ class Answer:
     # ---- the file
 
     def write(self, folder: Path) -> None:
-        write_json(folder / ANSWER, sealed({"rule": self.rule, "sentences": self.sentences, **asdict(self)}))
+        said = {"rule": self.rule, "sentences": self.sentences, **asdict(self), RUN_HASH: begun_with(folder)}
+        write_json(folder / ANSWER, sealed(said))
 
 
 def read_answer(folder: Path) -> Answer | None:
@@ -156,6 +157,7 @@ def read_answer(folder: Path) -> Answer | None:
         document = read_json(path)
         answer = TypeAdapter(Answer).validate_json(json.dumps(_printable(document)), strict=True)
         check_seal(document)
+        check_whose(document, folder)
     except ValidationError as e:
         raise RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
     except (OSError, ValueError) as e:

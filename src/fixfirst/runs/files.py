@@ -14,9 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fixfirst.runs.layout import PAGES
+from fixfirst.reading import read_json
+from fixfirst.runs.layout import MANIFEST, PAGES
 
 SEAL = "document_sha256"
+CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
+RUN_HASH = "run_sha256"  # of all settings that decide what a run finds
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
 
 
@@ -88,8 +91,27 @@ def check_seal(document: Any) -> dict[str, Any]:
     return document
 
 
+def check_whose(document: dict[str, Any], folder: Path) -> None:
+    """ValueError if it says that it is of another run than this. Files of older versions do not say."""
+    if (said := document.get(RUN_HASH)) and (here := begun_with(folder)) and said != here:
+        raise ValueError("it is of another run")
+
+
 def _document_hash(document: dict[str, Any]) -> str:
     return sha256(json.dumps({k: v for k, v in document.items() if k != SEAL}, sort_keys=True).encode())
+
+
+def begun_with(folder: Path) -> str:
+    """The hash of the settings that decide what a run finds, as its manifest has it; empty if that says nothing.
+
+    What a run goes on from carries it: rows and answers of another run are noticed, whole as they may be.
+    """
+    try:
+        manifest = read_json(folder / MANIFEST)
+    except (OSError, ValueError):
+        return ""
+    told = manifest.get(RUN_HASH) if isinstance(manifest, dict) else None
+    return told if isinstance(told, str) else ""
 
 
 def write_json(path: Path, document: Any) -> None:

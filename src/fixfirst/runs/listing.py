@@ -1,6 +1,7 @@
 """What is in a folder of runs, a line each."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from fixfirst.errors import FixfirstError, RunDirError, in_one_line
 from fixfirst.reading import read_json
 from fixfirst.runs.answers import read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
-from fixfirst.runs.files import check_seal
+from fixfirst.runs.files import check_seal, check_whose
 from fixfirst.runs.layout import CONFIG, MANIFEST, RESULT, RUNTIME, Kind
 from fixfirst.runs.ledger import read_trials, standings
 from fixfirst.runs.lock import status
@@ -43,14 +44,15 @@ def find_runs(folder: Path, depth: int = DEPTH) -> list[Path]:
 
 def _find(folder: Path, depth: int) -> Iterator[Path]:
     try:
-        children = [(child, (child / MANIFEST).is_file()) for child in sorted(folder.iterdir()) if child.is_dir()]
+        children = sorted(folder.iterdir())
     except OSError:
         return
-    for child, is_run in children:
-        if is_run:
-            yield child
-        elif depth > 1:
-            yield from _find(child, depth - 1)
+    for child in children:
+        with suppress(OSError):  # one that cannot be looked into does not hide the others
+            if (child / MANIFEST).is_file():
+                yield child
+            elif depth > 1 and child.is_dir():
+                yield from _find(child, depth - 1)
 
 
 def summarise_runs(folder: Path) -> list[RunSummary]:
@@ -101,6 +103,8 @@ def _trained(folder: Path, config: dict[str, Any]) -> tuple[str | None, float | 
     workflow = str(setting(config, "workflow", "?"))
     if not (folder / RESULT).exists():
         return workflow, None
-    if (mean := number(check_seal(read_json(folder / RESULT))["evaluation"]["mean"])) is None:
+    result = check_seal(read_json(folder / RESULT))
+    check_whose(result, folder)
+    if (mean := number(result["evaluation"]["mean"])) is None:
         raise RunDirError(f"{folder / RESULT}: damaged, its return is not a number")
     return workflow, mean

@@ -1,6 +1,7 @@
 """Growing CSV files that survive a crash, and reading them back."""
 
 import csv
+import io
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import IO, Generic, TypeVar
 
 from fixfirst.errors import RunDirError
 from fixfirst.reading import read_file
-from fixfirst.runs.files import write_atomically
+from fixfirst.runs.files import begun_with, write_atomically
 from fixfirst.runs.rows import CHECK, Row
 
 R = TypeVar("R", bound=Row)
+MOST_DAMAGED = 1_000  # lines of one file that are told one by one
 
 
 class CsvLog(Generic[R]):
@@ -19,18 +21,20 @@ class CsvLog(Generic[R]):
 
     def __init__(self, path: Path, kind: type[R]):
         self.path = path
-        if path.exists():
-            _cut_half_line(path)
-        is_new = not path.exists() or path.stat().st_size == 0
+        self._run = _run_of(path, kind)
+        data = _bytes(path, kind)
+        if data and not data.endswith(b"\n"):
+            write_atomically(path, data := data[: data.rfind(b"\n") + 1])
+        is_new = not data
         if not is_new:
-            _check_header(path, kind)
+            _check_header(path, data, kind)
         self._file: IO[str] = open(path, "a", newline="", encoding="utf-8")  # noqa: SIM115  closed by close()
         self._writer = csv.writer(self._file, lineterminator="\n")
         if is_new:
             self._writer.writerow(kind.columns())
 
     def write(self, row: R) -> None:
-        self._writer.writerow(row.cells())  # None is written as an empty cell
+        self._writer.writerow(row.cells(self._run))  # None is written as an empty cell
 
     def sync(self) -> None:
         """What was written so far survives a crash."""
@@ -44,7 +48,7 @@ class CsvLog(Generic[R]):
 def read_rows(path: Path, kind: type[R], on_damage: Callable[[str], None] | None = None) -> list[R]:
     """The rows of a log; a half-written last line is left out, a file that is not there has none.
 
-    A damaged line raises RunDirError; with `on_damage`, it is told there and left out.
+    A damaged line raises RunDirError; with `on_damage`, it is told there and left out; after many of them, all else is.
     """
     return [row for row, _ in _read(path, kind, on_damage)]
 
@@ -62,23 +66,26 @@ def keep_rows(path: Path, kind: type[R], keep: Callable[[R], bool]) -> list[R]:
 
 def _read(path: Path, kind: type[R], on_damage: Callable[[str], None] | None = None) -> Iterator[tuple[R, str]]:
     """Every row with its line as it stands."""
-    try:
-        lines = read_file(path, kind.largest_file).decode("utf-8", errors="replace").split("\n")[:-1]
-    except FileNotFoundError:
+    lines = (line[:-1].decode("utf-8", errors="replace") for line in io.BytesIO(_bytes(path, kind)) if line.endswith(b"\n"))
+    if (header := next(lines, None)) is None:
         return
-    except ValueError as e:
-        raise RunDirError(f"{path}: cannot be read ({e})") from e
-    if not lines:
-        return
-    columns = _columns(path, lines[0], kind)
-    for number, line in enumerate(lines[1:], start=2):
+    columns, run, damaged = _columns(path, header, kind), _run_of(path, kind), 0
+    for number, line in enumerate(lines, start=2):
         try:
-            yield kind.read(dict(zip(columns, _cells(line, len(columns)), strict=True))), line
+            yield kind.read(dict(zip(columns, _cells(line, len(columns)), strict=True)), run), line
         except ValueError as e:
             said = f"{path}: line {number} is damaged ({e})"
             if on_damage is None:
                 raise RunDirError(said) from None
             on_damage(said)
+            damaged += 1
+            if damaged == MOST_DAMAGED:
+                return on_damage(f"{path}: so many lines are damaged that the rest is left out")
+
+
+def _run_of(path: Path, kind: type[Row]) -> str:
+    """What the checksums of a ledger are made with, beside its rows."""
+    return begun_with(path.parent) if kind.has_check else ""
 
 
 def _cells(line: str, count: int) -> list[str]:
@@ -99,13 +106,17 @@ def _columns(path: Path, header: str, kind: type[Row]) -> tuple[str, ...]:
     return columns
 
 
-def _cut_half_line(path: Path) -> None:
-    data = read_file(path)
-    if data and not data.endswith(b"\n"):
-        write_atomically(path, data[: data.rfind(b"\n") + 1])
+def _bytes(path: Path, kind: type[Row]) -> bytes:
+    """All of a log; nothing if it is not there."""
+    try:
+        return read_file(path, kind.largest_file)
+    except FileNotFoundError:
+        return b""
+    except ValueError as e:
+        raise RunDirError(f"{path}: cannot be read ({e})") from e
 
 
-def _check_header(path: Path, kind: type[Row]) -> None:
-    header = read_file(path).partition(b"\n")[0].decode("utf-8", errors="replace")
+def _check_header(path: Path, data: bytes, kind: type[Row]) -> None:
+    header = data.partition(b"\n")[0].decode("utf-8", errors="replace")
     if _columns(path, header, kind) != kind.columns():
         raise RunDirError(f"{path}: was begun by an earlier version, which can finish it")

@@ -1,5 +1,6 @@
 """Beginning a run directory, and knowing one: its manifest and its configuration."""
 
+import json
 import os
 import platform
 import sys
@@ -13,8 +14,8 @@ import tomli_w
 from fixfirst.errors import RunDirError
 from fixfirst.reading import read_file, read_json
 from fixfirst.reading import read_toml as toml_document
-from fixfirst.runs.config_reading import without_code
-from fixfirst.runs.files import settled, sha256, versions, write_atomically, write_json
+from fixfirst.runs.config_reading import deciding_settings, without_code
+from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, settled, sha256, versions, write_atomically, write_json
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
 from fixfirst.runs.lock import locked, now
 
@@ -27,7 +28,9 @@ def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, opti
     with beginning(folder):
         data = tomli_w.dumps(_without_none(config)).encode()
         write_atomically(folder / CONFIG, data)
-        write_manifest(folder, kind, seed, options, config_sha256=sha256(data))
+        decides = json.dumps(deciding_settings(kind, config) | {"seed": str(seed)}, sort_keys=True)
+        hashes = {CONFIG_HASH: sha256(data), RUN_HASH: sha256(decides.encode())}
+        write_manifest(folder, kind, seed, options, **hashes)
 
 
 @contextmanager
@@ -91,7 +94,7 @@ def _without_none(value: Any) -> Any:
 
 def check_config(folder: Path) -> None:
     """Half of a run under one configuration and half under another is none: RunDirError if it was changed."""
-    told = read_manifest(folder).get("config_sha256")
+    told = read_manifest(folder).get(CONFIG_HASH)
     if told is not None and told != sha256(read_file(folder / CONFIG)):
         raise RunDirError(f"{folder / CONFIG}: was changed since the run began; put it back, or begin a new run with it")
 

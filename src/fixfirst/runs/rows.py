@@ -40,10 +40,10 @@ class Row:
         """The header of the file."""
         return (*(cell.column for cell in _cells(cls)), *((CHECK,) if cls.has_check else ()))  # type: ignore[arg-type]
 
-    def cells(self) -> list[Any]:
-        """The values in the order of the columns; None becomes an empty cell."""
+    def cells(self, run: str = "") -> list[Any]:
+        """The values in the order of the columns; None becomes an empty cell. run: as in `checksum`."""
         values = [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
-        return [*values, self.checksum()] if self.has_check else values
+        return [*values, self.checksum(run)] if self.has_check else values
 
     def values(self) -> dict[str, Any]:
         """The same by column, for a JSON document."""
@@ -55,24 +55,27 @@ class Row:
         return cls.read({column: "" if values[column] is None else str(values[column]) for column in cls.columns()})
 
     @classmethod
-    def read(cls, texts: Mapping[str, str]) -> Self:
-        """From texts by column; ValueError if one is not what the column holds. One that is not there is not checked."""
+    def read(cls, texts: Mapping[str, str], run: str = "") -> Self:
+        """From texts by column; ValueError if one is not what the column holds. One that is not there is not checked.
+
+        run: as in `checksum`; rows that name none, as earlier versions wrote them, are read all the same.
+        """
         names = (f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
         values = (_value(texts[cell.column], cell) for cell in _cells(cls))  # type: ignore[arg-type]
         row = cls(**dict(zip(names, values, strict=True)))
-        if cls.has_check and texts.get(CHECK, row.checksum()) != row.checksum():
-            raise ValueError("it does not fit its checksum")
+        if cls.has_check and texts.get(CHECK, row.checksum()) not in (row.checksum(run), row.checksum()):
+            raise ValueError(f"it does not fit its checksum{', or is of another run' if run else ''}")
         row.fits_together()
         return row
 
     def fits_together(self) -> None:
         """ValueError if the cells of a row contradict each other."""
 
-    def checksum(self) -> str:
-        """Of all that does not depend on the clock: the same however often a run was interrupted."""
+    def checksum(self, run: str = "") -> str:
+        """Of all that does not depend on the clock: the same however often a run was interrupted. run: its `begun_with`."""
         cells = zip(dataclasses.fields(self), _cells(type(self)), strict=True)  # type: ignore[arg-type]
         values = [(getattr(self, f.name), cell.kind) for f, cell in cells if not f.metadata.get("clock")]
-        texts = ["" if value is None else str(kind(value)) for value, kind in values]
+        texts = [*((run,) if run else ()), *("" if value is None else str(kind(value)) for value, kind in values)]
         return hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[:12]
 
 
@@ -124,9 +127,16 @@ def _value(text: str, cell: _Cell) -> Any:
     return value
 
 
-def _as(column: str, plot: str | None = None, default: Any = dataclasses.MISSING, least: float | None = None) -> Any:
+def _as(
+    column: str,
+    plot: str | None = None,
+    default: Any = dataclasses.MISSING,
+    least: float | None = None,
+    clock: bool = False,
+) -> Any:
     """A field with another column name; `plot` is its name in TensorBoard, as in Stable-Baselines3 where that has it."""
-    return field(default=default, metadata={"column": column, "least": least} | ({"plot": plot} if plot else {}))
+    facts = {"column": column, "least": least, "clock": clock}
+    return field(default=default, metadata=facts | ({"plot": plot} if plot else {}))
 
 
 def _in(least: float, most: float | None = None, default: Any = dataclasses.MISSING, clock: bool = False) -> Any:
@@ -257,8 +267,8 @@ class UpdateRow(Row):
     total_reward: float = _as("Total_Reward")
     compliance: float | None = _as("Compliance", "rollout/compliance")
     repairs: float | None = _as("Avg_Fixes", "rollout/repairs")
-    collection_s: float = _as("Collection_Time", "time/collection_s", least=0)
-    update_s: float = _as("Update_Time", "time/update_s", least=0)
+    collection_s: float = _as("Collection_Time", "time/collection_s", least=0, clock=True)
+    update_s: float = _as("Update_Time", "time/update_s", least=0, clock=True)
     contested_share: float | None = _as("Contested_Share", "rollout/contested_share")
     multiplier: float = _as("Multiplier", "train/multiplier")
     approx_kl: float = _as("Approx_KL", "train/approx_kl")

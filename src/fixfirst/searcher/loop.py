@@ -26,7 +26,6 @@ from fixfirst.runs import (
     LEDGER,
     POLICY_JSON,
     POLICY_TENSORS,
-    RESULT,
     WARMUP,
     WARMUP_KEY,
     Kind,
@@ -51,7 +50,7 @@ from fixfirst.searcher.parcels import pack, run_parcel, unpack
 from fixfirst.searcher.search_logs import SearchLogs
 from fixfirst.searcher.shared import SharedSearch, open_shared, shared_steps
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
-from fixfirst.searcher.trial import Message, TrialJob, WarmupJob, failed_row
+from fixfirst.searcher.trial import Message, TrialJob, WarmupJob, failed_row, is_warmed_up
 
 MAX_ATTEMPTS = 2  # a trial whose worker dies is tried once more
 MAX_NODES_LOST = 10  # a trial whose machine is lost begins again elsewhere, so often
@@ -233,8 +232,9 @@ class _Driver:
     def run(self, open_files: ExitStack) -> bool:
         sessions = []
         for search in self._searches:
-            open_files.enter_context(locked(search.folder))
             enter = open_files.enter_context
+            enter(locked(search.folder))
+            _bring_up_to_date(search)
             if isinstance(search, SharedSearch):
                 session = enter(Session(search.folder, self._executor.workers))
                 run = partial(_until_ended, search, self._view)
@@ -278,6 +278,11 @@ class _Driver:
         self._view.progress(self._searches[index], number, message)
 
 
+def _bring_up_to_date(search: Search | SharedSearch) -> None:
+    """Now that nobody else works on it: between opening and locking it, somebody may have gone on with it, or ended it."""
+    vars(search).update(vars(open_search(search.folder, search.config.training.game.cyborg)))
+
+
 def _until_ended(search: SharedSearch, view: Any, jobs: Jobs) -> Generator[Jobs, Finished, dict[int, Any]]:
     """Have jobs done, those whose workers die once more; their results by number."""
     results: dict[int, Any] = {}
@@ -308,10 +313,10 @@ def _warm_up(search: Search, view: View) -> Steps:
     config, folder = search.config, search.folder / WARMUP
     if not config.warmup_budget:
         return
-    if (folder / RESULT).exists():
+    job = WarmupJob(config.warmup_config(), folder, config.test_episodes, config.seed)
+    if is_warmed_up(job):
         delete_checkpoints(folder)  # a kill may have come between
         return
-    job = WarmupJob(config.warmup_config(), folder, config.test_episodes, config.seed)
     deaths = _Deaths(search, view)
     while (ended := (yield {WARMUP_KEY: job})).died is not None:
         if not deaths.forgiven(ended):

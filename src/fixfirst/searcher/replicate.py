@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.errors import RunDirError
+from fixfirst.errors import PolicyError, RunDirError
 from fixfirst.game import Game
 from fixfirst.learner import Policy, TrainConfig, Training, load_policy, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.orders import CONFIDENCE, UnitScheme, Workflow, normal_quantile
@@ -110,6 +110,7 @@ class CrossJob:
     number: int
     config: TrainConfig
     folder: Path
+    trained: int  # episodes, after all rounds
     told: tuple[str, ...]  # what it may be told
     kept: tuple[str, ...]  # orders to keep
     selection_episodes: int
@@ -129,7 +130,7 @@ def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[Shown] | Non
         done = _result(job.folder, job.digest)
         if done is not None:
             return done
-        policy, shown = load_policy(job.folder), []
+        policy, shown = trained_policy(job), []
         for kept in job.kept:
             if interrupt:
                 return None
@@ -137,6 +138,23 @@ def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[Shown] | Non
             shown.append(_show(policy, job.config, kept, best, f"measure/{job.number}", job.episodes, job.seed))
         _write(job.folder, job.digest, shown)
         return shown
+
+
+def trained_policy(job: CrossJob) -> Policy:
+    """What the replicate has learned, whatever lies there in its place: the checkpoint holds the same weights."""
+    try:
+        policy = load_policy(job.folder)
+        if (policy.config, policy.facts["episodes"]) == (job.config.model_dump(mode="json"), job.trained):
+            return policy
+    except (PolicyError, KeyError):
+        pass
+    with closing(Training(job.config, job.number)) as training:
+        restore_checkpoint(job.folder, training)
+        if training.episodes != job.trained:
+            raise RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
+        training.play_orders([Workflow.parse(order, job.config.scheme) for order in job.kept])
+        save_policy(job.folder, training, accepted=False)
+    return load_policy(job.folder)
 
 
 def _best_told(job: CrossJob, policy: Policy, kept: str) -> str:

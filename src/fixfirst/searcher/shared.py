@@ -25,13 +25,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from fixfirst.errors import RunDirError
-from fixfirst.learner import TrainConfig, copy_policy, load_policy
+from fixfirst.learner import TrainConfig, copy_policy, delete_checkpoints, load_policy
 from fixfirst.orders import Prices, Swap, UnitScheme, Workflow, price, price_swaps, standard_errors
 from fixfirst.play import derive
 from fixfirst.runs import (
     BEST,
     CHOICES,
-    RESULT,
     ROUNDS,
     Answer,
     ChoiceRow,
@@ -48,10 +47,10 @@ from fixfirst.runs import (
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.jobs import Job
-from fixfirst.searcher.replicate import CrossJob, RoundJob, Shown, idle_units
+from fixfirst.searcher.replicate import CrossJob, RoundJob, Shown, idle_units, trained_policy
 from fixfirst.searcher.search_logs import choice_row
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig, neighbours
-from fixfirst.searcher.trial import Message, WarmupJob
+from fixfirst.searcher.trial import Message, WarmupJob, is_warmed_up
 
 MOST_TOLD = 24  # orders that cross-play tries to tell
 STILL_FALLING = 0.1  # points
@@ -217,6 +216,7 @@ class SharedSearch:
             number=number,
             config=self.training_config(number),
             folder=replicate_folder(self.folder, number),
+            trained=config.round_episodes * self.rounds,
             told=tuple(told),
             kept=tuple(map(str, known)),
             selection_episodes=config.selection_episodes,
@@ -365,13 +365,15 @@ def shared_steps(
     if search.is_done:
         session.finished = True
         return
-    bases: dict[int, Job] = {
+    bases = {
         number: WarmupJob(config.base_config(number), search.base_folder(number), 2, config.seed)
         for number in search.beginners()
-        if not (search.base_folder(number) / RESULT).exists()
     }
-    if bases:
-        yield from run(bases)
+    to_do: dict[int, Job] = {number: job for number, job in bases.items() if not is_warmed_up(job)}
+    for number in bases.keys() - to_do.keys():
+        delete_checkpoints(bases[number].folder)  # a kill may have come between its result and this
+    if to_do:
+        yield from run(to_do)
     find_idle(search)
     keep_rows(search.folder / ROUNDS, ValueRow, lambda row: row.round <= search.rounds)
     keep_rows(search.folder / CHOICES, ChoiceRow, lambda row: row.round <= search.rounds)
@@ -401,9 +403,12 @@ def shared_steps(
         ledger.sync()
         search.rows += rows
     view.crossing(search)
-    crossed = yield from run({number: search.cross_job(number) for number in search.leaders()})
-    measured = [crossed[number] for number in search.leaders()]
+    crossing = {number: search.cross_job(number) for number in search.leaders()}
+    crossed = yield from run(dict(crossing))
+    measured = [crossed[number] for number in crossing]
     answer = search.conclude(measured)
+    for job in crossing.values():
+        trained_policy(job)  # one of them goes into best/
     keep_best_shared(search, answer, measured)
     answer.write(search.folder)
     search.answer = answer

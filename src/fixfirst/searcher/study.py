@@ -62,7 +62,11 @@ def open_study(folder: Path, cyborg: str | None = None) -> Study:
     names = options.get("searches") if isinstance(options, dict) else None
     if not isinstance(names, list) or not names or not all(isinstance(n, str) and _is_member(n) for n in names):
         raise RunDirError(f"{folder / STUDY}: damaged, it does not name the searches of this study")
-    return Study(folder, tuple(open_search(folder / name, cyborg) for name in names))
+    searches = tuple(open_search(folder / name, cyborg) for name in names)
+    for name, search in zip(names, searches, strict=True):
+        if member_name(search.config) != name:
+            raise RunDirError(f"{folder / name}: is the search {member_name(search.config)}; was it moved?")
+    return Study(folder, searches)
 
 
 def _is_member(name: str) -> bool:

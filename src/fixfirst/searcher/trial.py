@@ -10,10 +10,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from fixfirst.errors import PolicyError
 from fixfirst.learner import TrainConfig, Training, TrainingRun, delete_checkpoints, load_policy
 from fixfirst.play import Evaluation
 from fixfirst.reading import read_file, read_json
-from fixfirst.runs import POLICY_TENSORS, RESULT, EpisodeRow, Status, Trial, UpdateRow, check_seal, locked, sha256
+from fixfirst.runs import (
+    EPISODE_LOG,
+    POLICY_TENSORS,
+    RESULT,
+    TRAINING_LOG,
+    EpisodeRow,
+    Status,
+    Trial,
+    UpdateRow,
+    check_seal,
+    locked,
+    read_rows,
+    sha256,
+)
 
 ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 TELL_EVERY_S = 0.1
@@ -68,10 +82,19 @@ def finished_trial(job: TrialJob) -> Trial | None:
         result = check_seal(read_json(job.folder / RESULT))
         if result.get("job") != job.digest:
             return None
+        if result.get("logs", digest := logs_digest(job)) != digest:  # they become those of the search
+            return None
         trial = Trial.from_values(result["trial"])
         return trial if trial.policy_sha256 == sha256(read_file(job.folder / POLICY_TENSORS)) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def logs_digest(job: TrialJob) -> str:
+    """Of all that a trial's logs say but for times."""
+    said = [row.checksum() for row in read_rows(job.folder / TRAINING_LOG, UpdateRow)]
+    episodes = sha256(read_file(job.folder / EPISODE_LOG)) if job.log_episodes else None
+    return sha256(json.dumps([said, episodes]).encode())
 
 
 def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
@@ -83,7 +106,7 @@ def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
             return None
         shown = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
         trial = trial_row(job, run.accepted, run.training, shown, time.perf_counter() - started)
-        run.conclude({"job": job.digest, "trial": trial.values(), "evaluation": asdict(shown)})
+        run.conclude({"job": job.digest, "trial": trial.values(), "evaluation": asdict(shown), "logs": logs_digest(job)})
     return trial
 
 
@@ -141,6 +164,16 @@ class WarmupJob:
     folder: Path
     test_episodes: int
     test_seed: int
+
+
+def is_warmed_up(job: WarmupJob) -> bool:
+    """Is it done, and is what lies there of this very job? Else it is done (again): the same bytes come of it."""
+    try:
+        result, policy = check_seal(read_json(job.folder / RESULT)), load_policy(job.folder).facts
+        of_this = policy["config"] == job.config.model_dump(mode="json") and policy["episodes"] == result["episodes"]
+        return of_this and result.get("policy_sha256", policy["sha256"]) == policy["sha256"]
+    except (OSError, ValueError, KeyError, TypeError, PolicyError):
+        return False
 
 
 def run_warmup(job: WarmupJob, tell: Tell, interrupt: object) -> bool:
