@@ -152,7 +152,9 @@ def test_the_terminal_the_page_and_the_json_begin_with_the_rule(run, capsys):
     assert f"{run.answer.rule}." in page and "Did it settle?" in page
     capsys.readouterr()
     assert main(["resume", str(run.folder), "--no-report", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rule"] == run.answer.rule
+    told = capsys.readouterr()
+    assert json.loads(told.out)["rule"] == run.answer.rule
+    assert told.err == f"fixfirst: {run.folder} was finished already; this is its result\n"  # and nothing went on
     assert main(["runs", str(run.folder.parent)]) == 0
     assert run.answer.rule[:20] in capsys.readouterr().out
 

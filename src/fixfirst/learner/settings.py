@@ -7,7 +7,6 @@ A setting may be given flat, or in tables as config.toml has them. What is not g
 config's own defaults.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -15,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fixfirst.errors import ConfigError, FixfirstError
+from fixfirst.errors import ConfigError, FixfirstError, did_you_mean
 from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 
@@ -69,9 +68,8 @@ def nested(settings: Mapping[str, Any], model: type[BaseModel], source: str = ""
         elif name in tables:
             raise ConfigError(f"{source}setting {name!r} must be a table, got {value!r}")
         else:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
-            raise ConfigError(f"{source}unknown setting {name!r}; {hint}")
+            hint = did_you_mean(name, known) or f"; known are {', '.join(sorted(known))}"
+            raise ConfigError(f"{source}unknown setting {name!r}{hint}")
         for table in reversed(place):
             content = {table: content}
         document = merged(document, content)
@@ -94,7 +92,8 @@ def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
     preset = value_in(given, places(model)["preset"])
     preset = "default" if preset is None else preset
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
+        hint = did_you_mean(str(preset), PRESETS)
+        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}{hint}")
     values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
     given = merged(given, _kept_passes(values, given, model))
     with readable_errors(model):

@@ -93,7 +93,7 @@ class SearchConfig(BaseModel):
     round_size: int = Field(
         2, ge=1, description="Trials that are chosen together and run side by side. Part of the result, unlike --workers."
     )
-    n_workflows: int | None = Field(None, ge=1, description="Stop after so many trials.")
+    n_workflows: int | None = Field(None, ge=1, description="Stop after so many trials; default: when the budget is spent.")
     inherit: Inherit = Field("last", description="Whose weights a trial starts from: last is the last accepted one.")
     warmup_episodes: int = Field(
         20_000,
