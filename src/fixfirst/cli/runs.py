@@ -7,7 +7,7 @@ from pathlib import Path
 from fixfirst import __version__
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.errors import ConfigError
-from fixfirst.reporter import advice, folded, results, runs_table
+from fixfirst.reporter import advice, fitted, results, runs_table
 from fixfirst.runs import RUNS, summarise_runs
 
 
@@ -44,5 +44,5 @@ def welcome() -> int:
     width = max(len(command) for command, _ in steps)
     lines += [f"  {command:{width}}  {why}" for command, why in steps]
     lines += ["", "All commands: fixfirst --help; all about one: fixfirst search --help"]
-    print(folded(lines, results().width))
+    print(fitted(lines))
     return 0

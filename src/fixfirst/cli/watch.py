@@ -77,7 +77,7 @@ def watch_command(
         Print the episodes instead of writing a page.
     """
     from fixfirst.api import page_path, replay  # --help need not wait for it
-    from fixfirst.reporter import episode_line, folded, headline, open_page, replay_text, results, write_gif, write_replay
+    from fixfirst.reporter import episode_line, fitted, headline, open_page, replay_text, write_gif, write_replay
 
     note_other_order(policy, workflow)
     document = replay(
@@ -99,7 +99,7 @@ def watch_command(
         log(f"writing {gif}")
         write_gif(gif, document)
     if as_json or text:
-        print(json.dumps(document) if as_json else folded(replay_text(document).split("\n"), results().width))
+        print(json.dumps(document) if as_json else fitted(replay_text(document).split("\n")))
         return 0
     path = page_path(policy, out)
     write_replay(path, document)
@@ -109,7 +109,7 @@ def watch_command(
     if beside is not None:
         other = document["beside"]
         lines += [f"beside: {headline(other)}", *map(episode_line, other["episodes"])]
-    print(folded([*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"])], results().width))
+    print(fitted([*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"])]))
     if open_it:
         open_page(path)
     return 0

@@ -118,6 +118,12 @@ def folded(lines: Sequence[str], width: int) -> str:
     return "\n".join(fill(line) if len(line) > width else line for line in lines)
 
 
+def fitted(lines: Sequence[str]) -> str:
+    """Lines for stdout: in a terminal as wide as that, elsewhere as long as they are."""
+    console = results()
+    return folded(lines, console.width) if console.is_terminal else "\n".join(lines)
+
+
 def budget_bar(done: int, total: int, text: str) -> Table:
     """A bar across the terminal with numbers at its end."""
     grid = Table.grid(padding=(0, 1), expand=True)
