@@ -10,6 +10,7 @@ from fixfirst.cli.app import COMMANDS, app
 from fixfirst.cli.messages import as_typed
 from fixfirst.learner import copy_policy, load_policy
 from fixfirst.orders import NAMED_ORDERS
+from fixfirst.runs.lock import locked
 
 
 def help_of(capsys, *command):
@@ -126,6 +127,9 @@ def test_a_folder_without_a_policy_says_what_it_is(tmp_path, capsys):
     assert "it is a study: name one of its searches, b_line-0)" in capsys.readouterr().err
     assert main(["evaluate", str(tmp_path / "begun")]) == 2
     assert f"the run was interrupted before it had one: fixfirst resume {tmp_path / 'begun'})" in capsys.readouterr().err
+    with locked(tmp_path / "begun"):
+        assert main(["evaluate", str(tmp_path / "begun")]) == 2
+    assert "the run is going on and has none yet: wait for it, or look at it with fixfirst report" in capsys.readouterr().err
 
 
 def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
@@ -155,9 +159,10 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
 # ---------------------------------------------------------------- terminals
 
 
-def test_the_first_line_appears_before_anything_is_imported():
-    told = in_terminal(["evaluate", "nothing"], width=80, code=2)
-    assert told.splitlines()[0] == "fixfirst: evaluate ..."
+@pytest.mark.parametrize("command", ["evaluate", "conform"])
+def test_the_first_line_appears_before_anything_is_imported(command):
+    told = in_terminal([command, "nothing"], width=80, code=2)
+    assert told.splitlines()[0] == f"fixfirst: {command} ..."
 
 
 def test_a_message_breaks_between_words():
