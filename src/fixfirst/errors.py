@@ -19,7 +19,19 @@ A message says what came, what is wrong and what is right, in one printable line
 (130 if interrupted); a traceback is a bug.
 """
 
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 LONGEST_MESSAGE = 2_000
+
+
+def did_you_mean(word: str, known: "Iterable[str]") -> str:
+    """The end of a message about a word that is not known: what is nearest to it, if anything is near."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def printable(text: str) -> str:

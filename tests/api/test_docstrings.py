@@ -60,6 +60,8 @@ def test_every_public_name_has_an_example_that_runs(name, folder, monkeypatch):
         return  # it would be known to every test after this; `tests/game/test_own_agents.py` plays some
     if "cage-challenge-2" in code and not Path("cage-challenge-2").exists():
         pytest.skip(f"needs a checkout of CybORG, as {ENVIRONMENT_VARIABLE} names one")
+    if '"onnx"' in code:
+        pytest.importorskip("onnx", reason="needs pip install 'fixfirst[onnx]'")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FIXFIRST_CORES", "1")
     for setting, value in SETTINGS.items():

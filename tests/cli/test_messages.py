@@ -10,6 +10,7 @@ from fixfirst.cli.app import COMMANDS, app
 from fixfirst.cli.messages import as_typed
 from fixfirst.learner import copy_policy, load_policy
 from fixfirst.orders import NAMED_ORDERS
+from fixfirst.runs.lock import locked
 
 
 def help_of(capsys, *command):
@@ -54,6 +55,14 @@ def test_the_main_flags_come_first_and_the_others_in_groups(capsys):
     assert main_ones[:4] == ["--total-episodes", "--red-agent", "--seed", "--preset"] and len(main_ones) < 15
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_switch_says_its_default(command, capsys):
+    """A switch is a flag after which no kind of value stands."""
+    entries = re.split(r"^│ (?:[ *]  )?(?=--)", help_of(capsys, command), flags=re.M)[1:]
+    switches = [entry for entry in entries if not re.match(r"--[\w-]+ [A-Z]", entry)]
+    assert switches and all(re.search(r"\[default:\s", entry) for entry in switches)
+
+
 def test_defaults_are_said_in_one_way(capsys):
     told = " ".join(help_of(capsys, "search").replace("│", " ").split())
     assert "[default: 1,200,000]" in told and "[default: no]" in told and "None" not in told and "False" not in told
@@ -80,6 +89,13 @@ def test_named_orders_are_listed_where_one_is_expected(command, capsys):
         (["watch", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
         (["train", "--workflow", "critcal_first"], "did you mean 'critical_first'?"),
         (["train", "--workflow", "user > op_servr"], "did you mean 'op_server'?"),
+        (["train", "--preset", "champoin"], "--preset must be one of"),
+        (["train", "--preset", "champoin"], "got 'champoin'; did you mean 'champion'?"),
+        (["train", "--memory", "scan"], "--memory 'scan' is not known"),
+        (["train", "--memory", "scan"], "did you mean 'scans'?"),
+        (["evaluate", "champoin"], "did you mean 'champion'?"),
+        (["train", "--from", "champoin"], "did you mean 'champion'?"),
+        (["watch", "sleep", "--number", "10000"], "--number must be in 0..9999, got 10000"),
     ],
 )
 def test_a_message_names_the_flag_that_was_typed(arguments, says, capsys):
@@ -111,6 +127,9 @@ def test_a_folder_without_a_policy_says_what_it_is(tmp_path, capsys):
     assert "it is a study: name one of its searches, b_line-0)" in capsys.readouterr().err
     assert main(["evaluate", str(tmp_path / "begun")]) == 2
     assert f"the run was interrupted before it had one: fixfirst resume {tmp_path / 'begun'})" in capsys.readouterr().err
+    with locked(tmp_path / "begun"):
+        assert main(["evaluate", str(tmp_path / "begun")]) == 2
+    assert "the run is going on and has none yet: wait for it, or look at it with fixfirst report" in capsys.readouterr().err
 
 
 def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
@@ -125,6 +144,12 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
     evaluate[1] = "champion"
     assert main([*evaluate, "--workflow", "reverse"]) == 0
     assert capsys.readouterr().err == "fixfirst: champion knows no order; it is judged by this one\n"
+    compare = ["compare", out, "champion", "--episodes", "2", "--steps", "5", "--red-agent", "sleep", "--quiet"]
+    assert main([*compare, "--workflow", "reverse"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"fixfirst: {out} was trained for defender > enterprise > op_server > user > op_host; it is told another order",
+        "fixfirst: champion knows no order; it plays as it does without",
+    ]
     policy = load_policy(out)
     copy_policy(tmp_path / "run", tmp_path / "best", policy.workflow)  # as a search does with one that follows any
     evaluate[1] = str(tmp_path / "best")
@@ -134,9 +159,10 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
 # ---------------------------------------------------------------- terminals
 
 
-def test_the_first_line_appears_before_anything_is_imported():
-    told = in_terminal(["evaluate", "nothing"], width=80, code=2)
-    assert told.splitlines()[0] == "fixfirst: evaluate ..."
+@pytest.mark.parametrize("command", ["evaluate", "conform"])
+def test_the_first_line_appears_before_anything_is_imported(command):
+    told = in_terminal([command, "nothing"], width=80, code=2)
+    assert told.splitlines()[0] == f"fixfirst: {command} ..."
 
 
 def test_a_message_breaks_between_words():

@@ -215,9 +215,12 @@ def test_memory_in_words_names_hosts_and_what_is_known_of_them():
 @pytest.mark.parametrize(
     ("memory", "says"),
     [
-        ("everything", "unknown memory 'everything'; use none, scans, full, or groups joined by '.' of act1, last, expl"),
-        ("act1+lst", "unknown memory 'lst'"),
-        ("", "unknown memory ''"),
+        (
+            "everything",
+            "memory 'everything' is not known; use none, scans, full, or groups joined by '.' of act1, last, expl",
+        ),
+        ("act1+lst", "memory 'lst' is not known.*did you mean 'last'"),
+        ("", "memory '' is not known"),
         ("act1+act1", r"memory act1\+act1 names a group twice"),
         ("full+last", "names a group twice"),
         (3, "memory is given by name, got 3"),

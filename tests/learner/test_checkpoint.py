@@ -304,7 +304,7 @@ def test_documents_that_make_no_sense(folder, changes):
 
 
 def test_missing_files(folder, tmp_path):
-    refused(tmp_path / "nowhere", "holds no policy (policy.json is missing)")
+    refused(tmp_path / "nowhere", "holds no policy (there is no such file or run; champion")
     (folder / "policy.safetensors").unlink()
     refused(folder, "policy.safetensors: is missing")
     (folder / "policy.safetensors").mkdir()

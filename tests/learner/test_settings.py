@@ -117,8 +117,8 @@ def test_equal_values_under_another_name_train_the_same_weights():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"preset": "turbo"}, "unknown preset 'turbo'; use sequential, hybrid"),
-        ({"preset": ["default"]}, "unknown preset ['default']"),
+        ({"preset": "turbo"}, "preset must be one of sequential, hybrid"),
+        ({"preset": ["default"]}, "original, default, champion, got ['default']"),
         ({"ppo": 3}, "setting 'ppo' must be a table, got 3"),
         ({"ppo": {"num_envs": 0}}, "n_envs: Input should be greater than or equal to 1, got 0"),
         ({"ppo": {"num_envs": "many"}}, "n_envs: Input should be a valid integer"),

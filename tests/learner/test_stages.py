@@ -250,7 +250,7 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
             "580 episodes of starts that are given up, 0 to find an opening and 0 with it leave less than 20 of the",
         ),
         ({"growth": [[20, 2], [10, 3]]}, r"growth has pairs of \(episodes, factor from 1 on\), episodes in order, got"),
-        ({"memory": "elephant"}, "unknown memory 'elephant'; use none, scans, full"),
+        ({"memory": "elephant"}, "memory 'elephant' is not known; use none, scans, full"),
         ({"row_parts": 2, "engine": "torch"}, "PyTorch's learner cuts by --minibatches, got row_parts=2"),
     ],
 )

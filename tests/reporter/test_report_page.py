@@ -1,6 +1,8 @@
 """The report's page in a real browser: self-contained, true to the ledger, readable in light and dark, narrow and wide."""
 
+import json
 import re
+import shutil
 
 import pytest
 from run_folder import LOST, TRIALS, write_search, write_training
@@ -83,6 +85,38 @@ def test_figures_are_readable_on_a_phone(visit, page):
     wider = "boxes => boxes.filter(b => b.scrollWidth > b.clientWidth).length"
     assert visited.page.locator("figure .scroll").evaluate_all(wider) == 0
     assert visited.page.locator("figure svg.wide:visible").count() == 0
+
+
+def test_lines_do_not_strike_through_the_names_above_rows_on_a_phone(visit, page):
+    """A name has a rim of the page's own colour, light or dark."""
+    for dark in (False, True):
+        name = visit(page, width=380, dark=dark).page.locator("svg.phone .row-name text").first
+        rim, paper = name.evaluate(
+            "t => [getComputedStyle(t), getComputedStyle(document.body)]"
+            ".map((s, i) => i ? s.backgroundColor : s.paintOrder + ' ' + s.stroke)"
+        )
+        assert rim == f"stroke {paper}"
+
+
+def test_a_number_stays_in_one_line_beside_a_long_name(visit, page):
+    visited = visit(page, width=380)
+    height = visited.page.evaluate(
+        "() => {const t = document.createElement('table'); t.className = 'pairs';"
+        "t.innerHTML = '<tr><td>standard deviation between two trainings</td><td>x</td></tr><tr>'"
+        "+ '<td>n</td><td>1,200,000</td></tr>';"
+        "document.querySelector('main').append(t);"
+        "return t.rows[1].getBoundingClientRect().height / parseFloat(getComputedStyle(t).lineHeight)}"
+    )
+    assert height < 2
+
+
+def test_a_cpus_features_are_counted(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "run")
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["machine"] = {"features": [f"feature{n}" for n in range(90)]}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    text = write_report([copy]).path.read_text()
+    assert "90, named in manifest.json" in text and "feature7" not in text
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -54,6 +54,28 @@ def test_a_search_and_an_evaluation_fit_into_70_columns_with_intervals_and_viola
     assert re.search(r"b_line +30 .*\[-?[\d.]+, -?[\d.]+\]\r?\n +\S.*\r?\n +contested", evaluated)
 
 
+WATCH = ["watch", "react-restore", "--episodes", 3, "--steps", 30, "--workflow", "reverse"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [*WATCH, "--no-open", "--out", "page.html"],
+        [*WATCH, "--text"],
+        ["compare", "champion", "champion-current", "--episodes", 3, "--steps", 30, "--quiet"],
+        ["conform", Path(__file__).parents[1] / "conformance/sleep.jsonl.gz"],
+        ["doctor"],
+        [],
+    ],
+)
+def test_words_are_whole_in_70_columns(command, tmp_path, monkeypatch):
+    """A terminal breaks what is too long for a line wherever its edge is."""
+    monkeypatch.chdir(tmp_path)
+    lines = COLOUR.sub("", in_terminal(command, width=70)).splitlines()
+    whole = [line for line in lines if len(line) > 70 and len(max(line.split(), key=len)) < 60]  # but for paths
+    assert len(lines) > 1 and not whole
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_turned_off(tmp_path, environment):
     write_search(tmp_path / "a")

@@ -399,7 +399,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
             ["--strategy", "guess"],
             "Invalid value for --strategy: must be one of gp_ucb, random, exhaustive, together, got 'guess'",
         ),
-        (["--preset", "fast"], "unknown preset 'fast'; use sequential, hybrid, "),
+        (["--preset", "fast"], "--preset must be one of sequential, hybrid, "),
         (["--inherit", "all"], "Invalid value for --inherit: must be one of last, nearest, best, none, got 'all'"),
         (["--workers", "-1"], "--workers must be at least 0, got -1"),
         (["--workers", "two"], "--workers"),

@@ -12,7 +12,7 @@ from fixfirst.cli import main
 from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.orders import UnitScheme
 from fixfirst.play import collect
-from fixfirst.reporter.study_report import together
+from fixfirst.reporter.study_report import agreement, together
 from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, ValueRow, read_answer, read_rows
 from fixfirst.searcher import run_searches, search_config, shared
 from fixfirst.searcher.executors.inline import InlineExecutor
@@ -216,7 +216,9 @@ def test_the_terminal_the_page_and_the_json_begin_with_the_rule(run, capsys):
     assert f"{run.answer.rule}." in page and "Did it settle?" in page
     capsys.readouterr()
     assert main(["resume", str(run.folder), "--no-report", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rule"] == run.answer.rule
+    told = capsys.readouterr()
+    assert json.loads(told.out)["rule"] == run.answer.rule
+    assert told.err == f"fixfirst: {run.folder} was finished already; this is its result\n"  # and nothing went on
     assert main(["runs", str(run.folder.parent)]) == 0
     assert run.answer.rule[:20] in capsys.readouterr().out
 
@@ -375,3 +377,12 @@ def test_what_is_shown_to_be_less_than_the_margin_is_no_rule():
         "Against meander no order is better than another by more than 0.5 (any swap of neighbours is worth less than 0.24)."
     )
     assert together([an_answer(), meander]) == "Fix enterprise before user"
+
+
+def test_sentences_about_seeds_begin_with_a_capital_after_the_first():
+    swaps = tuple(SwapAnswer(a, "user", 4.3, 4.1, 4.5, (4.3,), False, (6.0, 4.3)) for a in ("enterprise", "op_server"))
+    one = an_answer(swaps=swaps)
+    assert agreement([one, one]) == (
+        "fix enterprise before user, worth 4.30 (too few seeds for an interval over seeds); 2 of 2 seeds show it. "
+        "Fix op_server before user, worth 4.30 (too few seeds for an interval over seeds); 2 of 2 seeds show it."
+    )

@@ -157,7 +157,9 @@ def test_a_study_is_not_written_over(study, capsys):
 
 def test_a_finished_study_is_shown_again_as_tables_and_as_json(study, capsys):
     assert main(["resume", str(study), "--quiet", "--no-report", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert "was finished already; this is its result" in said.err
+    told = json.loads(said.out)
     assert told["study"] == str(study) and told["runs"] == [str(study / name) for name in MEMBERS]
     assert [(c["red_agent"], [best["seed"] for best in c["seeds"]]) for c in told["red_agents"]] == [
         ("b_line", [3, 4]),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, did_you_mean
 from fixfirst.game import a_path, announce_compilation, red_agent_name, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy, load_policy, shipped_policies
 from fixfirst.orders import Workflow
@@ -197,5 +197,6 @@ def load_named(policy: Named) -> Policy:
     if not policy.exists() and str(policy) not in shipped_policies():
         shipped = ", ".join(shipped_policies()) or "there is none"
         known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({shipped})"
-        raise ConfigError(f"{str(policy)!r} is neither a file or run nor {known}")
+        hint = did_you_mean(str(policy), (*BASELINES, *shipped_policies()))
+        raise ConfigError(f"{str(policy)!r} is neither a file or run nor {known}{hint}")
     return load_policy(policy)

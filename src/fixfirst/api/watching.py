@@ -11,7 +11,19 @@ from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.game import a_path, announce_compilation, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy
 from fixfirst.orders import Workflow
-from fixfirst.play import BASELINES, PROTOCOL_PURPOSE, Change, Played, PolicyTable, Role, document, notable, play, tell
+from fixfirst.play import (
+    BASELINES,
+    MOST_KEPT,
+    PROTOCOL_PURPOSE,
+    Change,
+    Played,
+    PolicyTable,
+    Role,
+    document,
+    notable,
+    play,
+    tell,
+)
 from fixfirst.reporter import open_page as show_page
 from fixfirst.reporter import write_gif, write_replay
 from fixfirst.runs import REPLAY, replay_file, setting, trial_folder
@@ -69,7 +81,9 @@ def replay(
     game, judging = game_and_judging({**trained, **given, "max_steps": steps})
     count = EPISODES[game.backend] if episodes is None else whole("episodes", episodes, 0)
     if number is not None:
-        count = max(count, whole("number", number, 0) + 1)
+        if whole("number", number, 0) >= MOST_KEPT:
+            raise ConfigError(f"number must be in 0..{MOST_KEPT - 1}, got {number}")
+        count = max(count, number + 1)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
     changes = [Change(step, place) for place, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):

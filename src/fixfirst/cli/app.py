@@ -57,10 +57,8 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
 SHOWN = Parameter(show_default=shown)
 Whole = Annotated[int, Parameter(converter=whole)]
 
-Json = Annotated[
-    bool, Parameter(name="--json", negative="", show_default=False, help="One JSON document on stdout instead of a table.")
-]
-Quiet = Annotated[bool, Parameter(negative="", show_default=False, help="Show no progress.")]
+Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
+Quiet = Annotated[bool, Parameter(negative="", help="Show no progress.")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 
 

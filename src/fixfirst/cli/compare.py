@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, Quiet, Whole, print_json
-from fixfirst.cli.flags import Order, flags_of, given
+from fixfirst.cli.flags import Order, flags_of, given, note_other_order
 from fixfirst.game import Game
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def compare_command(
         "steps": steps,
         "episodes": episodes,
     }
+    for policy in (first, second):
+        note_other_order(policy, workflow, judged=False)
     rows = compare(first, second, seed=seed, quiet=quiet, **settings, **given(game))
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])

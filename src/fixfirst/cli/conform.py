@@ -21,6 +21,7 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
     """
     announce_compilation()
     total = ReplayReport()
+    width = min(36, max(len(path.name) for path in files))
     rows = []
     for path in files:
         report = ReplayReport()
@@ -28,12 +29,12 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
         total.add(report)
         rows.append({"file": path.name, **_counts(report)})
         if not as_json:
-            _print_row(**rows[-1])
+            _print_row(width, **rows[-1])
     first = total.mismatches[0] if total.mismatches else None
     if as_json:
         print_json({**_counts(total), "first_mismatch": vars(first) if first else None, "files": rows})
     else:
-        _print_row("total", **_counts(total))
+        _print_row(width, "total", **_counts(total))
         for coincidence in total.coincidences:
             print(f"coincidence of process ids, which the model leaves out: {coincidence}")
         if first:
@@ -46,6 +47,6 @@ def _counts(report: ReplayReport) -> dict[str, Any]:
     return {"episodes": report.episodes, "steps": report.steps, "mismatches": mismatches, "coincidences": coincidences}
 
 
-def _print_row(file: str, episodes: int, steps: int, mismatches: int, coincidences: int) -> None:
+def _print_row(width: int, file: str, episodes: int, steps: int, mismatches: int, coincidences: int) -> None:
     note = f" {coincidences:3,} coincidences" if coincidences else ""
-    print(f"{file:36} {episodes:6,} episodes {steps:8,} steps {mismatches:5,} mismatches{note}", flush=True)
+    print(f"{file:{width}} {episodes:6,} episodes {steps:8,} steps {mismatches:5,} mismatches{note}", flush=True)

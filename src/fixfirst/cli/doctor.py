@@ -11,6 +11,7 @@ from fixfirst.cli.app import Cyborg, Json, print_json
 from fixfirst.cyborg import ENVIRONMENT_VARIABLE, find_cyborg, identify
 from fixfirst.errors import CyborgError
 from fixfirst.game import available_cores, cache_folder, is_compiled
+from fixfirst.reporter import fitted
 
 PACKAGES = (
     "numpy",
@@ -36,7 +37,7 @@ def doctor_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
     if as_json:
         print_json(findings)
     else:
-        print(as_text(findings))
+        print(fitted(as_text(findings).split("\n")))
     return 0
 
 

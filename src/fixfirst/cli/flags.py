@@ -93,12 +93,14 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-def note_other_order(policy: str, workflow: str | None) -> None:
+def note_other_order(policy: str, workflow: str | None, judged: bool = True) -> None:
     """Say so if a policy that carries an order is to follow, and be judged by, another one; or cannot follow any."""
     from fixfirst.api import carried_order, knows_orders  # --help need not wait for it
 
     carried = None if workflow is None else carried_order(policy)
     if workflow is not None and not knows_orders(policy):
-        print(f"fixfirst: {policy} knows no order; it is judged by this one", file=sys.stderr)
+        does = "is judged by this one" if judged else "plays as it does without"
+        print(f"fixfirst: {policy} knows no order; it {does}", file=sys.stderr)
     if workflow is not None and carried is not None and Workflow.parse(workflow, carried.scheme) != carried:
-        print(f"fixfirst: {policy} was trained for {carried}; it is told and judged by another order", file=sys.stderr)
+        told = "told and judged by" if judged else "told"
+        print(f"fixfirst: {policy} was trained for {carried}; it is {told} another order", file=sys.stderr)

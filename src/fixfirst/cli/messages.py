@@ -11,7 +11,20 @@ if TYPE_CHECKING:
 
 # Settings whose flag has another name.
 _FLAGS = {"max_steps": "--steps", "from_policy": "--from"}
-SLOW = ("search", "train", "resume", "evaluate", "compare", "watch", "report", "export", "bench")
+SLOW = (
+    "search",
+    "train",
+    "resume",
+    "report",
+    "evaluate",
+    "compare",
+    "watch",
+    "export",
+    "conform",
+    "record",
+    "bench",
+    "doctor",
+)
 
 
 def greet(arguments: list[str]) -> None:

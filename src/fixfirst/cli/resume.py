@@ -30,11 +30,12 @@ def resume_command(
         As in `fixfirst search`.
     """
     from fixfirst.api import TrainRun, resume  # --help need not wait for it
-    from fixfirst.runs import UNREADABLE, Outcome, status
+    from fixfirst.runs import STUDY, UNREADABLE, Outcome, find_runs, status
 
     was_finished = False
     with suppress(*UNREADABLE):  # what is wrong with it, `resume` says
-        was_finished = status(run) == Outcome.FINISHED
+        runs = find_runs(run, 1) if (run / STUDY).is_file() else [run]
+        was_finished = bool(runs) and all(status(one) == Outcome.FINISHED for one in runs)
     result = resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
     if was_finished:
         print(f"fixfirst: {run} was finished already; this is its result", file=sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 from fixfirst import __version__
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.errors import ConfigError
-from fixfirst.reporter import advice, results, runs_table
+from fixfirst.reporter import advice, fitted, results, runs_table
 from fixfirst.runs import RUNS, summarise_runs
 
 
@@ -35,14 +35,14 @@ def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
 def welcome() -> int:
     """Say what this is, what is here, and what to do first."""
     here = summarise_runs(RUNS)
-    print(f"fixfirst {__version__}: {app.help}\n")
+    lines = [f"fixfirst {__version__}: {app.help}", ""]
     if here:
         states = ", ".join(f"{count} {state}" for state, count in Counter(run.status for run in here).items())
-        print(f"{len(here)} run{'s'[: len(here) > 1]} here ({states}); `fixfirst runs` lists them.")
-    print("Next:" if here else "First:")
+        lines.append(f"{len(here)} run{'s'[: len(here) > 1]} here ({states}); `fixfirst runs` lists them.")
+    lines.append("Next:" if here else "First:")
     steps = advice(here)
     width = max(len(command) for command, _ in steps)
-    for command, why in steps:
-        print(f"  {command:{width}}  {why}")
-    print("\nAll commands: fixfirst --help; all about one: fixfirst search --help")
+    lines += [f"  {command:{width}}  {why}" for command, why in steps]
+    lines += ["", "All commands: fixfirst --help; all about one: fixfirst search --help"]
+    print(fitted(lines))
     return 0

@@ -77,7 +77,7 @@ def watch_command(
         Print the episodes instead of writing a page.
     """
     from fixfirst.api import page_path, replay  # --help need not wait for it
-    from fixfirst.reporter import episode_line, headline, open_page, replay_text, write_gif, write_replay
+    from fixfirst.reporter import episode_line, fitted, headline, open_page, replay_text, write_gif, write_replay
 
     note_other_order(policy, workflow)
     document = replay(
@@ -99,15 +99,17 @@ def watch_command(
         log(f"writing {gif}")
         write_gif(gif, document)
     if as_json or text:
-        print(json.dumps(document) if as_json else replay_text(document))
+        print(json.dumps(document) if as_json else fitted(replay_text(document).split("\n")))
         return 0
     path = page_path(policy, out)
     write_replay(path, document)
-    print(f"{headline(document)}\n" + "\n".join(f"{episode_line(e)}\n  {e['why']}" for e in document["episodes"]))
+    lines = [headline(document)]
+    for episode in document["episodes"]:
+        lines += [episode_line(episode), f"  {episode['why']}"]
     if beside is not None:
         other = document["beside"]
-        print(f"beside: {headline(other)}\n" + "\n".join(map(episode_line, other["episodes"])))
-    print(f"page: {path}" + ("" if gif is None else f"\nanimation: {gif}"))
+        lines += [f"beside: {headline(other)}", *map(episode_line, other["episodes"])]
+    print(fitted([*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"])]))
     if open_it:
         open_page(path)
     return 0

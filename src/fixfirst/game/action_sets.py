@@ -4,14 +4,13 @@ A choice is an action of the world, or a *macro*: a host's list of decoys (`deco
 that does not stand. When all stand, the macro is masked (taken nevertheless, it is Sleep), or places the first again.
 """
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.errors import WorldError
+from fixfirst.errors import WorldError, did_you_mean
 from fixfirst.game.actions import ACTIONS, SLEEP, action_id
 from fixfirst.game.decoy_lists import CLEARS, DECOY_LISTS, LIST_MASK, LISTED, LONGEST_LIST, PLACES, SLOT_OF, host_slots
 from fixfirst.game.network import FOOTHOLD, HOST_NAMES
@@ -78,9 +77,8 @@ class ActionSet:
         """The choices of these names."""
         for name in names:
             if name not in self.names:
-                near = difflib.get_close_matches(str(name), self.names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self.names)}"
-                raise WorldError(f"the action set {self.name} has no choice {name!r}; {hint}")
+                hint = did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
+                raise WorldError(f"the action set {self.name} has no choice {name!r}{hint}")
         return tuple(self.names.index(name) for name in names)
 
     def first_masked(self, choices: Sequence[int]) -> int | None:

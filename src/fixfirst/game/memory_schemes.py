@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.errors import WorldError
+from fixfirst.errors import WorldError, did_you_mean
 from fixfirst.game.memory import GROUPS
 from fixfirst.game.network import HOST_NAMES
 from fixfirst.game.state import OBSERVATION_BITS
@@ -44,7 +44,8 @@ class MemoryScheme:
     def __post_init__(self) -> None:
         for group in self.groups:
             if group not in GROUP_NAMES:
-                raise WorldError(f"unknown memory {group!r}; {_RIGHT}")
+                hint = did_you_mean(group, (*SCHEMES, *GROUP_NAMES))
+                raise WorldError(f"memory {group!r} is not known; {_RIGHT}{hint}")
         if len(set(self.groups)) != len(self.groups):
             raise WorldError(f"memory {'+'.join(self.groups)} names a group twice; {_RIGHT}")
         object.__setattr__(self, "groups", tuple(sorted(self.groups, key=GROUP_NAMES.index)))

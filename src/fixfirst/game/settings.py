@@ -43,7 +43,9 @@ class Game(BaseModel):
         description="simulator, cyborg (the real thing, in worker processes), or workers (our simulator there).",
     )
     cyborg: str | None = Field(
-        None, exclude=True, description="A checkout of cage-challenge-2, for --backend cyborg."
+        None,
+        exclude=True,
+        description="A checkout of cage-challenge-2, for --backend cyborg; default: FIXFIRST_CYBORG, or installed.",
     )  # names code to be run, so it is never written down: whoever goes on with a run says it again
 
     @field_validator("red_agent", mode="before")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, did_you_mean
 from fixfirst.game import ActionSet, Game, MemoryScheme
 from fixfirst.learner.presets import PRESETS
 from fixfirst.orders import FIVE_TYPES, NAMED_ORDERS, Gate, Judging, UnitScheme, Workflow, all_workflows
@@ -266,7 +266,9 @@ class TrainConfig(BaseModel):
     total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
     preset: str = Field(
-        "default", description="default, or a published one: sequential, hybrid, parallel-25, parallel-100, original."
+        "default",
+        description="default; champion (the strongest defender); or a published one: sequential, hybrid, parallel-25, "
+        "parallel-100, original.",
     )  # only a name: what it stands for is in the values
     game: Game = Game()
     judging: Judging = Judging()
@@ -283,7 +285,8 @@ class TrainConfig(BaseModel):
     def _fits_together(self) -> "TrainConfig":
         _ = self.scheme, self.workflows, self.role  # they make sense
         if self.preset not in PRESETS:
-            raise ConfigError(f"unknown preset {self.preset!r}; use {', '.join(PRESETS)}")
+            hint = did_you_mean(self.preset, PRESETS)
+            raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {self.preset!r}{hint}")
         if self.game.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
         course = self.course

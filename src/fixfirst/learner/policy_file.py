@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.errors import ConfigError, PolicyError, WorkflowError
+from fixfirst.errors import ConfigError, PolicyError, WorkflowError, did_you_mean
 from fixfirst.game import (
     OBSERVATION_BITS,
     ActionSet,
@@ -339,6 +339,9 @@ def policy_folder(path: Path) -> Path:
 
 def _why_none(folder: Path) -> str:
     """What a folder without a policy is, and what to do about it."""
+    if not folder.exists():
+        shipped = shipped_policies()
+        return f"there is no such file or run; {', '.join(shipped)} come with fixfirst{did_you_mean(str(folder), shipped)}"
     if (folder / STUDY).is_file():
         searches = [run.name for run in find_runs(folder, 1)]
         return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"

@@ -7,7 +7,6 @@ A setting may be given flat, or in tables as config.toml has them. What is not g
 config's own defaults.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from fixfirst.errors import ConfigError, FixfirstError
+from fixfirst.errors import ConfigError, FixfirstError, did_you_mean
 from fixfirst.game import MOST
 from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
@@ -72,9 +71,8 @@ def nested(settings: Mapping[str, Any], model: type[BaseModel], source: str = ""
         elif name in tables:
             raise ConfigError(f"{source}setting {name!r} must be a table, got {value!r}")
         else:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
-            raise ConfigError(f"{source}unknown setting {name!r}; {hint}")
+            hint = did_you_mean(name, known) or f"; known are {', '.join(sorted(known))}"
+            raise ConfigError(f"{source}unknown setting {name!r}{hint}")
         for table in reversed(place):
             content = {table: content}
         document = merged(document, content)
@@ -97,14 +95,16 @@ def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
     preset = value_in(given, places(model)["preset"])
     preset = "default" if preset is None else preset
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise ConfigError(f"unknown preset {preset!r}; use {', '.join(PRESETS)}")
+        hint = did_you_mean(str(preset), PRESETS)
+        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}{hint}")
     values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
     given = merged(given, _kept_passes(values, given, model))
+    _check_plain(given, np.void)  # a record would count as an empty list
     try:
         with readable_errors(model):
             config = model(**merged(values, given))
     except TypeError:
-        _check_plain(given)
+        _check_plain(given, np.ndarray)
         raise
     for name, place in places(model).items():
         if name not in ANY_SIZE:
@@ -112,12 +112,12 @@ def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
     return config
 
 
-def _check_plain(given: Any) -> None:
-    """What comes from Python may be anything; arrays and records cannot even be compared with what a setting may be."""
+def _check_plain(given: Any, kind: type) -> None:
+    """What comes from Python may be anything; arrays cannot even be compared with what a setting may be."""
     for name, value in given.items():
         if isinstance(value, Mapping):
-            _check_plain(value)
-        elif isinstance(value, np.ndarray | np.void):
+            _check_plain(value, kind)
+        elif isinstance(value, kind):
             raise ConfigError(f"{name} must be a plain value, got {value!r}")
 
 

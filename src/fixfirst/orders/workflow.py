@@ -4,7 +4,6 @@ U = number of unit types (5 unless another scheme is given), H = 13 hosts. A wor
 first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their unit ids.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.errors import WorkflowError
+from fixfirst.errors import WorkflowError, did_you_mean
 from fixfirst.game import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES, a_path
 from fixfirst.reading import read_toml
 
@@ -170,8 +169,7 @@ class Workflow:
             named = tuple(NAMED_ORDERS) if scheme == FIVE_TYPES else ()
             problems = (("unknown", unknown), ("twice", twice), ("missing", missing))
             said = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
-            near = difflib.get_close_matches(unknown[0], (*scheme.names, *named), n=1) if unknown else []
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
             known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
             every = ", ".join(scheme.names)
             raise WorkflowError(f"workflow {text!r} must name each of {every} exactly once ({said}){known}{hint}")

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from fixfirst.play.baselines import BASELINES, make_baseline
     from fixfirst.play.episodes import document, notable, tell
     from fixfirst.play.evaluation import (
+        MOST_KEPT,
         PROTOCOL_PURPOSE,
         PROTOCOL_REDS,
         PROTOCOL_STEPS,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fixfirst.reporter.overview import advice, runs_table
     from fixfirst.reporter.page import open_page
     from fixfirst.reporter.replay import episode_line, headline, replay_text, write_replay
-    from fixfirst.reporter.screen import Progress, results
+    from fixfirst.reporter.screen import Progress, fitted, results
     from fixfirst.reporter.search_results import print_searches, searches_document
 else:
     __getattr__, __dir__ = offers(__name__)

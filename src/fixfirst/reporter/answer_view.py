@@ -40,7 +40,7 @@ class AnswerView(BudgetView[_Watched]):
 
     def begin(self, search: "SharedSearch") -> None:
         self._begin(_Watched(search, search.used))
-        if search.rounds:
+        if search.rounds and search.answer is None:
             self.say(self._named(search, f"going on after round {search.rounds} of {search.config.num_rounds}"))
 
     def round_begins(self, search: "SharedSearch", number: int, choices: "Sequence[Choice]") -> None:

@@ -28,7 +28,7 @@ def print_answers(console: Console, searches: "Sequence[SharedSearch]", folder: 
     """The rule, what does not matter, the swaps, the orders; of a study, the rule good against all first."""
     answers = [search.answer for search in searches if search.answer is not None]
     if len(answers) > 1:
-        console.print(f"{together(answers)}.", style="bold", soft_wrap=True)
+        console.print(f"{together(answers)}.", style="bold", soft_wrap=not console.is_terminal)
     for answer in answers:
         console.print()
         for number, text in enumerate(answer.sentences):

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fixfirst.reporter.figure import ACCENT, INK, Drawing
+from fixfirst.reporter.figure import ACCENT, INK, ROW_NAME, Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def name_rows(drawn: Drawing, axes: "Axes", names: Sequence[str], label: str) ->
         axes.set_ylim(len(names) - 0.5, -0.95)
         axes.locator_params(axis="x", nbins=5)
         for y, name in enumerate(names):
-            axes.text(0, y - 0.22, name, fontsize=7.5, va="bottom", transform=axes.get_yaxis_transform())
+            axes.text(0, y - 0.22, name, fontsize=7.5, va="bottom", transform=axes.get_yaxis_transform(), gid=ROW_NAME)
     else:
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.4, -0.6)

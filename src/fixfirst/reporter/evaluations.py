@@ -2,7 +2,6 @@
 
 import csv
 import io
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from fixfirst.errors import ConfigError
 from fixfirst.play import COLUMNS, PUBLISHED, SOURCE, Evaluation, Paired, Standing, column_name, difference
+from fixfirst.reporter.screen import folded
 from fixfirst.runs import write_atomically
 
 
@@ -46,8 +46,9 @@ def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, 
             told = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
             lines.append(f"worst of {name} against {row.red_agent}, episode {told}")
     more = f" --seed {seed}" if seed else ""
-    lines.append(f"next: fixfirst watch {first if rows[0].first < rows[0].second else second}{more}")
-    return _folded(lines, width)
+    worst = f"--number {rows[0].worst_of_first[0].number} --red-agent {rows[0].red_agent} --variant {rows[0].variant}"
+    lines.append(f"next: fixfirst watch {first} --beside {second} {worst}{more}")
+    return folded(lines, width)
 
 
 def _verdict(row: Paired) -> str:
@@ -71,13 +72,7 @@ def standing_table(standing: Standing, name: str, width: int = 240) -> str:
     played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
     lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
     lines.append(f"published: {SOURCE}")
-    return _folded(lines, width)
-
-
-def _folded(lines: Sequence[str], width: int) -> str:
-    """Lines within a width, broken between words."""
-    fill = textwrap.TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
-    return "\n".join(fill(line) if len(line) > width else line for line in lines)
+    return folded(lines, width)
 
 
 def _upright(standing: Standing, name: str) -> list[str]:

@@ -30,6 +30,7 @@ PRINTED_INK = "#222222"
 ACCENT = "#0072B2"  # in the page, the page's own
 WIDTH = 7.2  # inches: a page of print
 PHONE_WIDTH = 3.5
+ROW_NAME = "row-name"  # of a text that stands above its row, where lines run behind it
 _narrow: ContextVar[bool] = ContextVar("narrow", default=False)  # is it drawn for a phone?
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
@@ -127,6 +128,7 @@ class Drawing:
         for key, (text, watch) in self.tips.items():
             what = f' data-watch="{escape(watch)}"' if watch else ""
             svg = svg.replace(f'<g id="{key}">', f'<g class="mark"{what}><title>{escape(text)}</title>', 1)
+        svg = svg.replace(f'<g id="{ROW_NAME}">', f'<g class="{ROW_NAME}">')
         return FigureData(name, alt, svg, self._png, columns, tuple(rows))
 
     def _png(self) -> bytes:

@@ -25,7 +25,7 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.verdicts import rule_in_words
-from fixfirst.runs import CONFIG, RUNNING, Standings, Status, Trial, deciding_settings, duration, number, setting
+from fixfirst.runs import CONFIG, MANIFEST, RUNNING, Standings, Status, Trial, deciding_settings, duration, number, setting
 
 
 def search_report(run: RunData, draw: Draw) -> Document:
@@ -304,7 +304,9 @@ def settings_section(run: RunData) -> Section:
     origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]
     origin.append(("seed", str(run.seed)))
     origin += [(f"version of {key}", str(value)) for key, value in (versions.items() if isinstance(versions, dict) else ())]
-    origin += [(f"machine: {key}", str(value)) for key, value in (machine.items() if isinstance(machine, dict) else ())]
+    for key, value in machine.items() if isinstance(machine, dict) else ():
+        listed = isinstance(value, list) and len(value) > 1  # a CPU has a hundred features
+        origin.append((f"machine: {key}", f"{len(value)}, named in {MANIFEST}" if listed else str(value)))
     origin.append(("command", str(run.manifest.get("command", "-"))))
     if run.policy_sha256 is not None:
         origin.append(("policy, sha256", run.policy_sha256))

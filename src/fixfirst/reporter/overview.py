@@ -55,7 +55,7 @@ def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
         first = "a first answer in half a minute: which kind to fix first against B_line"
         return [
             ("fixfirst search --total-episodes 30000", first),
-            ("fixfirst search", "the real thing: 100,000 training episodes, about a minute"),
+            ("fixfirst search", "the real thing, about a minute on two cores"),
         ]
     latest, folder = runs[0], printable(str(runs[0].folder))
     steps = []

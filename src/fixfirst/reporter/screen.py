@@ -1,6 +1,7 @@
 """Telling the user how far we are: a live picture on a terminal, a plain line every few seconds elsewhere. All on stderr."""
 
 import statistics
+import textwrap
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -109,6 +110,18 @@ def results() -> Console:
 def prose(console: Console, text: str) -> None:
     """Text on a console: on a terminal broken between words, elsewhere one line however long."""
     console.print(text, soft_wrap=not console.is_terminal, highlight=False)
+
+
+def folded(lines: Sequence[str], width: int) -> str:
+    """Lines within a width, broken between words."""
+    fill = textwrap.TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False).fill
+    return "\n".join(fill(line) if len(line) > width else line for line in lines)
+
+
+def fitted(lines: Sequence[str]) -> str:
+    """Lines for stdout: in a terminal as wide as that, elsewhere as long as they are."""
+    console = results()
+    return folded(lines, console.width) if console.is_terminal else "\n".join(lines)
 
 
 def budget_bar(done: int, total: int, text: str) -> Table:

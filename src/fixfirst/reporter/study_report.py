@@ -76,7 +76,7 @@ def agreement(answers: Sequence[Answer]) -> str:
             f"most of {len(answers)} seeds show no order to be better than another; each bounds the differences, by "
             f"{', '.join(num(bound) for bound in bounds)}."
         )
-    said = []
+    said: list[str] = []
     for a, b in pairs:
         swaps = [swap for answer in answers for swap in answer.swaps if (swap.first, swap.second) == (a, b)]
         count = sum((a, b) in [(swap.first, swap.second) for swap in answer.that_matter] for answer in answers)
@@ -85,7 +85,8 @@ def agreement(answers: Sequence[Answer]) -> str:
         if len(swaps) >= FEW_SEEDS and low is not None and high is not None:
             sure = f"95 % over seeds: {interval(low, high)}"
         at_most = "at most " if any(swap.falling for swap in swaps) else ""
-        said.append(f"fix {a} before {b}, worth {at_most}{num(mean)} ({sure}); {count} of {len(answers)} seeds show it")
+        fix = "Fix" if said else "fix"  # the first one follows a colon
+        said.append(f"{fix} {a} before {b}, worth {at_most}{num(mean)} ({sure}); {count} of {len(answers)} seeds show it")
     return f"{'. '.join(said)}."
 
 

@@ -108,7 +108,7 @@ class SearchConfig(BaseModel):
     round_size: int = Field(
         2, ge=1, description="Trials that are chosen together and run side by side. Part of the result, unlike --workers."
     )
-    n_workflows: int | None = Field(None, ge=1, description="Stop after so many trials.")
+    n_workflows: int | None = Field(None, ge=1, description="Stop after so many trials; default: when the budget is spent.")
     inherit: Inherit = Field("last", description="Whose weights a trial starts from: last is the last accepted one.")
     warmup_episodes: int = Field(
         20_000,
@@ -200,8 +200,8 @@ class SearchConfig(BaseModel):
     @property
     def num_rounds(self) -> int:
         """As many as were asked for, if there is an update for each."""
-        updates = self._orders_left // self._orders_update
-        return max(n for n in range(self.rounds + 1) if self._played(n) <= max(updates, 0))
+        updates = max(self._orders_left // self._orders_update, 0)
+        return next(n for n in range(min(self.rounds, updates), -1, -1) if self._played(n) <= updates)
 
     @property
     def contested_rounds(self) -> int:
