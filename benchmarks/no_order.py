@@ -1,0 +1,83 @@
+"""What does keeping any order cost, against no order at equal training?
+
+    fixfirst search --red-agent b_line --out runs/rule-b_line
+    python benchmarks/no_order.py runs/rule-b_line
+
+The search's own trainings, without an order: as many replicates, each the better of two rivals where the search has them,
+with the episodes, rates and schedules of those that keep orders; nothing is forbidden, nothing is suspected. Both are
+played on as many fresh episodes as the search measures each order on. The price of the best order is the difference of the
+two means, with Welch's 95 % interval over trainings.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import t
+
+import fixfirst as ff
+from fixfirst.learner import NONE, Training, load_policy
+from fixfirst.orders import Workflow
+from fixfirst.play import PolicyTable, derive, play
+from fixfirst.runs import replicate_folder
+from fixfirst.searcher.shared import SharedSearch, open_shared
+
+
+def under_the_best_order(search: SharedSearch) -> list[float]:
+    """What each replicate earns under it, told what serves it best there."""
+    assert search.answer is not None
+    best, config, earned = search.answer.orders[0], search.config, []
+    for number, told in zip(search.leaders(), best.told, strict=True):
+        policy, kept = load_policy(replicate_folder(search.folder, number)), (Workflow.parse(best.workflow, search.scheme),)
+        words = (Workflow.parse(told, search.scheme),)
+        player = PolicyTable(policy.network, kept, role=policy.role, told=words)
+        played = play(
+            player,
+            config.training.game,
+            episodes=config.measure_episodes,
+            seed=config.seed,
+            purpose=f"no order/{number}",
+            workflows=kept,
+        )
+        earned.append(float(played.returns.mean()))
+    return earned
+
+
+def without_an_order(search: SharedSearch) -> list[float]:
+    """What each of as many replicates earns; rivals compete as in the search, after as large a share of the training."""
+    config, earned = search.config, []
+    budget = config.base_budget + config.orders_budget
+    contested = config.base_budget + config.contested_rounds * config.round_episodes
+    ppo = config.orders_config(0, (), search.first_order()).ppo
+    for replicate in range(config.replicates):
+        rivals = []
+        for rival in range(config.rivals):
+            seed = derive(config.seed, "no order", replicate, rival)
+            own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": seed}
+            training = Training(config.training.model_copy(update=own), replicate)
+            while training.episodes < contested and config.rivals > 1:
+                training.step()
+            rivals.append(training)
+        best = max(rivals, key=lambda training: training.evaluate("rivals", config.watch_episodes).mean)
+        while not best.done:
+            best.step()
+        earned.append(best.evaluate("no order", config.measure_episodes).mean)
+        print(f"without an order, {replicate + 1} of {config.replicates}: {earned[-1]:.2f}", flush=True)
+    return earned
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    folder = parser.parse_args().run
+    search = open_shared(ff.load_run(folder).config, folder)
+    kept, free = np.array(under_the_best_order(search)), np.array(without_an_order(search))
+    errors = np.array([values.var(ddof=1) / len(values) for values in (free, kept)])
+    freedom = errors.sum() ** 2 / (errors**2 / (len(kept) - 1)).sum()
+    price, half = free.mean() - kept.mean(), t.ppf(0.975, freedom) * np.sqrt(errors.sum())
+    print(f"without an order {free.mean():.2f}, under the best one {kept.mean():.2f}")
+    print(f"keeping it costs {price:.2f} [{price - half:.2f}, {price + half:.2f}] points an episode")
+
+
+if __name__ == "__main__":
+    main()
