@@ -34,6 +34,7 @@ PARTS = {
     "--lr-schedule constant": {"lr_schedule": "constant"},
     "--entropy-schedule constant": {"entropy_schedule": "constant"},
     "--no-norms-apart --row-parts 1 --last-layer 1": {"norms_apart": False, "row_parts": 1, "last_layer": 1.0},
+    "--red-agent b_line, --red-agent meander": {"red_agent": ("b_line", "meander")},  # two policies, each for its columns
 }
 
 
@@ -59,10 +60,20 @@ def trained(folder, seed, settings):
     return time.process_time() - start
 
 
-def columns(folder, variant, episodes):
-    """B30, B50, B100, M30, M50, M100: mean returns of the greedy policy."""
-    rows = ff.evaluate(folder, greedy=True, red_agent="b_line,meander", variant=variant, episodes=episodes, quiet=True)
-    return [row.mean for row in rows]
+def total(folder, seed, settings, episodes):
+    """B30 + B50 + B100 + M30 + M50 + M100, mean returns of the greedy policy, and its seconds; or of two policies."""
+    reds = settings.get("red_agent")
+    if not isinstance(reds, tuple):
+        seconds = trained(folder, seed, settings)
+        return _sum(folder, reds or "b_line,meander", settings["variant"], episodes), seconds
+    both = [total(folder / red, seed, settings | {"red_agent": red}, episodes) for red in reds]
+    seconds = [each for _, each in both]
+    return sum(earned for earned, _ in both), None if None in seconds else sum(seconds)
+
+
+def _sum(folder, red_agents, variant, episodes):
+    rows = ff.evaluate(folder, greedy=True, red_agent=red_agents, variant=variant, episodes=episodes, quiet=True)
+    return sum(row.mean for row in rows)
 
 
 def main():
@@ -80,11 +91,12 @@ def main():
         totals, times = [], []
         for seed in seeds:
             folder = args.out / f"{list(PARTS).index(part):02d}-{seed}"
-            times.append(trained(folder, seed, PARTS[part] | {"variant": args.variant}))
-            totals.append(sum(columns(folder, args.variant, args.episodes)))
+            earned, seconds = total(folder, seed, PARTS[part] | {"variant": args.variant}, args.episodes)
+            totals.append(earned)
+            times.append(seconds)
         known = [seconds for seconds in times if seconds is not None]
         spent = f"{min(known):.0f} to {max(known):.0f}" if known else ""
-        means = " | ".join(f"{total:.2f}" for total in totals)
+        means = " | ".join(f"{earned:.2f}" for earned in totals)
         print(f"| {part} | {means} | **{statistics.mean(totals):.2f}** | {spent} |", flush=True)
 
 
