@@ -138,6 +138,19 @@ def test_what_can_be_made_anew_is_made_anew(taken, made, kind, names):
     assert [name for name in expected if expected[name] != found.get(name)] == [] and expected.keys() == found.keys()
 
 
+@pytest.mark.parametrize("name", ["config_sha256", "run_sha256"])
+def test_a_manifest_that_lost_what_its_run_is_known_by_is_refused(taken, name):
+    """Else what is written from then on would be that of no run."""
+    run = taken("train", without=UNFINISHED["train"])
+    text = (run / "manifest.json").read_text()
+    place = text.index(f'"{name}": "') + len(name) + 5
+    digit = "0" if text[place] != "0" else "1"
+    for changed in (text.replace(name, "something"), text[:place] + digit + text[place + 1 :]):
+        (run / "manifest.json").write_text(changed)
+        with pytest.raises(ff.RunDirError, match=r"manifest.json: damaged, its hashes|config.toml: was changed"):
+            ff.resume(run, quiet=True)
+
+
 def test_swapped_replicates_do_not_give_another_answer(taken, made):
     """Their checkpoints and results name what they are of."""
     run = taken("shared", without=UNFINISHED["shared"])

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ import tomli_w
 from fixfirst.errors import RunDirError
 from fixfirst.reading import read_file, read_json
 from fixfirst.reading import read_toml as toml_document
-from fixfirst.runs.config_reading import deciding_settings, without_code
+from fixfirst.runs.config_reading import deciding_settings, setting, without_code
 from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, settled, sha256, versions, write_atomically, write_json
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
 from fixfirst.runs.lock import locked, now
@@ -28,8 +29,7 @@ def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, opti
     with beginning(folder):
         data = tomli_w.dumps(_without_none(config)).encode()
         write_atomically(folder / CONFIG, data)
-        decides = json.dumps(deciding_settings(kind, config) | {"seed": str(seed)}, sort_keys=True)
-        hashes = {CONFIG_HASH: sha256(data), RUN_HASH: sha256(decides.encode())}
+        hashes = {CONFIG_HASH: sha256(data), RUN_HASH: _run_hash(kind, tomllib.loads(data.decode()))}
         write_manifest(folder, kind, seed, options, **hashes)
 
 
@@ -92,11 +92,22 @@ def _without_none(value: Any) -> Any:
     return value
 
 
+def _run_hash(kind: str, config: dict[str, Any]) -> str:
+    """Of all settings that decide what a run finds."""
+    decides = deciding_settings(Kind(kind), config) | {"seed": str(setting(config, "seed"))}
+    return sha256(json.dumps(decides, sort_keys=True).encode())
+
+
 def check_config(folder: Path) -> None:
     """Half of a run under one configuration and half under another is none: RunDirError if it was changed."""
-    told = read_manifest(folder).get(CONFIG_HASH)
-    if told is not None and told != sha256(read_file(folder / CONFIG)):
+    manifest = read_manifest(folder)
+    whole, decides = manifest.get(CONFIG_HASH), manifest.get(RUN_HASH)
+    if whole is None and decides is None:
+        return  # of an earlier version
+    if whole is not None and whole != sha256(read_file(folder / CONFIG)):
         raise RunDirError(f"{folder / CONFIG}: was changed since the run began; put it back, or begin a new run with it")
+    if whole is None or decides != _run_hash(manifest["kind"], read_toml(folder / CONFIG)):
+        raise RunDirError(f"{folder / MANIFEST}: damaged, its hashes are not those of {CONFIG}")
 
 
 def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] | None = None, **more: str) -> None:
