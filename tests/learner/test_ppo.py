@@ -233,6 +233,8 @@ def test_powers_by_squaring():
 
 
 def test_training_that_diverges_stops_and_says_so():
-    training = Training(make_config(ppo={"num_envs": 2, "learning_rate": 1e30}, workflow="none", max_steps=5))
+    config = make_config(ppo={"num_envs": 2}, workflow="none", max_steps=5)
+    wild = config.ppo.model_copy(update={"learning_rate": 1e30})  # more than a setting may be
+    training = Training(config.model_copy(update={"ppo": wild}))
     with pytest.raises(ConfigError, match=r"training diverged in update 1; try a learning rate below 1e\+30"):
         training.step()
