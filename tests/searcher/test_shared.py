@@ -150,6 +150,11 @@ def test_larger_budgets_have_more_replicates_and_rivals(episodes, replicates, ri
     assert 0.9 * episodes < replicates * trained <= episodes
 
 
+def test_rivals_compete_in_a_single_round_too():
+    assert search_config(**SMALL | {"rivals": 2, "rounds": 1}).contested_rounds == 1
+    assert search_config(**SMALL | {"rivals": 1, "rounds": 10}).contested_rounds == 0
+
+
 def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys):
     """The last of three rounds is begun again: with its checkpoint it ends the same, without it is refused."""
     for name, keep in (("whole", True), ("gone", False)):

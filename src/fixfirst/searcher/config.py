@@ -209,7 +209,7 @@ class SearchConfig(BaseModel):
         return self._contested(self.num_rounds)
 
     def _contested(self, rounds: int) -> int:
-        return int(CONTESTED * rounds) if self.rivals > 1 else 0
+        return min(rounds, max(int(CONTESTED * rounds), 1)) if self.rivals > 1 else 0
 
     def _played(self, rounds: int) -> int:
         """How many rounds of one training are played for a replicate in so many rounds."""
