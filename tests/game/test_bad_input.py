@@ -205,3 +205,11 @@ def test_memories_with_bits_that_no_group_has_are_refused(group):
         records[group] = wrong
         with pytest.raises(ff.WorldError, match=f"memories hold a {group} that is not in 0"):
             envs.set_state(envs.get_state(), records)
+
+
+@pytest.mark.parametrize("memory", ["none", "full"])
+def test_ragged_memories_are_refused(memory):
+    envs = ff.make_vec(2, memory=memory)
+    envs.reset(seed=0)
+    with pytest.raises(ff.WorldError, match="memories must be 1 or 2 records"):
+        envs.set_state(envs.get_state(), memories=[np.zeros(3), np.zeros(2)])

@@ -192,5 +192,7 @@ def test_a_file_goes_beside_the_policy_unless_told(tmp_path, monkeypatch):
 def test_what_there_is_no_file_for_is_refused(tmp_path):
     with pytest.raises(ff.ConfigError, match="this policy knows no order: leave out workflow"):
         ff.export("champion", "numpy", tmp_path / "policy.npz", workflow=ORDER)
+    with pytest.raises(ff.ConfigError, match="out must be a file, got ''"):
+        ff.export("champion", "numpy", "")
     with pytest.raises(ff.ConfigError, match="exported to onnx, torch, numpy, not 'jax'"):
         ff.export("champion", "jax")

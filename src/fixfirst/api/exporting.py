@@ -22,6 +22,8 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
         raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {to!r}")
     loaded = load_named(policy)
     path = _default_path(policy, SUFFIXES[to]) if out is None else a_path("out", out)
+    if not path.name:
+        raise ConfigError(f"out must be a file, got {str(out)!r}")
     try:
         export_policy(loaded, path, to, workflow)
     except OSError as e:

@@ -254,7 +254,10 @@ class Memories:
 
     def checked(self, records: np.ndarray | None) -> np.ndarray:
         """Records that can be put in place of ours, one or one each; of nothing if none are given."""
-        array = np.zeros(1, MEMORY_DTYPE) if records is None else np.asarray(records)
+        try:
+            array = np.zeros(1, MEMORY_DTYPE) if records is None else np.asarray(records)
+        except ValueError:  # ragged
+            array = np.empty(0, object)
         if array.dtype != MEMORY_DTYPE or array.shape not in ((), (1,), self.records.shape):
             raise WorldError(
                 f"memories must be 1 or {len(self.records)} records as `memories.records` holds them, "
