@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         forget_one,
         masked,
         remember_one,
+        suspect_one,
         suspects,
         unclean,
         world_action,

@@ -40,14 +40,12 @@ def forget_one(memory):
 @inlined
 def remember_one(memory, word, action):
     """Blue saw `word` and took `action` (one of the 145): both are past now. What it sees next is not memory yet."""
+    suspect_one(memory, word, action)
     view = np.int64(word)
-    memory.suspect = suspects(memory, word) & ~RESTORES[action]
-    memory.analysed = ANALYSES[action]
     active = hosts_of((view | view >> 1) & ACTIVITY)
     exploited = hosts_of(view & view >> 1 & ACTIVITY)
     scanned = active & ~exploited
     lower, upper = scanned & HALF, scanned >> HALF_BITS
-    memory.act1 |= active
     memory.last = active & -active if active else memory.last  # with green there may be two
     memory.expl |= exploited
     memory.quiet = 0 if active else (memory.quiet << 1 | 1) & LONG_QUIET
@@ -55,6 +53,15 @@ def remember_one(memory, word, action):
     memory.scans |= HALF_SCANS[0, lower] | HALF_SCANS[1, upper]
     memory.rest |= RESTORES[action]
     memory.decoy = memory.decoy & ~CLEARS[action] | PLACES[action]
+
+
+@inlined
+def suspect_one(memory, word, action):
+    """As `remember_one`, but no more than what it takes to know whom to suspect."""
+    view = np.int64(word)
+    memory.suspect = suspects(memory, word) & ~RESTORES[action]
+    memory.analysed = ANALYSES[action]
+    memory.act1 |= hosts_of((view | view >> 1) & ACTIVITY)
 
 
 @inlined

@@ -105,31 +105,22 @@ def discount(x, factor):
 @compiled
 def normalise(x, least):
     """x [T, B] gets mean 0 and standard deviation 1, or less than that if it was nearly constant (`least`)."""
-    mean = total_of(x, 0.0) / x.size
-    deviation = math.sqrt(total_of_squares(x, mean) / x.size) + least
+    columns = np.empty(x.shape[1])
+    mean = total_of(x, 0.0, False, columns) / x.size
+    deviation = math.sqrt(total_of(x, mean, True, columns) / x.size) + least
     for t in range(len(x)):
         for i in range(x.shape[1]):
             x[t, i] = (x[t, i] - mean) / deviation
 
 
 @called
-def total_of(x, shift):
-    columns = np.zeros(x.shape[1])
+def total_of(x, shift, squared, columns):
+    """The sum of x [T, B] less `shift`, or of its squares; columns [B]: room to work in."""
+    columns[:] = 0.0
     for t in range(len(x)):
         for i in range(x.shape[1]):
-            columns[i] += x[t, i] - shift
-    total = 0.0
-    for i in range(x.shape[1]):
-        total += columns[i]
-    return total
-
-
-@called
-def total_of_squares(x, shift):
-    columns = np.zeros(x.shape[1])
-    for t in range(len(x)):
-        for i in range(x.shape[1]):
-            columns[i] += (x[t, i] - shift) * (x[t, i] - shift)
+            gap = x[t, i] - shift
+            columns[i] += gap * gap if squared else gap
     total = 0.0
     for i in range(x.shape[1]):
         total += columns[i]

@@ -21,6 +21,7 @@ from fixfirst.game import (
     next_episode,
     remember_one,
     step_one,
+    suspect_one,
     world_action,
 )
 from fixfirst.play.network import fill_up
@@ -138,6 +139,8 @@ def play_compiled(inside, actor, desk, table, greedy, role, orders, shields, ass
                 else:
                     if role.remembers:
                         remember_one(memory, env.observation, action)
+                    elif suspicion >= 0:
+                        suspect_one(memory, env.observation, action)
                     reward10 = step_one(env, action, chance, inside.variant, inside.green, inside.max_steps)
                     ended = env.ended
                     if ended and inside.autoreset == SAME_STEP:

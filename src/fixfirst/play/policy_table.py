@@ -201,18 +201,18 @@ def probabilities(network: Network) -> Probabilities:
 def read_row(memory, starts, suspicion, first_macro, slots, remembers, ranked, forbidden, order, observation, rows, i):
     """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices."""
     rows[i, 0] |= observation
+    words = rows.shape[1] - forbidden.shape[2]
     if remembers:
         write_bits(memory, starts, rows, i)
-        words = rows.shape[1] - forbidden.shape[2]
-        if suspicion >= 0:
-            suspect, top = suspects(memory, observation), 0
-            write_group(suspect, suspicion, rows, i)
-            while top < ranked.shape[1] and not (suspect | unclean(observation)) & ranked[order, top]:
-                top += 1
-            for k in range(forbidden.shape[2]):
-                rows[i, words + k] = forbidden[order, top, k]
-        if len(slots):
-            rows[i, words] |= uint64(masked(first_macro, slots, memory))
+    if suspicion >= 0:
+        suspect, top = suspects(memory, observation), 0
+        write_group(suspect, suspicion, rows, i)
+        while top < ranked.shape[1] and not (suspect | unclean(observation)) & ranked[order, top]:
+            top += 1
+        for k in range(forbidden.shape[2]):
+            rows[i, words + k] = forbidden[order, top, k]
+    if len(slots):
+        rows[i, words] |= uint64(masked(first_macro, slots, memory))
 
 
 @compiled

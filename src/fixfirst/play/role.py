@@ -28,7 +28,7 @@ class RoleArrays(NamedTuple):
     first_macro: int  # the number of the first macro among the choices
     openings: np.ndarray  # [openings, O] int64: the choices of the first steps; one of them is drawn for every episode
     words: int  # K
-    remembers: bool  # is there anything to remember?
+    remembers: bool  # is there anything to remember beside whom it suspects?
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Role:
         """Made anew: keep them."""
         chosen, memory = self.action_set, self.memory
         openings = np.array([self.opening], np.int64)
-        remembers = bool(memory.groups or chosen.macros) or self.shield
+        remembers = bool(memory.groups or chosen.macros)
         tables = memory.starts, chosen.meanings, chosen.shifts, chosen.slots
         suspicion = memory.inputs if self.shield else -1
         return RoleArrays(*tables, suspicion, len(chosen.actions), openings, self.words, remembers)
