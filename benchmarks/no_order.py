@@ -3,10 +3,9 @@
     fixfirst search --red-agent b_line --out runs/rule-b_line
     python benchmarks/no_order.py runs/rule-b_line
 
-The search's own trainings, without an order: as many replicates, each the better of two rivals where the search has them,
-with the episodes, rates and schedules of those that keep orders; nothing is forbidden, nothing is suspected. Both are
-played on as many fresh episodes as the search measures each order on. The price of the best order is the difference of the
-two means, with Welch's 95 % interval over trainings.
+The search's own trainings, without an order: as many begin and go on, with the episodes, rates and schedules of those that
+keep orders; nothing is forbidden, nothing is suspected. Both are played on as many fresh episodes as the search measures
+each order on. The price of the best order is the difference of the two means, with Welch's 95 % interval over trainings.
 """
 
 import argparse
@@ -44,25 +43,26 @@ def under_the_best_order(search: SharedSearch) -> list[float]:
 
 
 def without_an_order(search: SharedSearch) -> list[float]:
-    """What each of as many replicates earns; rivals compete as in the search, after as large a share of the training."""
-    config, earned = search.config, []
+    """What each of as many replicates earns; some are dropped as in the search, after as large a share of the training."""
+    config = search.config
     budget = config.base_budget + config.orders_budget
     contested = config.base_budget + config.contested_rounds * config.round_episodes
     ppo = config.orders_config(0, (), search.first_order()).ppo
-    for replicate in range(config.replicates):
-        rivals = []
-        for rival in range(config.rivals):
-            seed = derive(config.seed, "no order", replicate, rival)
-            own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": seed}
-            training = Training(config.training.model_copy(update=own), replicate)
-            while training.episodes < contested and config.rivals > 1:
-                training.step()
-            rivals.append(training)
-        best = max(rivals, key=lambda training: training.evaluate("rivals", config.watch_episodes).mean)
-        while not best.done:
-            best.step()
-        earned.append(best.evaluate("no order", config.measure_episodes).mean)
-        print(f"without an order, {replicate + 1} of {config.replicates}: {earned[-1]:.2f}", flush=True)
+    trainings = []
+    for number in search.beginners():
+        own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": derive(config.seed, "no order", number)}
+        training = Training(config.training.model_copy(update=own), number)
+        while training.episodes < contested and config.contested_rounds:
+            training.step()
+        trainings.append(training)
+        print(f"begun without an order: {number + 1} of {config.beginners}", flush=True)
+    trainings.sort(key=lambda training: -training.evaluate("contest", config.watch_episodes).mean)
+    earned = []
+    for number, training in enumerate(trainings[: config.replicates]):
+        while not training.done:
+            training.step()
+        earned.append(training.evaluate("no order", config.measure_episodes).mean)
+        print(f"without an order, {number + 1} of {config.replicates}: {earned[-1]:.2f}", flush=True)
     return earned
 
 

@@ -39,7 +39,7 @@ SHARED = {
     "checkpoint_every": 2,
     "total_episodes": 120,
     "replicates": 2,
-    "rivals": 2,
+    "beginners": 3,
     "rounds": 3,
     "round_orders": 2,
     "initial_orders": 2,

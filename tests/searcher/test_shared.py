@@ -114,9 +114,9 @@ def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_pat
     assert everything(tmp_path / "cut") == everything(run.folder)
 
 
-def test_the_better_of_two_rivals_goes_on_for_a_replicate(tmp_path):
-    """Two replicates of two rivals, 0 and 2, 1 and 3: all play the first of three rounds, the better ones the others."""
-    settings = SMALL | {"rivals": 2}
+def test_those_that_earn_most_go_on_as_replicates(tmp_path):
+    """Four trainings begin and play the first of three rounds; the best two play the others."""
+    settings = SMALL | {"beginners": 4}
     config = search_config(**settings)
     assert (config.base_budget, config.round_episodes, config.num_rounds, config.contested_rounds) == (30, 10, 3, 1)
     run = ff.search(out=tmp_path / "one", **settings, **QUIET, workers=1)
@@ -124,8 +124,8 @@ def test_the_better_of_two_rivals_goes_on_for_a_replicate(tmp_path):
     players = [{row.replicate for row in rows if row.round == number} for number in (1, 2, 3)]
     assert players[0] == {0, 1, 2, 3} and players[1] == players[2]
     earned = [sum(row.mean for row in rows if row.round == 1 and row.replicate == number) for number in range(4)]
-    assert players[1] == {max((0, 2), key=earned.__getitem__), max((1, 3), key=earned.__getitem__)}
-    assert run.answer.replicates == 2 and run.answer.episodes == 2 * (2 * 30 + 4 * 10)
+    assert players[1] == set(sorted(range(4), key=earned.__getitem__)[2:])
+    assert run.answer.replicates == 2 and run.answer.episodes == 4 * 30 + (4 + 2 * 2) * 10
     cut = tmp_path / "cut"
     shutil.copytree(run.folder, cut)
     (cut / "answer.json").unlink()
@@ -140,19 +140,28 @@ def test_the_better_of_two_rivals_goes_on_for_a_replicate(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("episodes", "replicates", "rivals", "long"),
-    [(100_000, 3, 1, False), (450_000, 3, 1, True), (600_000, 3, 2, True), (1_200_000, 6, 2, True), (9_000_000, 6, 2, True)],
+    ("episodes", "replicates", "beginners", "long"),
+    [
+        (100_000, 3, 3, False),
+        (410_000, 3, 3, True),
+        (500_000, 3, 4, True),
+        (1_150_000, 8, 12, True),
+        (9_000_000, 8, 12, True),
+    ],
 )
-def test_larger_budgets_have_more_replicates_and_rivals(episodes, replicates, rivals, long):
+def test_larger_budgets_have_more_replicates_and_beginners(episodes, replicates, beginners, long):
     config = search_config(total_episodes=episodes)
-    assert (config.replicates, config.rivals, config.is_long) == (replicates, rivals, long)
-    trained = rivals * config.base_budget + (10 + 4 * (rivals - 1)) * config.round_episodes
-    assert 0.9 * episodes < replicates * trained <= episodes
+    assert (config.replicates, config.beginners, config.is_long) == (replicates, beginners, long)
+    contested = 4 if beginners > replicates else 0
+    rounds = beginners * contested + replicates * (10 - contested)
+    assert 0.9 * episodes < beginners * config.base_budget + rounds * config.round_episodes <= episodes
 
 
-def test_rivals_compete_in_a_single_round_too():
-    assert search_config(**SMALL | {"rivals": 2, "rounds": 1}).contested_rounds == 1
-    assert search_config(**SMALL | {"rivals": 1, "rounds": 10}).contested_rounds == 0
+def test_some_are_dropped_after_a_single_round_too():
+    assert search_config(**SMALL | {"beginners": 3, "rounds": 1}).contested_rounds == 1
+    assert search_config(**SMALL | {"beginners": 2, "rounds": 10}).contested_rounds == 0
+    with pytest.raises(ConfigError, match="2 replicates go on: no fewer can begin, got beginners 1"):
+        search_config(**SMALL | {"beginners": 1})
 
 
 def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys):

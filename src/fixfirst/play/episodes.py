@@ -213,5 +213,7 @@ def document(played: Played, episodes: Sequence[Episode], facts: dict[str, Any],
 
 
 def _plain(step: Step) -> dict[str, Any]:
-    told = asdict(step)
-    return told.pop("moment") | told
+    told, moment = dict(vars(step)), step.moment  # `asdict` would copy every value, which takes longer than to play it
+    del told["moment"]
+    told["verdict"] = None if step.verdict is None else asdict(step.verdict)
+    return vars(moment) | {"costs": tuple(map(asdict, moment.costs))} | told

@@ -33,16 +33,18 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
         "row_parts": 2,
     }
 )
-# Of trainings with orders about one in ten gets stuck, most often where user comes first: so every replicate begins with two
-# rivals, and goes on with the better one. Replicates of fewer episodes have no time for it.
-PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 200_000, 3, 6
-RIVALS, CONTESTED = 2, 0.4  # share of the rounds in which rivals are trained side by side
-BASE_SHARE = 0.5  # of a replicate's episodes, at most, are trained without an order
+# Of trainings with orders about one in twelve gets stuck, most often where user comes first: so half as many more begin than
+# go on, and those that earn least are dropped. Replicates of fewer episodes have no time for it.
+PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 140_000, 3, 8
+CONTESTED = 0.4  # share of the rounds after which some are dropped
+BASE_SHARE = 0.5  # of a training's episodes, at most, are without an order
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
-# With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates. With
-# fewer, prices are those of learning an order, even where they seem to settle.
+# With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates of this
+# size; at first from half as many, in the end from twice as many, from these shares of the training on. With fewer updates,
+# prices are those of learning an order, even where they seem to settle.
 ORDERS_UPDATES: tuple[tuple[int, float], ...] = ((4, 1.5), (2, 1.0))
 ENOUGH = 500
+GROWTH = (0.2, 0.6)
 
 
 class SearchConfig(BaseModel):
@@ -63,36 +65,36 @@ class SearchConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
-    total_episodes: int = Field(1_200_000, ge=1, description="Training episodes of the whole search, of all replicates.")
+    total_episodes: int = Field(1_150_000, ge=1, description="Training episodes of the whole search, of all replicates.")
     separate: bool = Field(
         False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
     )
     replicates: int = Field(
         0,
         ge=0,
-        description="Trainings under seeds of their own; prices are judged by their spread. 0: one for every 200,000 "
-        "episodes of the budget, at least 3 and at most 6.",
+        description="Trainings under seeds of their own; prices are judged by their spread. 0: one for every 140,000 "
+        "episodes of the budget, at least 3 and at most 8.",
     )
-    rivals: int = Field(
+    beginners: int = Field(
         0,
         ge=0,
-        description="So many begin for every replicate, and the one that earns most goes on after 40 % of the rounds. "
-        "0: two, if there are 200,000 episodes for each replicate, else one.",
+        description="So many trainings begin, and those that earn most go on as replicates after 40 % of the rounds. "
+        "0: half as many more, if there are 140,000 episodes for each replicate, else no more than replicates.",
     )
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(
         24_000,
         ge=1,
-        description="Training without an order before the first round, per replicate, shared by its rivals (of a single "
-        "one: three starts of which the best goes on); at most half of all.",
+        description="Training without an order before the first round, of each training; half of it where more begin than go "
+        "on, else three starts of which the best goes on. At most half of all.",
     )
     watch_episodes: int = Field(
         2_400, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
     selection_episodes: int = Field(400, ge=2, description="Episodes on which it is chosen what to tell a policy.")
     measure_episodes: int = Field(
-        16_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
+        8_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
     )
     margin: float = Field(0.5, gt=0, description="Orders that cost no more than this count as equally good.")
     strategy: StrategyName = Field(
@@ -142,9 +144,11 @@ class SearchConfig(BaseModel):
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
         training = self.training
-        for name, fitting in (("replicates", self._fitting_replicates), ("rivals", self._fitting_rivals)):
+        for name, fitting in (("replicates", self._fitting_replicates), ("beginners", self._fitting_beginners)):
             if not getattr(self, name):
                 object.__setattr__(self, name, fitting())  # it is still being made, and frozen from then on
+        if self.beginners < self.replicates:
+            raise ConfigError(f"{self.replicates} replicates go on: no fewer can begin, got beginners {self.beginners}")
         if training.workflow != NONE:
             raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {training.workflow!r}")
         if not self.separate:
@@ -174,8 +178,8 @@ class SearchConfig(BaseModel):
             raise ConfigError("starts and openings are for trainings without an order; leave them out of a search")
         if self.num_rounds < 1:
             raise ConfigError(
-                f"total_episodes ({self.total_episodes}) is less than two updates for each of {self.replicates} replicates; "
-                f"raise it to {self.replicates * self.rivals * (self._update + self._orders_update)} or more"
+                f"total_episodes ({self.total_episodes}) is less than two updates for each of {self.beginners} trainings; "
+                f"raise it to {self.beginners * (self._update + self._largest_update)} or more"
             )
         return self
 
@@ -184,45 +188,51 @@ class SearchConfig(BaseModel):
     def _fitting_replicates(self) -> int:
         return min(max(self.total_episodes // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
 
-    def _fitting_rivals(self) -> int:
-        return RIVALS if self.total_episodes >= PER_REPLICATE * self.replicates else 1
+    def _fitting_beginners(self) -> int:
+        return self.replicates + (self.replicates // 2 if self.total_episodes >= PER_REPLICATE * self.replicates else 0)
 
     @property
     def _update(self) -> int:
         return self.training.ppo.episodes_per_update
 
     @property
+    def _is_contest(self) -> bool:
+        """Do more trainings begin than go on?"""
+        return self.beginners > self.replicates
+
+    @property
     def base_budget(self) -> int:
         """Training episodes of one that begins before there are orders."""
-        share = int(self.total_episodes // self.replicates * BASE_SHARE)
-        return max(min(self.base_episodes, share) // self.rivals // self._update, 1) * self._update
+        share = int(self.total_episodes // self.beginners * BASE_SHARE)
+        each = self.base_episodes // 2 if self._is_contest else self.base_episodes
+        return max(min(each, share) // self._update, 1) * self._update
 
     @property
     def num_rounds(self) -> int:
         """As many as were asked for, if there is an update for each."""
-        updates = max(self._orders_left // self._orders_update, 0)
+        updates = max(self._orders_left // self._largest_update, 0)
         return next(n for n in range(min(self.rounds, updates), -1, -1) if self._played(n) <= updates)
 
     @property
     def contested_rounds(self) -> int:
-        """The first rounds, in which rivals are trained side by side."""
+        """The first rounds, in which all that begin are trained."""
         return self._contested(self.num_rounds)
 
     def _contested(self, rounds: int) -> int:
-        return min(rounds, max(int(CONTESTED * rounds), 1)) if self.rivals > 1 else 0
+        return min(rounds, max(int(CONTESTED * rounds), 1)) if self._is_contest else 0
 
     def _played(self, rounds: int) -> int:
-        """How many rounds of one training are played for a replicate in so many rounds."""
-        return rounds + (self.rivals - 1) * self._contested(rounds)
+        """How many rounds of single trainings there are in a search of so many rounds."""
+        return self.beginners * self._contested(rounds) + self.replicates * (rounds - self._contested(rounds))
 
     @property
     def _orders_left(self) -> int:
-        """Training episodes with orders, of a replicate and its rivals."""
-        return self.total_episodes // self.replicates - self.rivals * self.base_budget
+        """Training episodes with orders, of all trainings."""
+        return self.total_episodes - self.beginners * self.base_budget
 
     @property
     def _longest(self) -> int:
-        """Training episodes with orders of the one that goes on to the end, about."""
+        """Training episodes with orders of one that goes on to the end, about."""
         return self._orders_left * self.rounds // self._played(self.rounds)
 
     @property
@@ -234,16 +244,18 @@ class SearchConfig(BaseModel):
     @property
     def is_long(self) -> bool:
         """Is there enough training with orders for prices to settle?"""
-        return self._longest >= ENOUGH * self._orders_update
+        return self._longest >= ENOUGH * self._larger[0] * self._update
 
     @property
-    def _orders_update(self) -> int:
-        return self._larger[0] * self._update
+    def _largest_update(self) -> int:
+        """Episodes of the last updates with orders; those of a round are a multiple, so that it ends with an update."""
+        times = self._larger[0]
+        return (2 * times if times > 1 else 1) * self._update
 
     @property
     def round_episodes(self) -> int:
         """Training episodes of one network in one round, in whole updates."""
-        return self._orders_left // self._played(self.num_rounds) // self._orders_update * self._orders_update
+        return self._orders_left // self._played(self.num_rounds) // self._largest_update * self._largest_update
 
     @property
     def orders_budget(self) -> int:
@@ -258,16 +270,21 @@ class SearchConfig(BaseModel):
 
     def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """How one is trained on orders, in all rounds together. first: any of them."""
-        ppo = self.training.ppo
-        rate = ppo.learning_rate * self._larger[1]
-        wide = ppo.model_copy(update={"episodes_per_update": self._orders_update, "growth": (), "learning_rate": rate})
+        ppo, (times, faster), last = self.training.ppo, self._larger, self._largest_update
+        from_on = [int(share * self.orders_budget) // last * last for share in GROWTH] if times > 1 else []
+        sizes = {
+            "episodes_per_update": max(times // 2, 1) * self._update,
+            "growth": tuple(zip(from_on, (2, 4), strict=False)),
+            "learning_rate": ppo.learning_rate * faster,
+        }
         seed = derive(self.seed, "replicate", number, "orders")
-        return self._training(str(first), self.orders_budget, seed, idle=idle, ppo=wide, softening=1.0)
+        own = {"idle": idle, "ppo": ppo.model_copy(update=sizes), "softening": 1.0}
+        return self._training(str(first), self.orders_budget, seed, **own)
 
     @property
     def side_by_side(self) -> int:
         """Jobs that can run at the same time."""
-        return self.round_size if self.separate else self.replicates * self.rivals
+        return self.round_size if self.separate else self.beginners
 
     @property
     def seed(self) -> int:

@@ -26,7 +26,7 @@ from fixfirst.searcher.trial import ORPHAN_WAIT_S, JobProgress, Tell
 
 TAIL = -60.0  # episodes that earn less are disasters
 HELD_EPISODES = 1_000  # to find out which unit types red ever holds
-FINALISTS, CLOSER = 3, 5  # so many of what might be told are looked at again, on so many times the episodes
+FINALISTS, CLOSER = 2, 5  # so many of what might be told are looked at again, on so many times the episodes
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,13 @@
 """The search with one network for all orders: replicates trained side by side, in rounds, then measured by cross-play.
 
-    without an order     every replicate and its rivals learn to defend; unit types that red never holds come last now
+    without an order     all trainings learn to defend; unit types that red never holds come last now
     round after round    the strategy chooses orders from what all known ones earned so far, by GP-UCB: half of the next
                          training episodes are theirs, the other half goes to those trained before, so that nothing is
-                         forgotten; then all known orders are played on common episodes. After 40 % of the rounds the
-                         best of a replicate and its rivals goes on for it: some get stuck
+                         forgotten; then all known orders are played on common episodes. Some trainings get stuck: half
+                         as many more begin than go on, and after 40 % of the rounds those that earn least are dropped
     cross-play           under every known order each replicate is told what serves it best there, and measured on fresh
                          episodes of its own
     the answer           `pricing.py` in the room of orders
-
-Trainings have numbers: those below R are the R replicates, r + R, r + 2 R, ... the rivals of replicate r.
 
 Like every search it is a generator of jobs, depends on its ledger (rounds.csv) only, and ends the same after any
 interruption, with any number of workers.
@@ -83,14 +81,15 @@ class SharedSearch:
 
     @property
     def used(self) -> int:
-        """Training episodes so far, of all replicates and their rivals."""
+        """Training episodes so far, of all trainings."""
         return self.used_after(self.rounds) if self.rows else 0
 
     def used_after(self, rounds: int) -> int:
         """Training episodes of so many rounds and all before them."""
         config = self.config
-        played = rounds + (config.rivals - 1) * min(rounds, config.contested_rounds)
-        return config.replicates * (config.rivals * config.base_budget + played * config.round_episodes)
+        contested = min(rounds, config.contested_rounds)
+        played = config.beginners * contested + config.replicates * (rounds - contested)
+        return config.beginners * config.base_budget + played * config.round_episodes
 
     @property
     def is_done(self) -> bool:
@@ -101,20 +100,17 @@ class SharedSearch:
         return [Workflow.parse(text, self.scheme) for text in dict.fromkeys(row.workflow for row in self.rows)]
 
     def beginners(self) -> range:
-        """All trainings: the replicates and their rivals."""
-        return range(self.config.replicates * self.config.rivals)
+        """The numbers of all trainings."""
+        return range(self.config.beginners)
 
     def leaders(self) -> list[int]:
-        """[R] who stands for each replicate: the one that earned most, over all orders, in the last contested round."""
+        """[R] the trainings that count as replicates: those that earned most, over all orders, in the last contested round."""
         replicates, judged = self.config.replicates, min(self.rounds, self.config.contested_rounds)
-        if not judged:
-            return list(range(replicates))
         earned = np.zeros(len(self.beginners()))
         for row in self.rows:
             if row.round == judged:
                 earned[row.replicate] += row.mean
-        best = earned.reshape(-1, replicates).argmax(axis=0)
-        return [int(r + replicates * rival) for r, rival in enumerate(best)]
+        return sorted(np.argsort(-earned, kind="stable")[:replicates].tolist())
 
     def taking_part(self, number: int) -> Sequence[int]:
         """The trainings of a round."""
@@ -173,13 +169,21 @@ class SharedSearch:
         return [Choice(Workflow(order, self.scheme), "swap") for order in new]
 
     def turns(self, choices: Sequence[Choice]) -> list[Workflow]:
-        """Who takes turns in a round's training: the chosen ones, and as often in all those known before."""
-        chosen = [choice.workflow for choice in choices]
-        before = [workflow for workflow in self.known() if workflow not in chosen]
-        if not before:
+        """Who takes turns in a round's training: the chosen ones, and as often in all those known before.
+
+        Where all orders are chosen every time, those that cost more than the margin have two turns: they are the hardest to
+        learn, and until they are learned their prices are too high.
+        """
+        chosen, known = [choice.workflow for choice in choices], self.known()
+        before = [workflow for workflow in known if workflow not in chosen]
+        if before:
+            times, more = max(len(before) // len(chosen), 1), max(len(chosen) // len(before), 1)
+            return chosen * times + before * more
+        if not known:
             return chosen
-        times, more = max(len(before) // len(chosen), 1), max(len(chosen) // len(before), 1)
-        return chosen * times + before * more
+        earned = self.values(self.rounds).mean(axis=0)
+        dear = {known[w] for w in np.flatnonzero(earned < earned.max() - self.config.margin)}
+        return chosen * 2 + [workflow for workflow in chosen if workflow in dear]
 
     # ---- jobs
 
