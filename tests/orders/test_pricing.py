@@ -99,7 +99,7 @@ def test_intervals_hold_and_winners_are_not_declared_by_chance(effect, dear, wit
 
 
 def test_intervals_hold_where_trainings_that_lag_are_dropped():
-    """500 searches of twelve trainings, one in twelve of which gets stuck and pays 1.5 more; their prices else spread by 0.15.
+    """500 searches of twelve trainings, one in twelve of which gets stuck and pays 1.5 more; prices else spread by 0.15.
     The eight that earn most half-way, seen through noise, go on: all that gets stuck is dropped, and the interval holds the
     mean price of such trainings in 94 %. Were eight to begin and all to count, it would hold in 76 %, and be three times as
     wide.

@@ -39,9 +39,9 @@ PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 140_000, 3, 8
 CONTESTED = 0.4  # share of the rounds after which some are dropped
 BASE_SHARE = 0.5  # of a training's episodes, at most, are without an order
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
-# With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates of this
-# size; at first from half as many, in the end from twice as many, from these shares of the training on. With fewer updates,
-# prices are those of learning an order, even where they seem to settle.
+# With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates of
+# this size; at first from half as many, in the end from twice as many, from these shares of the training on. With fewer
+# updates, prices are those of learning an order, even where they seem to settle.
 ORDERS_UPDATES: tuple[tuple[int, float], ...] = ((4, 1.5), (2, 1.0))
 ENOUGH = 500
 GROWTH = (0.2, 0.6)
@@ -86,8 +86,8 @@ class SearchConfig(BaseModel):
     base_episodes: int = Field(
         24_000,
         ge=1,
-        description="Training without an order before the first round, of each training; half of it where more begin than go "
-        "on, else three starts of which the best goes on. At most half of all.",
+        description="Training without an order before the first round, of each training; half of it where more begin than "
+        "go on, else three starts of which the best goes on. At most half of all.",
     )
     watch_episodes: int = Field(
         2_400, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."

@@ -104,7 +104,7 @@ class SharedSearch:
         return range(self.config.beginners)
 
     def leaders(self) -> list[int]:
-        """[R] the trainings that count as replicates: those that earned most, over all orders, in the last contested round."""
+        """[R] the trainings that count as replicates: they earned most, over all orders, in the last contested round."""
         replicates, judged = self.config.replicates, min(self.rounds, self.config.contested_rounds)
         earned = np.zeros(len(self.beginners()))
         for row in self.rows:
