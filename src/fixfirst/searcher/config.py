@@ -34,7 +34,7 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
     }
 )
 # Of trainings with orders about one in twelve gets stuck, most often where user comes first: so half as many more begin than
-# go on, and those that earn least are dropped. Replicates of fewer episodes have no time for it.
+# go on, and those that lag most are dropped. Replicates of fewer episodes have no time for it.
 PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 140_000, 3, 8
 CONTESTED = 0.4  # share of the rounds after which some are dropped
 BASE_SHARE = 0.5  # of a training's episodes, at most, are without an order
@@ -78,7 +78,7 @@ class SearchConfig(BaseModel):
     beginners: int = Field(
         0,
         ge=0,
-        description="So many trainings begin, and those that earn most go on as replicates after 40 % of the rounds. "
+        description="So many trainings begin, and those that lag least go on as replicates after 40 % of the rounds. "
         "0: half as many more, if there are 140,000 episodes for each replicate, else no more than replicates.",
     )
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")

@@ -4,7 +4,7 @@
     round after round    the strategy chooses orders from what all known ones earned so far, by GP-UCB: half of the next
                          training episodes are theirs, the other half goes to those trained before, so that nothing is
                          forgotten; then all known orders are played on common episodes. Some trainings get stuck: half
-                         as many more begin than go on, and after 40 % of the rounds those that earn least are dropped
+                         as many more begin than go on, and after 40 % of the rounds those that lag most are dropped
     cross-play           under every known order each replicate is told what serves it best there, and measured on fresh
                          episodes of its own
     the answer           `pricing.py` in the room of orders
@@ -104,13 +104,17 @@ class SharedSearch:
         return range(self.config.beginners)
 
     def leaders(self) -> list[int]:
-        """[R] the trainings that count as replicates: they earned most, over all orders, in the last contested round."""
-        replicates, judged = self.config.replicates, min(self.rounds, self.config.contested_rounds)
-        earned = np.zeros(len(self.beginners()))
+        """[R] the trainings that count as replicates: those that lag least, in the last contested round, behind what the best
+        earned under the same order, where they lag most. One that is stuck with some orders may be good at the others.
+        """
+        judged = min(self.rounds, self.config.contested_rounds)
+        number = {str(workflow): w for w, workflow in enumerate(self.known())}
+        earned = np.zeros((len(self.beginners()), len(number)))
         for row in self.rows:
             if row.round == judged:
-                earned[row.replicate] += row.mean
-        return sorted(np.argsort(-earned, kind="stable")[:replicates].tolist())
+                earned[row.replicate, number[row.workflow]] = row.mean
+        lag = (earned.max(axis=0) - earned).max(axis=1, initial=0.0)
+        return sorted(np.argsort(lag, kind="stable")[: self.config.replicates].tolist())
 
     def taking_part(self, number: int) -> Sequence[int]:
         """The trainings of a round."""
