@@ -104,8 +104,8 @@ class SharedSearch:
         return range(self.config.beginners)
 
     def leaders(self) -> list[int]:
-        """[R] the trainings that count as replicates: those that lag least, in the last contested round, behind what the best
-        earned under the same order, where they lag most. One that is stuck with some orders may be good at the others.
+        """[R] the trainings that count as replicates: those that lag least behind what the best earned under the same order,
+        where they lag most, in the last contested round. One that is stuck with some orders may be good at the others.
         """
         judged = min(self.rounds, self.config.contested_rounds)
         number = {str(workflow): w for w, workflow in enumerate(self.known())}
