@@ -309,7 +309,7 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
     [
         ({"keep": "penalty"}, "one network for all orders keeps them by a shield; keep 'penalty' needs --separate"),
         ({"from_policy": "champion"}, "--from needs --separate"),
-        ({"total_episodes": 20}, r"total_episodes \(20\) is less than two updates for each of 2 replicates; raise it to 40"),
+        ({"total_episodes": 20}, r"total_episodes \(20\) is less than two updates for each of 2 trainings; raise it to 40"),
         ({"separate": True, "strategy": "together"}, "strategy 'together' trains all orders in one network"),
         (
             {"memory": "full", "action_set": "macros", "starts": 3, "start_episodes": 10},
