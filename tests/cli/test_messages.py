@@ -65,7 +65,7 @@ def test_every_switch_says_its_default(command, capsys):
 
 def test_defaults_are_said_in_one_way(capsys):
     told = " ".join(help_of(capsys, "search").replace("│", " ").split())
-    assert "[default: 1,200,000]" in told and "[default: no]" in told and "None" not in told and "False" not in told
+    assert "[default: 1,150,000]" in told and "[default: no]" in told and "None" not in told and "False" not in told
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "watch"])
