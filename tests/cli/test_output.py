@@ -50,6 +50,8 @@ def test_help_that_nobody_reads_to_its_end(tmp_path):
 def test_a_terminal_that_knows_few_characters(tmp_path):
     run = shell('PYTHONIOENCODING=ascii:strict "$@"', "evaluate", "sleep", "--episodes", "2", "--quiet", folder=tmp_path)
     assert (run.returncode, run.stderr) == (0, "") and "? s.e." in run.stdout
+    run = shell('COLUMNS=0 "$@"', "--help", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "") and "evaluate" in run.stdout
 
 
 def test_terminal_escapes_of_a_run_do_not_reach_the_terminal(tmp_path, monkeypatch, capsys):

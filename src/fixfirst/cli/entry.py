@@ -66,10 +66,12 @@ def _occupy_standard_files() -> None:
 
 
 def _print_anywhere() -> None:
-    """A terminal or file that knows few characters gets others than ours, not a traceback."""
+    """A terminal or file that knows few characters, or no width, gets others than ours, not a traceback."""
     for stream in (sys.stdout, sys.__stderr__):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if os.environ.get("COLUMNS") == "0":  # says somebody who does not know; nothing fits into that
+        del os.environ["COLUMNS"]
 
 
 def _forget_output() -> None:
