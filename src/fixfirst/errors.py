@@ -34,6 +34,14 @@ def did_you_mean(word: str, known: "Iterable[str]") -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def shown(value: object) -> str:
+    """A value as messages quote it; some cannot say what they are, or are nested too deeply to."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+
+
 def printable(text: str) -> str:
     """Without control characters, which a terminal would obey, and lone surrogates, which neither XML nor UTF-8 can hold."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c == " " else "\ufffd" for c in text)

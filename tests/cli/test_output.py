@@ -42,6 +42,18 @@ def test_a_search_goes_on_when_nobody_reads_its_progress_any_more(tmp_path, scri
     assert (tmp_path / "run" / "best" / "policy.json").exists()
 
 
+def test_help_that_nobody_reads_to_its_end(tmp_path):
+    run = shell('set -o pipefail; "$@" | head -c 1', "--help", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_a_terminal_that_knows_few_characters(tmp_path):
+    run = shell('PYTHONIOENCODING=ascii:strict "$@"', "evaluate", "sleep", "--episodes", "2", "--quiet", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "") and "? s.e." in run.stdout
+    run = shell('COLUMNS=0 "$@"', "--help", folder=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "") and "evaluate" in run.stdout
+
+
 def test_terminal_escapes_of_a_run_do_not_reach_the_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     folder = write_search(tmp_path / "runs" / "one", red_agent="\x1b[2J[red]b_line[/red]")

@@ -161,6 +161,16 @@ def test_observations_must_be_52_bits(folder, wrong):
         load_policy(folder).act(wrong)
 
 
+@pytest.mark.parametrize("wrong", [np.ones((1, 10**6), np.uint8), np.zeros((1, 52)), np.full((1, 77), 2), np.zeros(3), None])
+def test_inputs_that_compiled_code_would_look_up_beyond_the_weights(folder, wrong):
+    policy = load_policy(folder)
+    assert policy.role.inputs == 77 and policy.probabilities(np.zeros((2, 77))).shape == (2, 145)
+    with pytest.raises(ff.PolicyError, match=r"inputs must be \[N, 77\] bits, got shape"):
+        policy.probabilities(wrong)
+    with pytest.raises(ff.WorkflowError, match="orders must be a list of workflows, got"):
+        policy.player_of(["user"])
+
+
 # ---------------------------------------------------------------- damage
 
 

@@ -4,8 +4,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
+from fixfirst.errors import ConfigError
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, SLEEP, action_id
 from fixfirst.game.network import HOST_ID, HOST_NAMES, NUM_HOSTS
 from fixfirst.game.tables import hosts_mask
@@ -132,7 +132,7 @@ def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
 
 
 def test_an_unknown_rule_is_refused():
-    with pytest.raises(ValidationError, match="'no_higher', 'top' or 'fixed_types'"):
+    with pytest.raises(ConfigError, match="rule: Input should be 'no_higher', 'top' or 'fixed_types'"):
         Judging(rule="strict")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import ConfigError, did_you_mean
+from fixfirst.errors import ConfigError, did_you_mean, shown
 from fixfirst.game import a_path, announce_compilation, red_agent_name, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy, load_policy, shipped_policies
 from fixfirst.orders import Workflow
@@ -150,7 +150,7 @@ def listed_reds(red_agent: Any) -> list[Any]:
 def list_of(what: str, values: Any) -> list[Any]:
     """One value, or several in a list or tuple."""
     if isinstance(values, dict | set) or values is None:
-        raise ConfigError(f"{what} must be one value or a list of them, got {values!r}")
+        raise ConfigError(f"{what} must be one value or a list of them, got {shown(values)}")
     return list(values) if isinstance(values, list | tuple) else [values]
 
 

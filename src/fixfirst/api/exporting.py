@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import get_args
 
 from fixfirst.api.evaluating import Named, load_named
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, shown
 from fixfirst.game import a_path
 from fixfirst.learner import SUFFIXES, Policy, Target, export_policy
 
@@ -19,7 +19,7 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
         ff.export("runs/first", "onnx", "policy.onnx")
     """
     if not isinstance(to, str) or to not in get_args(Target):
-        raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {to!r}")
+        raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {shown(to)}")
     loaded = load_named(policy)
     path = _default_path(policy, SUFFIXES[to]) if out is None else a_path("out", out)
     if not path.name:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.api.evaluating import load_named
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, shown
 from fixfirst.game import NUM_HOSTS, OBSERVATION_BITS, VecWorld, World, seed_number, whole, yes_or_no
 from fixfirst.learner import Orders, Policy
 from fixfirst.play import Track, bits_of, play_steps
@@ -60,7 +60,8 @@ def rollout(
     """
     if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
         raise ConfigError(
-            f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
+            "rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, "
+            f"got {shown(envs)}"
         )
     loaded, count = load_named(policy), whole("steps", steps)
     records = _shared_memories(envs, loaded)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from fixfirst.errors import ConfigError
 from fixfirst.game import Game
-from fixfirst.learner import TrainConfig, merged, nested, places, readable_errors, resolve, value_in
+from fixfirst.learner import TrainConfig, merged, nested, places, resolve, value_in
 from fixfirst.orders import Judging, UnitScheme
 from fixfirst.runs import named_code, read_toml
 from fixfirst.searcher import SearchConfig, resolve_search
@@ -77,7 +77,4 @@ def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:
             known = ", ".join(name for model in parts for name in model.model_fields)
             raise ConfigError(f"unknown setting {name!r}; known are {known}")
         parts[owner][name] = value
-    with readable_errors(Game):
-        game = Game(**parts[Game])
-    with readable_errors(Judging):
-        return game, Judging(**parts[Judging])
+    return Game(**parts[Game]), Judging(**parts[Judging])

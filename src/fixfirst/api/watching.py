@@ -7,7 +7,7 @@ from typing import Any
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.run_objects import SearchRun, load_run
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import ConfigError, RunDirError
+from fixfirst.errors import ConfigError, RunDirError, shown
 from fixfirst.game import a_path, announce_compilation, seed_number, whole, yes_or_no
 from fixfirst.learner import Policy
 from fixfirst.orders import Workflow
@@ -152,7 +152,7 @@ def _change(text: str, steps: int) -> tuple[int, str]:
     """The step and the order of "30: user > enterprise > ..."."""
     step, colon, order = text.partition(":")
     if not colon or not step.strip().isdecimal() or not 2 <= int(step) <= steps or not order.strip():
-        raise ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {text!r}')
+        raise ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {shown(text)}')
     return int(step), order.strip()
 
 

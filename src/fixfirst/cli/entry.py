@@ -25,14 +25,15 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(signal.SIGINT, _on_interrupt)
         sys.stderr = _Patient(errors)
         _occupy_standard_files()
+        _print_anywhere()
         code = _run(words)
         sys.stdout.flush()
     except FixfirstError as e:
         for note in getattr(e, "__notes__", ()):  # the traceback of a worker process
             print(note, file=sys.stderr)
         return _fail(as_typed(str(e), words))
-    except BrokenPipeError:  # whoever reads our output has seen enough; Python must not try again when it exits
-        _forget_output()
+    except (BrokenPipeError, SystemExit):  # whoever reads our output has seen enough, as Rich puts it in the second case
+        _forget_output()  # Python must not try again when it exits
         return 0
     except OSError as e:  # what is refused elsewhere is told there: this is our output, or the system's
         _forget_output()
@@ -62,6 +63,15 @@ def _occupy_standard_files() -> None:
     os.close(number)
     if lost:
         raise ConfigError("stdout is closed; send it somewhere, if only to /dev/null")
+
+
+def _print_anywhere() -> None:
+    """A terminal or file that knows few characters, or no width, gets others than ours, not a traceback."""
+    for stream in (sys.stdout, sys.__stderr__):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if os.environ.get("COLUMNS") == "0":  # says somebody who does not know; nothing fits into that
+        del os.environ["COLUMNS"]
 
 
 def _forget_output() -> None:

@@ -30,7 +30,7 @@ from typing import IO, Any, Unpack
 
 import numpy as np
 
-from fixfirst.errors import WorkerError, WorldError
+from fixfirst.errors import WorkerError, WorldError, shown
 from fixfirst.game import ARRAYS, NUM_ACTIONS, BaseWorld, WorldSettings, available_cores, follow_parent, whole
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -66,7 +66,7 @@ class WorkerWorld(BaseWorld):
         n = whole("num_envs", num_envs)
         num_workers = min(n, available_cores() if num_workers is None else whole("num_workers", num_workers))
         if timeout_s is not None and not timeout_s > 0:
-            raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {timeout_s!r}")
+            raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {shown(timeout_s)}")
         memory = _new_memory(_layout(n)[0])
         try:
             shared = _views(memory, n)

@@ -7,7 +7,7 @@ from fixfirst.faces import offers
 if TYPE_CHECKING:
     from fixfirst.game.action_sets import ActionSet
     from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, REPAIR_VERBS, SLEEP, action_id
-    from fixfirst.game.arguments import MOST, a_path, one_of, seed_number, whole, yes_or_no
+    from fixfirst.game.arguments import MOST, a_path, numbers, one_of, seed_number, texts, whole, yes_or_no
     from fixfirst.game.chance import (
         P_DETECTED,
         P_TOP_EXPLOIT,
@@ -72,7 +72,15 @@ if TYPE_CHECKING:
         write_bits,
         write_group,
     )
-    from fixfirst.game.settings import Backend, Game, red_agent_name, red_agent_names, red_odds
+    from fixfirst.game.settings import (
+        Backend,
+        Game,
+        Settings,
+        first_problem,
+        red_agent_name,
+        red_agent_names,
+        red_odds,
+    )
     from fixfirst.game.state import (
         BITS_PER_HOST,
         NO_TARGET,

@@ -10,8 +10,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.errors import WorldError, did_you_mean
+from fixfirst.errors import WorldError, did_you_mean, shown
 from fixfirst.game.actions import ACTIONS, SLEEP, action_id
+from fixfirst.game.arguments import numbers, texts, yes_or_no
 from fixfirst.game.decoy_lists import CLEARS, DECOY_LISTS, LIST_MASK, LISTED, LONGEST_LIST, PLACES, SLOT_OF, host_slots
 from fixfirst.game.network import FOOTHOLD, HOST_NAMES
 from fixfirst.game.tables import GUESSED_PASSWORD, ON_REAL_SERVICE, ROOT_SHELL, USER_SHELL
@@ -37,6 +38,15 @@ class ActionSet:
     repeats: bool = False  # a macro whose decoys all stand places the first again, in vain, instead of being masked
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise WorldError(f"an action set is named by a text, got {shown(self.name)}")
+        numbers(f"actions of action set {self.name!r}", self.actions)
+        texts(f"macros of action set {self.name!r}", self.macros)
+        if not isinstance(self.lists, list | tuple):
+            raise WorldError(f"lists of action set {self.name!r} must be a tuple of them, got {shown(self.lists)}")
+        for decoys in self.lists:
+            texts(f"a list of action set {self.name!r}", decoys)
+        yes_or_no("repeats", self.repeats)
         if not all(0 <= action < len(ACTIONS) for action in self.actions):
             raise WorldError(f"action set {self.name!r} needs actions of 0..{len(ACTIONS) - 1}, got {self.actions}")
         if not self.actions:
@@ -61,7 +71,7 @@ class ActionSet:
         if isinstance(text, ActionSet):
             return text
         if not isinstance(text, str) or text not in ACTION_SETS:
-            raise WorldError(f"unknown action set {text!r}; use {', '.join(ACTION_SETS)}")
+            raise WorldError(f"unknown action set {shown(text)}; use {', '.join(ACTION_SETS)}")
         return ACTION_SETS[text]
 
     @property
@@ -75,10 +85,10 @@ class ActionSet:
 
     def numbers(self, names: Sequence[str]) -> tuple[int, ...]:
         """The choices of these names."""
-        for name in names:
+        for name in texts("choices", names):
             if name not in self.names:
                 hint = did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
-                raise WorldError(f"the action set {self.name} has no choice {name!r}{hint}")
+                raise WorldError(f"the action set {self.name} has no choice {shown(name)}{hint}")
         return tuple(self.names.index(name) for name in names)
 
     def first_masked(self, choices: Sequence[int]) -> int | None:

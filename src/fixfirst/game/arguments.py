@@ -3,11 +3,11 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from fixfirst.errors import ConfigError, WorldError
+from fixfirst.errors import ConfigError, WorldError, shown
 
 LONGEST_NAME, LONGEST_PATH = 255, 4_000  # of a file, bytes and characters
 MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
@@ -16,44 +16,61 @@ MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
 def whole(what: str, value: Any, least: int = 1, most: int = MOST) -> int:
     """A whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise WorldError(f"{what} must be a whole number, at least {least}, got {value!r}")
+        raise WorldError(f"{what} must be a whole number, at least {least}, got {shown(value)}")
     if value > most:
-        raise WorldError(f"{what} must be at most {most}, got {value!r}")
+        raise WorldError(f"{what} must be at most {most}, got {shown(value)}")
     return int(value)
 
 
 def yes_or_no(what: str, value: Any) -> bool:
     """True or False, and nothing that is only like it."""
     if not isinstance(value, bool | np.bool_):
-        raise WorldError(f"{what} must be True or False, got {value!r}")
+        raise WorldError(f"{what} must be True or False, got {shown(value)}")
     return bool(value)
 
 
 def one_of(what: str, value: Any, known: Sequence[str]) -> str:
     """One of these names."""
     if not isinstance(value, str) or value not in known:
-        raise WorldError(f"unknown {what} {value!r}; use {', '.join(known)}")
+        raise WorldError(f"unknown {what} {shown(value)}; use {', '.join(known)}")
     return value
+
+
+def texts(what: str, values: Any) -> Sequence[str]:
+    """Texts in a list or a tuple."""
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        raise WorldError(f"{what} must be a tuple of texts, got {shown(values)}")
+    return values
+
+
+def numbers(what: str, values: Any) -> Sequence[int]:
+    """Whole numbers in a list or a tuple."""
+    right = isinstance(values, list | tuple) and all(
+        isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values
+    )
+    if not right:
+        raise WorldError(f"{what} must be a tuple of whole numbers, got {shown(values)}")
+    return cast(Sequence[int], values)
 
 
 def a_path(what: str, value: Any) -> Path:
     """A path, as text or as a Path; one that a file may have."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(text, str) or "\0" in text:
-        raise ConfigError(f"{what} must be a path, got {value!r}")
+        raise ConfigError(f"{what} must be a path, got {shown(value)}")
     try:
         too_long = any(len(os.fsencode(name)) > LONGEST_NAME for name in text.split(os.sep)) or len(text) > LONGEST_PATH
     except UnicodeEncodeError:
-        raise ConfigError(f"{what} must be a path, got {value!r}") from None
+        raise ConfigError(f"{what} must be a path, got {shown(value)}") from None
     if too_long:
-        raise ConfigError(f"{what} must be a path, got one that is too long: {text!r}")
+        raise ConfigError(f"{what} must be a path, got one that is too long: {shown(text)}")
     return Path(value)
 
 
 def seed_number(what: str, value: Any, bits: int = 64) -> int:
     """A seed: one of 0..2**bits-1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise WorldError(f"{what} must be a whole number, got {value!r}")
+        raise WorldError(f"{what} must be a whole number, got {shown(value)}")
     if not 0 <= value < 2**bits:
         raise WorldError(f"{what} must be in 0..2**{bits}-1, got {value}")
     return int(value)

@@ -15,7 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from fixfirst.errors import ActionError, WorldError
+from fixfirst.errors import ActionError, WorldError, shown
 from fixfirst.game.action_sets import ActionSet
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.arguments import seed_number
@@ -46,21 +46,21 @@ def action_space(size: int = NUM_ACTIONS) -> gym.spaces.Discrete:
 def single_action(action: np.int64 | int) -> np.ndarray:
     """The action of a single environment as that of a batch of one."""
     if np.ndim(as_array("action", action)) != 0:
-        raise ActionError(f"action must be one whole number, got {action!r}")
+        raise ActionError(f"action must be one whole number, got {shown(action)}")
     return np.array([action])
 
 
 def render_mode_name(mode: str | None) -> str | None:
     """The mode itself, if there is one of this name."""
     if mode is not None and (not isinstance(mode, str) or mode not in RENDER_MODES):
-        raise WorldError(f"render_mode {mode!r} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
+        raise WorldError(f"render_mode {shown(mode)} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
     return mode
 
 
 def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
     """The options of a reset; none of them need be given."""
     if not isinstance(options, dict | None):
-        raise WorldError(f"options must be a dict, or None, got {options!r}")
+        raise WorldError(f"options must be a dict, or None, got {shown(options)}")
     return options or {}
 
 
@@ -311,7 +311,7 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         action_set: ActionSet | str = "macros",
     ):
         if not isinstance(env, gym.Env):
-            raise WorldError(f"Remember needs an environment, got {env!r}")
+            raise WorldError(f"Remember needs an environment, got {shown(env)}")
         self.memories = Memories(1, memory, action_set)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
@@ -354,5 +354,5 @@ def autoreset_name(mode: AutoresetMode | str) -> str:
     """next_step, same_step or disabled, from Gymnasium's name or ours."""
     name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
     if name not in AUTORESET_MODES:
-        raise WorldError(f"autoreset_mode {mode!r} is not one of {', '.join(AUTORESET_MODES)}")
+        raise WorldError(f"autoreset_mode {shown(mode)} is not one of {', '.join(AUTORESET_MODES)}")
     return name

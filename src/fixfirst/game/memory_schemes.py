@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.errors import WorldError, did_you_mean
+from fixfirst.errors import WorldError, did_you_mean, shown
+from fixfirst.game.arguments import texts
 from fixfirst.game.memory import GROUPS
 from fixfirst.game.network import HOST_NAMES
 from fixfirst.game.state import OBSERVATION_BITS
@@ -42,10 +43,10 @@ class MemoryScheme:
     groups: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for group in self.groups:
+        for group in texts("groups", self.groups):
             if group not in GROUP_NAMES:
                 hint = did_you_mean(group, (*SCHEMES, *GROUP_NAMES))
-                raise WorldError(f"memory {group!r} is not known; {_RIGHT}{hint}")
+                raise WorldError(f"memory {shown(group)} is not known; {_RIGHT}{hint}")
         if len(set(self.groups)) != len(self.groups):
             raise WorldError(f"memory {'+'.join(self.groups)} names a group twice; {_RIGHT}")
         object.__setattr__(self, "groups", tuple(sorted(self.groups, key=GROUP_NAMES.index)))
@@ -56,7 +57,7 @@ class MemoryScheme:
         if isinstance(text, MemoryScheme):
             return text
         if not isinstance(text, str):
-            raise WorldError(f"memory is given by name, got {text!r}; {_RIGHT}")
+            raise WorldError(f"memory is given by name, got {shown(text)}; {_RIGHT}")
         parts = [part.strip() for part in text.split("+")]
         return cls(tuple(group for part in parts for group in SCHEMES.get(part, (part,))))
 

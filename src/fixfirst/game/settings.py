@@ -4,30 +4,63 @@ Also what users may call red agents and variants.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, cast, get_args
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from fixfirst.errors import WorldError
+from fixfirst.errors import ConfigError, FixfirstError, WorldError, shown
 from fixfirst.game.arguments import MOST, one_of
 from fixfirst.game.network import VariantName
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.state import RedAgent
 
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
 Backend = Literal["simulator", "workers", "cyborg"]
 
 
-class Game(BaseModel):
+class _Told(ModelMetaclass):
+    """Whoever makes settings by calling their class gets our error, as for any other argument."""
+
+    def __call__(cls, *values: Any, **named: Any) -> Any:
+        try:
+            return super().__call__(*values, **named)
+        except ValidationError as error:
+            raise first_problem(error) from None
+        except TypeError as error:  # values without names
+            raise ConfigError(str(error)) from None
+
+
+class Settings(BaseModel, metaclass=_Told):
+    """Named values, checked when they are made, and frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def first_problem(error: ValidationError, named: Callable[[tuple[str, ...]], str] = ".".join) -> FixfirstError:
+    """The first of Pydantic's errors as one of ours: which setting, what is wrong, what came."""
+    first = error.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, FixfirstError):
+        return cause
+    name = named(tuple(str(part) for part in first["loc"]))
+    came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {shown(first['input'])}"
+    message = first["msg"].removeprefix("Value error, ")
+    return ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}")
+
+
+class Game(Settings):
     """Against whom, in which release of the game, for how long, and who simulates it.
 
     For example:
 
         game = ff.Game(red_agent="b_line:0.5,meander:0.5", variant="leaderboard", max_steps=30)
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     red_agent: str = Field(
         "b_line",
@@ -95,8 +128,8 @@ def red_agent_name(text: str) -> str:
     name = _RED_ALIASES.get(key, key)
     if name not in red_agent_names():
         raise WorldError(
-            f"unknown red agent {text!r}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, RedMeanderAgent, "
-            "SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
+            f"unknown red agent {shown(text)}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, "
+            "RedMeanderAgent, SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
         )
     return name
 
@@ -111,23 +144,25 @@ def red_agent_spec(spec: str) -> str:
 def _agent_weights(spec: str) -> list[float]:
     """Weights of all agents in a name or a mixture `name:weight,name:weight`."""
     if not isinstance(spec, str):
-        raise WorldError(f"a red agent is given by name, got {spec!r}")
+        raise WorldError(f"a red agent is given by name, got {shown(spec)}")
     weights = [0.0] * len(red_agent_names())
     for part in spec.split(","):
         name, colon, weight = part.partition(":")
         if not colon and "," in spec:
-            raise WorldError(f"red agent mixture {spec!r} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5")
+            raise WorldError(
+                f"red agent mixture {shown(spec)} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5"
+            )
         try:
             value = float(weight) if colon else 1.0
         except ValueError:
-            raise WorldError(f"weight {weight!r} in red agent mixture {spec!r} is not a number") from None
+            raise WorldError(f"weight {weight!r} in red agent mixture {shown(spec)} is not a number") from None
         if not (math.isfinite(value) and value >= 0):
-            raise WorldError(f"weight {weight} in red agent mixture {spec!r} must be a finite number, at least 0")
+            raise WorldError(f"weight {weight} in red agent mixture {shown(spec)} must be a finite number, at least 0")
         weights[red_agent_names().index(red_agent_name(name))] += value
     if not math.isfinite(sum(weights)):
-        raise WorldError(f"the weights of red agent mixture {spec!r} are too large to be compared")
+        raise WorldError(f"the weights of red agent mixture {shown(spec)} are too large to be compared")
     if sum(weights) <= 0:
-        raise WorldError(f"the weights of red agent mixture {spec!r} sum to 0; at least one must be positive")
+        raise WorldError(f"the weights of red agent mixture {shown(spec)} sum to 0; at least one must be positive")
     return weights
 
 

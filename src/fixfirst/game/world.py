@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
-from fixfirst.errors import ActionError, ResetNeeded, WorldError
+from fixfirst.errors import ActionError, ResetNeeded, WorldError, shown
 from fixfirst.game import kernel
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS
 from fixfirst.game.arguments import one_of, seed_number, whole, yes_or_no
@@ -120,7 +120,7 @@ class BaseWorld(ABC):
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
         elif np.shape(values := as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
-            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {mask!r}")
+            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {shown(mask)}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         seeds = None if seed is None else check_seeds(seed, self.num_envs)
@@ -310,7 +310,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int) -> None:
     for name, (shape, dtype) in ARRAYS.items():
         array = arrays.get(name) if isinstance(arrays, Mapping) else None
         if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != ((num_envs, *shape), np.dtype(dtype)):
-            told = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else f"{array!r}"
+            told = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else shown(array)
             raise WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {told}")
         if not (array.flags.writeable and array.flags.c_contiguous):
             raise WorldError(f"arrays[{name!r}] must be writable and contiguous")
@@ -330,7 +330,7 @@ def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndar
     """Numbers of environments [N] int64."""
     array = as_array("env_ids", env_ids)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
-        raise WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {env_ids!r}")
+        raise WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {shown(env_ids)}")
     return np.array(array, np.int64)
 
 
@@ -339,7 +339,7 @@ def as_array(what: str, value: object) -> np.ndarray:
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError) as e:
-        raise WorldError(f"{what} is no array: {value!r} ({e})") from None
+        raise WorldError(f"{what} is no array: {shown(value)} ({e})") from None
 
 
 def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
@@ -347,7 +347,7 @@ def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
     try:
         array = np.asarray(actions)
     except (ValueError, TypeError, OverflowError) as e:
-        raise ActionError(f"actions are no array: {actions!r} ({e})") from None
+        raise ActionError(f"actions are no array: {shown(actions)} ({e})") from None
     if array.shape != (num_envs,):
         raise ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
     if array.dtype.kind not in "iu":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         shipped_policies,
     )
     from fixfirst.learner.presets import PRESETS
-    from fixfirst.learner.settings import make_config, merged, nested, places, readable_errors, resolve, value_at, value_in
+    from fixfirst.learner.settings import make_config, merged, nested, places, resolve, value_at, value_in
     from fixfirst.learner.training import Training, check_trainable
     from fixfirst.learner.training_run import TrainingRun, interrupts
 else:

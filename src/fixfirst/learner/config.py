@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError, did_you_mean
-from fixfirst.game import ActionSet, Game, MemoryScheme
+from fixfirst.game import ActionSet, Game, MemoryScheme, Settings
 from fixfirst.learner.presets import PRESETS
 from fixfirst.orders import FIVE_TYPES, NAMED_ORDERS, Gate, Judging, UnitScheme, Workflow, all_workflows
 from fixfirst.play import Role
@@ -235,7 +235,7 @@ class Course(BaseModel):
         return self.before + self.finding + self.after
 
 
-class TrainConfig(BaseModel):
+class TrainConfig(Settings):
     """One training: a game, an order and how it is judged, a learner, a budget.
 
     For example:
@@ -243,8 +243,6 @@ class TrainConfig(BaseModel):
         config = ff.make_config(workflow="critical_first", n_envs=100)
         config.game.red_agent, config.ppo.num_envs, config.role.inputs
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     workflow: str = Field(
         NONE,

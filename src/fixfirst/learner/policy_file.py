@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.errors import ConfigError, PolicyError, WorkflowError, did_you_mean
+from fixfirst.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, shown
 from fixfirst.game import (
     OBSERVATION_BITS,
     ActionSet,
@@ -108,7 +108,8 @@ class Policy:
     @property
     def probabilities(self) -> Probabilities:
         """inputs [M, 52 + memory and workflow bits] -> probabilities [M, choices]."""
-        return probabilities(self.network)
+        answer = probabilities(self.network)
+        return lambda inputs: answer(_bits("inputs", inputs, self.role.inputs))
 
     @property
     def network(self) -> Network:
@@ -122,6 +123,9 @@ class Policy:
 
     def player_of(self, orders: Sequence[Workflow], *, greedy: bool = False) -> PolicyTable:
         """It as a player that knows several orders, which environments are assigned by number."""
+        if not isinstance(orders, list | tuple) or not all(isinstance(order, Workflow) for order in orders):
+            raise WorkflowError(f"orders must be a list of workflows, got {shown(orders)}")
+        orders = [order for one in orders for order in self.orders(one)]
         return PolicyTable(self.network, orders, role=self.role, greedy=greedy)
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
@@ -158,16 +162,7 @@ class Policy:
         own, or a list of N, one for each environment; at the next step it may be another. Drawn actions are a pure function
         of (seed, step, position in the batch), and the step is counted unless it is given.
         """
-        try:
-            batch = np.atleast_2d(np.asarray(obs))
-        except (ValueError, TypeError) as e:
-            raise PolicyError(f"observations are no array: {obs!r} ({e})") from None
-        fits = batch.ndim == 2 and batch.shape[1] == OBSERVATION_BITS and batch.dtype.kind in "biuf"
-        if not fits or not np.isin(batch, (0, 1)).all():
-            raise PolicyError(
-                f"observations must be [N, {OBSERVATION_BITS}] bits, got shape {np.shape(obs)}; "
-                "what a policy remembers it keeps itself"
-            )
+        batch = _bits("observations", obs, OBSERVATION_BITS, "; what a policy remembers it keeps itself")
         orders, assigned = self.assign(workflow, len(batch))
         player = self._player(orders, yes_or_no("greedy", greedy))
         play = self._play(len(batch), episode_start)
@@ -223,16 +218,27 @@ class Policy:
         return (order,)
 
 
+def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
+    """[N, number] of 0 and 1, from that or from one row: compiled code looks up weights by them, and checks nothing."""
+    try:
+        rows = np.atleast_2d(np.asarray(values))
+    except Exception as e:  # whatever stands there may raise anything
+        raise PolicyError(f"{what} are no array: {shown(values)} ({e})") from None
+    if rows.ndim != 2 or rows.shape[1] != number or rows.dtype.kind not in "biuf" or not np.isin(rows, (0, 1)).all():
+        raise PolicyError(f"{what} must be [N, {number}] bits, got shape {rows.shape}{hint}")
+    return rows
+
+
 def _one_each(workflow: Any, num_envs: int) -> list[Order]:
     """[N] orders."""
     if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
-        raise WorkflowError(f"workflow must be an order, or a list with one for each environment, got {workflow!r}")
+        raise WorkflowError(f"workflow must be an order, or a list with one for each environment, got {shown(workflow)}")
     each: list[Any] = list(workflow)
     if len(each) != num_envs:
         raise WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {len(each)}")
     for place, order in enumerate(each):
         if not isinstance(order, Workflow | str):
-            raise WorkflowError(f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {order!r}")
+            raise WorkflowError(f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {shown(order)}")
     return each
 
 
@@ -243,7 +249,7 @@ def _mask(values: Any, num_envs: int) -> np.ndarray:
     except ValueError:
         array = np.empty(0)
     if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
-        raise PolicyError(f"episode_start must be {num_envs} booleans, got {values!r}")
+        raise PolicyError(f"episode_start must be {num_envs} booleans, got {shown(values)}")
     return array.reshape(-1)
 
 

@@ -8,15 +8,14 @@ config's own defaults.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from fixfirst.errors import ConfigError, FixfirstError, did_you_mean
-from fixfirst.game import MOST
+from fixfirst.errors import ConfigError, did_you_mean, shown
+from fixfirst.game import MOST, first_problem
 from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 
@@ -69,10 +68,10 @@ def nested(settings: Mapping[str, Any], model: type[BaseModel], source: str = ""
         elif name in known:
             place, content = known[name][:-1], {known[name][-1]: value}
         elif name in tables:
-            raise ConfigError(f"{source}setting {name!r} must be a table, got {value!r}")
+            raise ConfigError(f"{source}setting {shown(name)} must be a table, got {shown(value)}")
         else:
             hint = did_you_mean(name, known) or f"; known are {', '.join(sorted(known))}"
-            raise ConfigError(f"{source}unknown setting {name!r}{hint}")
+            raise ConfigError(f"{source}unknown setting {shown(name)}{hint}")
         for table in reversed(place):
             content = {table: content}
         document = merged(document, content)
@@ -96,13 +95,14 @@ def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
     preset = "default" if preset is None else preset
     if not isinstance(preset, str) or preset not in PRESETS:
         hint = did_you_mean(str(preset), PRESETS)
-        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {preset!r}{hint}")
+        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {shown(preset)}{hint}")
     values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
     given = merged(given, _kept_passes(values, given, model))
     _check_plain(given, np.void)  # a record would count as an empty list
     try:
-        with readable_errors(model):
-            config = model(**merged(values, given))
+        config = model.model_validate(merged(values, given))
+    except ValidationError as error:  # one ConfigError that names the setting as the user knows it, and what came
+        raise first_problem(error, lambda place: _flat(place, places(model))) from None
     except TypeError:
         _check_plain(given, np.ndarray)
         raise
@@ -118,7 +118,7 @@ def _check_plain(given: Any, kind: type) -> None:
         if isinstance(value, Mapping):
             _check_plain(value, kind)
         elif isinstance(value, kind):
-            raise ConfigError(f"{name} must be a plain value, got {value!r}")
+            raise ConfigError(f"{name} must be a plain value, got {shown(value)}")
 
 
 def _check_size(name: str, value: Any) -> None:
@@ -127,7 +127,7 @@ def _check_size(name: str, value: Any) -> None:
         for one in value:
             _check_size(name, one)
     elif isinstance(value, int | float) and not abs(value) <= MOST:
-        raise ConfigError(f"{name} must be a number of at most {MOST:,}, got {value!r}")
+        raise ConfigError(f"{name} must be a number of at most {MOST:,}, got {shown(value)}")
 
 
 def value_in(document: Mapping[str, Any], place: Place) -> Any:
@@ -148,22 +148,9 @@ def _kept_passes(preset: dict[str, Any], given: dict[str, Any], model: type[Base
     return nested({"episodes_per_update": passes * int(wanted)}, model)
 
 
-@contextmanager
-def readable_errors(model: type[BaseModel]) -> Iterator[None]:
-    """Pydantic's errors become one ConfigError that names the setting as the user knows it, and what came."""
-    try:
-        yield
-    except ValidationError as error:
-        first = error.errors()[0]
-        cause = first.get("ctx", {}).get("error")
-        if isinstance(cause, FixfirstError):
-            raise cause from None
-        place = tuple(str(part) for part in first["loc"])
-        flat = next((name for name, known in places(model).items() if place[: len(known)] == known), None)
-        name = flat or ".".join(place)
-        came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {first['input']!r}"
-        message = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}") from None
+def _flat(place: tuple[str, ...], known: Mapping[str, tuple[str, ...]]) -> str:
+    """What a setting at this place, or around it, is called by users."""
+    return next((name for name, at in known.items() if place[: len(at)] == at), ".".join(place))
 
 
 def make_config(preset: str = "default", **settings: Any) -> TrainConfig:

@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from fixfirst.game import Settings
 from fixfirst.orders.distributions import beta_quantile
 from fixfirst.orders.rules import Rule
 
@@ -24,15 +25,13 @@ BOOTSTRAP_SAMPLES = 1_000
 MOST_KEPT_WEIGHTS = 1_000  # episodes: 8 MB
 
 
-class Judging(BaseModel):
+class Judging(Settings):
     """When a repair is in order. Which hosts form a unit type, each workflow says itself.
 
     For example:
 
         strict = ff.Judging(rule="top", count_foothold=True)  # as the published system's last form
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rule: Rule = Field("no_higher", description="no_higher, top or fixed_types: when a repair is in order (docs/method.md).")
     count_foothold: bool = Field(False, description="Count User0, where red can never be evicted, as needing repair.")

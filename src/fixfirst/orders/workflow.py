@@ -6,6 +6,7 @@ first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their u
 
 import math
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.errors import WorkflowError, did_you_mean
-from fixfirst.game import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES, a_path
+from fixfirst.errors import WorkflowError, did_you_mean, shown
+from fixfirst.game import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES, a_path, numbers, texts, whole
 from fixfirst.reading import read_toml
 
 MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS
@@ -36,13 +37,17 @@ class UnitScheme:
     host_unit: tuple[int, ...]  # [H] unit id of each host
 
     def __post_init__(self) -> None:
+        texts("names", self.names)
         if not MIN_UNITS <= len(self.names) <= MAX_UNITS:
             raise WorkflowError(f"a unit scheme has {MIN_UNITS} to {MAX_UNITS} unit types, got {len(self.names)}")
         for name in self.names:
             if not re.fullmatch(r"\w[\w.-]*", name):
-                raise WorkflowError(f"unit type {name!r} must be a word of letters, digits, '_', '-' or '.'")
+                raise WorkflowError(f"unit type {shown(name)} must be a word of letters, digits, '_', '-' or '.'")
         if len(set(self.names)) != len(self.names):
             raise WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
+        if not all(0 <= unit < len(self.names) for unit in numbers("host_unit", self.host_unit)):
+            # Compiled code looks up ranks by them, and checks nothing.
+            raise WorkflowError(f"host_unit must hold unit ids of 0..{len(self.names) - 1}, got {self.host_unit}")
         empty = [name for unit, name in enumerate(self.names) if unit not in self.host_unit]
         if len(self.host_unit) != NUM_HOSTS or empty:
             raise WorkflowError(
@@ -69,14 +74,15 @@ class UnitScheme:
     def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:
         """The ids of unit types by name. what: who names them, for the error."""
         if not isinstance(names, list | tuple):
-            raise WorkflowError(f"{what} must be a list of unit types, got {names!r}")
+            raise WorkflowError(f"{what} must be a list of unit types, got {shown(names)}")
         for name in names:
             if name not in self.names:
-                raise WorkflowError(f"{what} names {name!r}, which is none of the unit types {', '.join(self.names)}")
+                raise WorkflowError(f"{what} names {shown(name)}, which is none of the unit types {', '.join(self.names)}")
         return tuple(self.names.index(name) for name in names)
 
     def hosts(self, unit: int) -> tuple[str, ...]:
         """The hosts of a unit type."""
+        whole("unit", unit, 0, self.size - 1)
         return tuple(name for name, u in zip(HOST_NAMES, self.host_unit, strict=True) if u == unit)
 
     def as_dict(self) -> dict[str, list[str]]:
@@ -92,7 +98,9 @@ class UnitScheme:
         for unit, (name, hosts) in enumerate(units.items()):
             for host in hosts:
                 if host not in HOST_NAMES:
-                    raise WorkflowError(f"unit type {name!r} names {host!r}, which is none of {', '.join(HOST_NAMES)}")
+                    raise WorkflowError(
+                        f"unit type {shown(name)} names {shown(host)}, which is none of {', '.join(HOST_NAMES)}"
+                    )
                 if host in owner:
                     raise WorkflowError(f"host {host} is in more than one unit type")
                 owner[host] = unit
@@ -149,6 +157,9 @@ class Workflow:
     scheme: UnitScheme = field(default=FIVE_TYPES, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.scheme, UnitScheme):
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(self.scheme)}")
+        numbers("order", self.order)
         if sorted(self.order) != list(range(self.scheme.size)):
             raise WorkflowError(f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}")
 
@@ -156,9 +167,9 @@ class Workflow:
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
         if not isinstance(scheme, UnitScheme):
-            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {scheme!r}")
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(scheme)}")
         if not isinstance(text, str):
-            raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {text!r}")
+            raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {shown(text)}")
         if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:
             text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
         names = [name.strip() for name in re.split(r"->|>|→|,", text)]
@@ -172,13 +183,15 @@ class Workflow:
             hint = did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
             known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
             every = ", ".join(scheme.names)
-            raise WorkflowError(f"workflow {text!r} must name each of {every} exactly once ({said}){known}{hint}")
+            raise WorkflowError(f"workflow {shown(text)} must name each of {every} exactly once ({said}){known}{hint}")
         return cls(tuple(scheme.names.index(name) for name in names), scheme)
 
     @classmethod
     def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """The order of this number, 0..U!-1."""
-        if not 0 <= number < scheme.num_orders:
+        if not isinstance(scheme, UnitScheme):
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(scheme)}")
+        if not 0 <= whole("number", number, 0, sys.maxsize) < scheme.num_orders:
             raise WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
         units, order = list(range(scheme.size)), []
         for left in range(scheme.size - 1, -1, -1):
@@ -215,6 +228,7 @@ class Workflow:
 
     def with_last(self, units: Sequence[int]) -> "Workflow":
         """The same order with these unit types at its end, among themselves by id."""
+        numbers("units", units)
         kept = tuple(unit for unit in self.order if unit not in units)
         return Workflow(kept + tuple(sorted(units)), self.scheme)
 
@@ -225,6 +239,8 @@ class Workflow:
 
     def kendall_distance(self, other: "Workflow") -> float:
         """Share of pairs of unit types that the two orders rank differently: 0 equal, 1 reversed."""
+        if not isinstance(other, Workflow):
+            raise WorkflowError(f"a workflow is compared with another one, got {shown(other)}")
         if self.scheme != other.scheme:
             raise WorkflowError("workflows of different unit schemes cannot be compared")
         return float((self.pair_signs() != other.pair_signs()).mean())

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, shown
 from fixfirst.game import (
     FOOTHOLD,
     NUM_ACTIONS,
@@ -66,5 +66,5 @@ def make_baseline(name: str, workflows: Sequence[Workflow] = ()) -> Player:
             raise ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
     if name not in _BY_OBSERVATION:
-        raise ConfigError(f"unknown baseline {name!r}; use {', '.join(BASELINES)}")
+        raise ConfigError(f"unknown baseline {shown(name)}; use {', '.join(BASELINES)}")
     return PolicyTable(_BY_OBSERVATION[name], workflows)

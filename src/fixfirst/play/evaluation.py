@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.cyborg import world_for
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, shown
 from fixfirst.game import Game, VariantName
 from fixfirst.orders import (
     CONFIDENCE,
@@ -203,7 +203,7 @@ def evaluate(
 def check_enough(episodes: int) -> None:
     """Are there enough to judge by?"""
     if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes > MOST_EPISODES:
-        raise ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {episodes!r}")
+        raise ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {shown(episodes)}")
     if episodes < 2:
         raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fixfirst.errors import ConfigError
+from fixfirst.errors import ConfigError, shown
 from fixfirst.game import available_cores
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Executor
@@ -32,10 +32,10 @@ class Execution:
     def __post_init__(self) -> None:
         for name, value in (("--workers", self.workers), ("--cpus-per-trial", self.cpus_per_trial)):
             if isinstance(value, bool) or not isinstance(value, int | None):
-                raise ConfigError(f"{name} must be a whole number, got {value!r}")
+                raise ConfigError(f"{name} must be a whole number, got {shown(value)}")
         texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
         if not texts or self.executor not in (None, "inline", "process", "ray"):
-            raise ConfigError(f"unknown executor {self.executor!r} or Ray address {self.ray_address!r}")
+            raise ConfigError(f"unknown executor {shown(self.executor)} or Ray address {shown(self.ray_address)}")
         if self.workers < 0:
             raise ConfigError(f"--workers must be at least 0, got {self.workers}")
         if self.executor == "inline" and self.workers > 1:
