@@ -85,6 +85,7 @@ def test_named_orders_are_listed_where_one_is_expected(command, capsys):
         (["search", "--n-envs", "50.5"], "--n-envs: must be a whole number, got '50.5'"),
         (["search", "--total-episodes", "1e5", "--n-workflows", "0"], "--n-workflows: Input should be"),
         (["search", "extra"], "search does not know what to do with 'extra': its settings are flags"),
+        (["report", "runs/mine", "--no-open"], "fixfirst: Unknown option: --no-open, see fixfirst report --help"),
         (["evaluate", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
         (["watch", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
         (["train", "--workflow", "critcal_first"], "did you mean 'critical_first'?"),

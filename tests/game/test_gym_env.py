@@ -313,6 +313,20 @@ def test_a_picture_changes_when_red_takes_a_host():
     assert x <= columns.min() and columns.max() <= x + 54 and y - 30 <= rows.min() and rows.max() <= y + 30
 
 
+def test_no_link_runs_through_the_words_below_a_host():
+    env = ff.Cage2(render_mode="rgb_array")
+    env.reset(seed=0)
+    x, y = (int(2 * value) for value in drawing.PLACES["Enterprise2"])  # from here a link leads straight down
+
+    def shows_link():
+        column = env.render()[:, x]
+        return (column[y + 2 * 36 : y + 2 * 42] == column[y + 2 * 50]).all(axis=1)  # beside "1 decoy"; below it
+
+    assert shows_link().all()
+    env.step(action_id("DecoyFemitter", "Enterprise2"))
+    assert not shows_link().any()
+
+
 def test_the_table_says_what_is_true_and_what_blue_believes():
     env = ff.Cage2(red_agent="sleep", render_mode="ansi")
     env.reset(seed=0)

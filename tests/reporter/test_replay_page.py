@@ -412,6 +412,16 @@ def test_what_is_remembered_stands_beside_each_host(visit, tmp_path):
     assert visited.sideways_overflow() == 0 and visited.low_contrasts() == []
 
 
+def test_a_wide_window_shows_the_whole_table_of_hosts_with_all_that_is_remembered(visit, tmp_path):
+    told = replay("champion", number=5, red_agent="meander", steps=30)
+    write_replay(tmp_path / "champion.html", told)
+    visited = visit(tmp_path / "champion.html", width=1600)
+    visited.page.keyboard.press("Home")
+    for _ in range(30):
+        assert visited.page.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.scroll'))") == 0
+        visited.page.keyboard.press("ArrowRight")
+
+
 def test_markup_in_names_is_shown_as_text_and_does_nothing(visit, document, tmp_path):
     evil = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     step = document["episodes"][0]["steps"][1] | {"red": evil, "verdict": {"kind": "violation", "reason": evil}}

@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 
 from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
-from fixfirst.reporter import page
+from fixfirst.reporter import page, screen
+from fixfirst.reporter.answer_view import AnswerView
 from fixfirst.reporter.live import SearchView
-from fixfirst.reporter.screen import sparkline
+from fixfirst.reporter.screen import Progress, sparkline
 from fixfirst.reporter.search_results import print_searches, ranking_table, searches_document
 from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.layout import WARMUP_KEY
@@ -168,6 +169,43 @@ def test_the_warm_up_counts_as_far_as_it_is(monkeypatch):
     assert view._budget() == "0/1,000 episodes used, time left unknown"
     view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
     assert view._budget().startswith("50/1,000 episodes used, ")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, as told to whatever shows progress; it stands still unless moved."""
+    now = SimpleNamespace(s=1000.0)
+    monkeypatch.setattr(screen.time, "monotonic", lambda: now.s)
+    return now
+
+
+def shared_search():
+    config = SimpleNamespace(total_episodes=100_000, base_budget=0, num_rounds=10)
+    return SimpleNamespace(config=config, folder=Path("runs/mine"), used=0, rounds=0, idle=False, answer=None)
+
+
+def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_does_not_count(clock, capsys):
+    """50 episodes after a minute of compiling are no reason to announce a day and a half."""
+    view, search = AnswerView(), shared_search()
+    view.begin(search)
+    for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
+        clock.s += seconds
+        view.progress(search, 0, SimpleNamespace(episodes=episodes, env_reward=-90.0))
+    first, last = (line.split("; ")[1] for line in capsys.readouterr().err.splitlines())
+    assert first == "50/100,000 episodes used, time left unknown"
+    assert last == "11,050/100,000 episodes used, 1 min 29 s left"  # 1,000 a second
+
+
+def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):
+    progress = Progress(10_000)
+    for seconds, episodes in ((60, 1_000), (5, 2_000), (5, 3_000)):
+        clock.s += seconds
+        progress.show(episodes, "return -90.0")
+    assert capsys.readouterr().err.splitlines() == [
+        "fixfirst: 1,000/10,000 episodes | return -90.0",
+        "fixfirst: 2,000/10,000 episodes, 200/s, 40 s left | return -90.0",
+        "fixfirst: 3,000/10,000 episodes, 200/s, 35 s left | return -90.0",
+    ]
 
 
 # ---------------------------------------------------------------- when it is done

@@ -12,6 +12,7 @@ from fixfirst.cli import main
 from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.orders import UnitScheme
 from fixfirst.play import collect
+from fixfirst.reporter.answer_report import how
 from fixfirst.reporter.study_report import agreement, together
 from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, ValueRow, read_answer, read_rows
 from fixfirst.searcher import run_searches, search_config, shared
@@ -401,3 +402,17 @@ def test_sentences_about_seeds_begin_with_a_capital_after_the_first():
         "fix enterprise before user, worth 4.30 (too few seeds for an interval over seeds); 2 of 2 seeds show it. "
         "Fix op_server before user, worth 4.30 (too few seeds for an interval over seeds); 2 of 2 seeds show it."
     )
+
+
+def test_a_study_in_which_seeds_disagree_says_so_and_counts_the_episodes_of_all_searches():
+    """One of two seeds is not most of them."""
+    nothing = an_answer(swaps=(SwapAnswer("enterprise", "user", 0.1, -0.2, 0.27, (), False, ()),), spread=0.9)
+    shown = an_answer()
+    assert agreement([nothing, shown]).startswith(
+        "no order is shown to be better than another by more than half of 2 seeds; each bounds the differences, by 0.27, "
+    )
+    (table,) = how([nothing, shown]).tables
+    facts = {row[0].text: row[1].text for row in table.rows}
+    assert facts["training episodes, of all"] == f"{nothing.episodes + shown.episodes:,}"
+    assert facts["trainings of a search"] == str(shown.replicates)
+    assert facts["standard deviation between two trainings"] == f"{shown.spread:.2f} to 0.90"

@@ -166,7 +166,8 @@ def _trained_in(policy: Named) -> dict[str, Any]:
 def page_path(policy: Named, out: Path | None) -> Path:
     """Where the page goes: where the user says, else beside the policy, else here."""
     if out is not None:
-        return out / REPLAY if out.is_dir() else out
+        is_page = out.is_file() or (out.suffix and not out.is_dir())
+        return out if is_page else out / REPLAY  # a browser shows a page without a suffix as text
     if isinstance(policy, Policy) or not Path(policy).exists():
         return Path(REPLAY)
     path = Path(policy)

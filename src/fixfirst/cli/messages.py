@@ -39,6 +39,9 @@ def misuse(error: "CycloptsError") -> str:
     unused = getattr(error, "unused_tokens", None)
     if unused and error.command_chain:
         command, extra = " ".join(error.command_chain), ", ".join(map(repr, unused))
+        flags = [token for token in unused if token.startswith("-")]
+        if flags:  # a command that takes several runs has these among the unused, too
+            return f"Unknown option: {flags[0].partition('=')[0]}, see fixfirst {command} --help"
         return f"{command} does not know what to do with {extra}: its settings are flags, see fixfirst {command} --help"
     return str(error)
 

@@ -123,13 +123,13 @@ def _draw_host(pen: "_Pen", moment: Moment, host: int) -> None:
     for offset, (fill, ink, letter) in ((0.0, _BELIEVED[moment.belief[host]]), (half, _TRUE[moment.access[host]])):
         pen.box(left + offset, top, half, _BOX_H, fill, "#7b8794", line=1)
         pen.text(left + offset + half / 2, y, letter, ink, 15, anchor="mm")
-    pen.box(left - 4, top + _BOX_H + 5, _BOX_W + 8, 14, _FIELD, _FIELD)  # no link runs through the name
-    pen.text(x, top + _BOX_H + 12, name, _INK, 11, anchor="mm")
+    pen.label(x, top + _BOX_H + 12, name, _INK, 11)
     if moment.activity[host] != "none":
-        pen.text(x, top - 10, moment.activity[host], _BLUE, 10, anchor="mm")
+        pen.label(x, top - 10, moment.activity[host], _BLUE, 10)
     notes = [f"{len(moment.decoys[host])} decoy{'s' * (len(moment.decoys[host]) > 1)}"] if moment.decoys[host] else []
     notes += [f"OT {moment.ot}"] if host == OT_SERVER else ["foothold"] if host == FOOTHOLD else []
-    pen.text(x, top + _BOX_H + 24, ", ".join(notes), _FAINT, 9, anchor="mm")
+    if notes:
+        pen.label(x, top + _BOX_H + 24, ", ".join(notes), _FAINT, 9)
 
 
 class _Pen:
@@ -150,7 +150,18 @@ class _Pen:
         self._draw.rounded_rectangle((x * f, y * f, (x + w) * f, (y + h) * f), radius * f, fill, edge, line * f)
 
     def text(self, x: float, y: float, words: str, ink: str, size: int, anchor: str = "la") -> None:
+        self._draw.text((x * self._factor, y * self._factor), words, ink, self._font(size), anchor=anchor)
+
+    def label(self, x: float, y: float, words: str, ink: str, size: int) -> None:
+        """Words around a place within a subnet; no line runs through them."""
+        f = self._factor
+        left, top, right, bottom = self._draw.textbbox((x * f, y * f), words, self._font(size), anchor="mm")
+        self._draw.rectangle((left - 2 * f, top - f, right + 2 * f, bottom + f), _FIELD)
+        self.text(x, y, words, ink, size, anchor="mm")
+
+    def _font(self, size: int) -> "FreeTypeFont | ImageFont":
         from PIL import ImageFont
 
-        font = self._fonts.setdefault(size, ImageFont.load_default(size * self._factor))
-        self._draw.text((x * self._factor, y * self._factor), words, ink, font, anchor=anchor)
+        if size not in self._fonts:
+            self._fonts[size] = ImageFont.load_default(size * self._factor)
+        return self._fonts[size]

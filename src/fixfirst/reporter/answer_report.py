@@ -1,5 +1,7 @@
 """The report of searches that answer with a rule: one of them, or a study of several."""
 
+from collections.abc import Callable, Sequence
+
 from fixfirst.reporter import answer_figures as drawn
 from fixfirst.reporter.answer_figures import TIERS, short_order
 from fixfirst.reporter.document import (
@@ -53,7 +55,7 @@ def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
         figures_of_merit=_merits(answer),
         answer=answer.sentences,
         missing=run.missing,
-        sections=(*_sections(answer, draw), how(answer), settings_section(run), answer_glossary()),
+        sections=(*_sections(answer, draw), how([answer]), settings_section(run), answer_glossary()),
         replays=replays(run),
     )
 
@@ -132,15 +134,21 @@ def _orders_table(answer: Answer) -> Table:
     return Table(columns, rows, f"{some(len(answer.orders), 'order')} tried, of {answer.possible} that differ")
 
 
-def how(answer: Answer) -> Section:
+def how(answers: Sequence[Answer]) -> Section:
+    """Of several searches: episodes of all of them, and of what is each one's own the smallest and the largest."""
     facts = (
-        ("trainings", str(answer.replicates)),
-        ("training episodes, of all", f"{answer.episodes:,}"),
-        ("rounds", str(len(answer.rounds))),
-        ("standard deviation between two trainings", num(answer.spread)),
-        ("margin", num(answer.margin)),
+        ("trainings" if len(answers) == 1 else "trainings of a search", _span([a.replicates for a in answers], str)),
+        ("training episodes, of all", f"{sum(a.episodes for a in answers):,}"),
+        ("rounds", _span([len(a.rounds) for a in answers], str)),
+        ("standard deviation between two trainings", _span([a.spread for a in answers], num)),
+        ("margin", _span([a.margin for a in answers], num)),
     )
     return Section("How it was measured", (HOW,), tables=(pairs_table(facts, "In numbers"),))
+
+
+def _span(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    low, high = shown(min(values)), shown(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def answer_glossary() -> Section:

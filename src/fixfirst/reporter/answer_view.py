@@ -65,6 +65,7 @@ class AnswerView(BudgetView[_Watched]):
         before = search.config.base_budget if search.idle or search.rounds else 0
         watched.episodes[number] = before + message.episodes
         watched.curves.setdefault(number, []).append(message.env_reward)
+        self._rate()
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
             self.line(f"{self._named(search, watched.phase)}; {self._budget()}")

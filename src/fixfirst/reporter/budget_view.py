@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from rich.console import Group
 
-from fixfirst.reporter.screen import LIVE_EVERY_S, Screen, budget_bar
+from fixfirst.reporter.screen import LIVE_EVERY_S, Pace, Screen, budget_bar
 from fixfirst.runs import duration
 
 
@@ -33,9 +33,9 @@ class BudgetView(Screen, Generic[W]):
         self._several = several
         self._watched: dict[Path, W] = {}
         self._drawn = -LIVE_EVERY_S
+        self._pace = Pace()
 
     def _begin(self, watched: W) -> None:
-        self._started = time.monotonic()
         self._watched[watched.search.folder] = watched
 
     def _named(self, search: Any, text: str) -> str:
@@ -53,12 +53,14 @@ class BudgetView(Screen, Generic[W]):
         whose = f"of {len(self._watched)} searches" if self._several else "used"
         return f"{used:,}/{total:,} episodes {whose}, {self._time_left()}"
 
+    def _rate(self) -> float | None:
+        """Episodes per second in this session; to be asked with every report, since the first one starts the clock."""
+        return self._pace.rate(sum(one.used - one.used_before for one in self._watched.values()))
+
     def _time_left(self) -> str:
         used, total = self._counts()
-        done = used - sum(one.used_before for one in self._watched.values())
-        if done <= 0:
-            return "time left unknown"
-        return f"{duration((time.monotonic() - self._started) * (total - used) / done)} left"
+        rate = self._rate()
+        return f"{duration((total - used) / rate)} left" if rate else "time left unknown"
 
     # ---- the live picture
 

@@ -64,6 +64,7 @@ class SearchView(BudgetView[_Watched]):
         watched = self._watched[search.folder]
         watched.orders.setdefault(number, "learning to defend, no order yet")
         watched.running.setdefault(number, []).append(message)
+        self._rate()
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
             self.line(self._budget() if self._several else f"{point_in_words(number, message)}; {self._time_left()}")

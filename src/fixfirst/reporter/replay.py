@@ -37,8 +37,9 @@ def replay_page(document: dict[str, Any]) -> str:
 
 
 def write_replay(path: Path, document: dict[str, Any]) -> None:
-    """Write the page."""
+    """Write the page; its folder is made if need be."""
     try:
+        path.parent.mkdir(exist_ok=True)
         write_atomically(path, replay_page(document).encode())
     except OSError as e:
         raise ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --out") from e

@@ -18,6 +18,7 @@ from fixfirst.runs import duration
 
 PLAIN_EVERY_S = 5.0
 LIVE_EVERY_S = 0.2
+PACE_AFTER_S = 3.0  # before that, what is left would be a guess
 NARROW = 20  # characters in which an order takes three lines
 PLAIN_WIDTH = 240  # of tables that go to a file: room for an order of 13 hosts
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -40,7 +41,7 @@ class Screen:
         self._quiet = quiet
         is_live = self._console.is_terminal and not quiet
         self._live = Live(console=self._console, refresh_per_second=1 / LIVE_EVERY_S, transient=True) if is_live else None
-        self._started = self._said = time.monotonic()
+        self._said = time.monotonic()
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -64,6 +65,21 @@ class Screen:
             self.say(text)
 
 
+class Pace:
+    """How fast episodes go by, from the first report on: to start and to compile takes long, and only once."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None  # when, and how many were done
+
+    def rate(self, done: int) -> float | None:
+        """Episodes per second; None as long as that says nothing. The first call with any done is the first report."""
+        now = time.monotonic()
+        if done <= 0:
+            return None
+        since, before = self._first = self._first or (now, done)
+        return (done - before) / (now - since) if now - since >= PACE_AFTER_S and done > before else None
+
+
 class Progress(Screen):
     """How much of a total is done, and a curve. Costs nothing between two pictures."""
 
@@ -71,7 +87,7 @@ class Progress(Screen):
         super().__init__(quiet=quiet)
         self.total = total
         self._every_s = PLAIN_EVERY_S if self._live is None else LIVE_EVERY_S
-        self._first: int | None = None
+        self._pace = Pace()
         self._curve: list[float] = []
 
     def point(self, value: float) -> None:
@@ -86,13 +102,12 @@ class Progress(Screen):
         """How many episodes of the total are done, and what is worth knowing."""
         if self._quiet:
             return
-        now = time.monotonic()
-        first = self._first = done if self._first is None else self._first
-        rate = (done - first) / (now - self._started) if done > first else 0.0
+        self._said = time.monotonic()
+        rate = self._pace.rate(done)
         left = f", {duration((self.total - done) / rate)} left" if rate else ""
-        self._said = now
         if self._live is None:
-            self.say(f"{done:,}/{self.total:,} episodes, {rate:,.0f}/s{left} | {facts}")
+            speed = f", {rate:,.0f}/s" if rate else ""
+            self.say(f"{done:,}/{self.total:,} episodes{speed}{left} | {facts}")
             return
         bar = budget_bar(done, self.total, f"{done:,}/{self.total:,}{left}")
         line = Text(f"{sparkline(self._curve)} {facts}" if self._curve else facts, no_wrap=True, overflow="ellipsis")

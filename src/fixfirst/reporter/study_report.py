@@ -39,7 +39,7 @@ def answers_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str
         figures_of_merit=(),
         answer=tuple(sentences),
         missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
-        sections=(*sections, how(answers[0]), answer_glossary()),
+        sections=(*sections, how(answers), answer_glossary()),
     )
 
 
@@ -73,8 +73,8 @@ def agreement(answers: Sequence[Answer]) -> str:
     if not pairs:
         bounds = [max((swap.at_most for swap in answer.swaps), default=0.0) for answer in answers]
         return (
-            f"most of {len(answers)} seeds show no order to be better than another; each bounds the differences, by "
-            f"{', '.join(num(bound) for bound in bounds)}."
+            f"no order is shown to be better than another by more than half of {len(answers)} seeds; each bounds the "
+            f"differences, by {', '.join(num(bound) for bound in bounds)}."
         )
     said: list[str] = []
     for a, b in pairs:
