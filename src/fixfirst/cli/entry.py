@@ -15,6 +15,8 @@ from fixfirst.starting import INTERRUPTED, leave
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_pool, "1")
 
+MOST_DIGITS = 4  # of a terminal's width: Rich fills lines up to it
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
@@ -32,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
         for note in getattr(e, "__notes__", ()):  # the traceback of a worker process
             print(note, file=sys.stderr)
         return _fail(as_typed(str(e), words))
-    except (BrokenPipeError, SystemExit):  # whoever reads our output has seen enough, as Rich puts it in the second case
+    except (BrokenPipeError, SystemExit) as e:  # whoever reads our output has seen enough
+        if isinstance(e, SystemExit) and not isinstance(e.__context__, BrokenPipeError):  # Rich makes one of the other
+            raise
         _forget_output()  # Python must not try again when it exits
         return 0
     except OSError as e:  # what is refused elsewhere is told there: this is our output, or the system's
@@ -70,7 +74,8 @@ def _print_anywhere() -> None:
     for stream in (sys.stdout, sys.__stderr__):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    if os.environ.get("COLUMNS") == "0":  # says somebody who does not know; nothing fits into that
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and (len(columns) > MOST_DIGITS or int(columns) == 0):  # nothing fits into it, or it is no terminal
         del os.environ["COLUMNS"]
 
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from fixfirst.errors import ConfigError
+from fixfirst.game import Settings
 from fixfirst.learner import ALL, NONE, PRESETS, Course, FlatNames, TrainConfig, merged, nested, places, resolve, value_in
 from fixfirst.orders import UnitScheme, Workflow
 from fixfirst.play import Role, derive
@@ -47,7 +48,7 @@ ENOUGH = 500
 GROWTH = (0.2, 0.6)
 
 
-class SearchConfig(BaseModel):
+class SearchConfig(Settings):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
@@ -62,7 +63,6 @@ class SearchConfig(BaseModel):
         config.training.game.red_agent, config.replicates
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
     total_episodes: int = Field(1_150_000, ge=1, description="Training episodes of the whole search, of all replicates.")
