@@ -50,7 +50,11 @@ def test_help_that_nobody_reads_to_its_end(tmp_path):
 def test_a_terminal_that_knows_few_characters(tmp_path):
     run = shell('PYTHONIOENCODING=ascii:strict "$@"', "evaluate", "sleep", "--episodes", "2", "--quiet", folder=tmp_path)
     assert (run.returncode, run.stderr) == (0, "") and "? s.e." in run.stdout
-    run = shell('COLUMNS=0 "$@"', "--help", folder=tmp_path)
+
+
+@pytest.mark.parametrize("columns", ["0", "99999999"])
+def test_widths_that_no_terminal_has_are_not_believed(columns, tmp_path):
+    run = shell(f'COLUMNS={columns} "$@"', "--help", folder=tmp_path)
     assert (run.returncode, run.stderr) == (0, "") and "evaluate" in run.stdout
 
 

@@ -10,7 +10,7 @@ import pytest
 import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.orders import UnitScheme
+from fixfirst.orders import UnitScheme, Workflow
 from fixfirst.play import collect
 from fixfirst.reporter.answer_report import how
 from fixfirst.reporter.study_report import agreement, together
@@ -18,8 +18,8 @@ from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, ValueRow, read_answer
 from fixfirst.searcher import run_searches, search_config, shared
 from fixfirst.searcher.executors.inline import InlineExecutor
 from fixfirst.searcher.loop import begin_search
-from fixfirst.searcher.shared import is_falling
-from fixfirst.searcher.strategy import Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.shared import SharedSearch, is_falling
+from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
 
 SMALL = {
     "red_agent": "b_line",
@@ -157,6 +157,18 @@ def test_larger_budgets_have_more_replicates_and_beginners(episodes, replicates,
     contested = 4 if beginners > replicates else 0
     rounds = beginners * contested + replicates * (10 - contested)
     assert 0.9 * episodes < beginners * config.base_budget + rounds * config.round_episodes <= episodes
+
+
+def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
+    """Three orders in a round that has room for all: the last costs 1, more than the margin of 0.5, the second 0.4."""
+    search = SharedSearch(search_config(**SMALL), tmp_path)
+    orders = [Workflow.from_number(number) for number in range(3)]
+    choices = [Choice(order, "ucb") for order in orders]
+    assert search.turns(choices) == orders  # nothing is known yet
+    for order, mean in zip(orders, (-14.0, -14.4, -15.0), strict=True):
+        search.rows += [ValueRow(round=1, replicate=r, workflow=str(order), mean=mean, standard_error=0.1) for r in (0, 1)]
+    assert [search.turns(choices).count(order) for order in orders] == [2, 2, 3]
+    assert [search.turns(choices[:1]).count(order) for order in orders] == [2, 1, 1]  # half for those known before
 
 
 def test_some_are_dropped_after_a_single_round_too():

@@ -274,8 +274,8 @@ class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
     Numba would optimise every function by itself, then again as a part of each caller, and the same for theirs, and make
     machine code of all of them that nobody runs: half of the time to compile.
 
-    Nor does it count who refers to an array it is handed, which takes two locked instructions each time: a third of the time
-    to play a policy. So it can make no array, and Numba says so; its callers make those it needs. counts: it may.
+    Nor does it count who refers to an array it is handed, which takes two locked instructions each time: up to a quarter of
+    the time to play a policy. So it can make no array, and Numba says so; its callers make those it needs. counts: it may.
     """
 
     def __init__(self, function: Callable[..., Any], *, forceinline: bool, counts: bool = False):

@@ -107,12 +107,7 @@ class SharedSearch:
         """[R] the trainings that count as replicates: those that lag least behind what the best earned under the same order,
         where they lag most, in the last contested round. One that is stuck with some orders may be good at the others.
         """
-        judged = min(self.rounds, self.config.contested_rounds)
-        number = {str(workflow): w for w, workflow in enumerate(self.known())}
-        earned = np.zeros((len(self.beginners()), len(number)))
-        for row in self.rows:
-            if row.round == judged:
-                earned[row.replicate, number[row.workflow]] = row.mean
+        earned = np.nan_to_num(self._earned(min(self.rounds, self.config.contested_rounds)))
         lag = (earned.max(axis=0) - earned).max(axis=1, initial=0.0)
         return sorted(np.argsort(lag, kind="stable")[: self.config.replicates].tolist())
 
@@ -122,13 +117,16 @@ class SharedSearch:
 
     def values(self, after: int) -> np.ndarray:
         """[R, W] what every known order earned after a round; NaN where it was not played yet."""
-        number = {str(workflow): w for w, workflow in enumerate(self.known())}
-        place = {training: r for r, training in enumerate(self.leaders())}
-        values = np.full((self.config.replicates, len(number)), np.nan)
+        return self._earned(after)[self.leaders()]
+
+    def _earned(self, after: int) -> np.ndarray:
+        """The same of all trainings, [N, W]."""
+        number = {text: w for w, text in enumerate(dict.fromkeys(row.workflow for row in self.rows))}
+        earned = np.full((len(self.beginners()), len(number)), np.nan)
         for row in self.rows:
-            if row.round == after and row.replicate in place:
-                values[place[row.replicate], number[row.workflow]] = row.mean
-        return values
+            if row.round == after:
+                earned[row.replicate, number[row.workflow]] = row.mean
+        return earned
 
     # ---- choosing
 
@@ -175,8 +173,8 @@ class SharedSearch:
     def turns(self, choices: Sequence[Choice]) -> list[Workflow]:
         """Who takes turns in a round's training: the chosen ones, and as often in all those known before.
 
-        Where all orders are chosen every time, those that cost more than the margin have two turns: they are the hardest to
-        learn, and until they are learned their prices are too high.
+        Where all orders are chosen every time, those that cost more than the margin have three turns to two of the others:
+        they are the hardest to learn, and until they are learned their prices are too high.
         """
         chosen, known = [choice.workflow for choice in choices], self.known()
         before = [workflow for workflow in known if workflow not in chosen]
