@@ -208,6 +208,19 @@ def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clo
     ]
 
 
+def test_a_live_picture_is_as_wide_as_the_terminal_and_tells_the_time_left(clock, monkeypatch, capsys):
+    monkeypatch.setattr(screen, "PatientConsole", lambda **options: Console(force_terminal=True, width=60, **options))
+    progress = Progress(10_000)
+    for episodes in (1_000, 2_000):
+        clock.s += 5
+        progress.point(-90.0)
+        progress.show(episodes, "return -90.0")
+    Console(width=60).print(progress._live.get_renderable())
+    bar, curve = capsys.readouterr().out.splitlines()
+    assert re.fullmatch("━+ +2,000/10,000, 40 s left", bar) and len(bar) == 60
+    assert curve.rstrip() == "▁▁ return -90.0"
+
+
 # ---------------------------------------------------------------- when it is done
 
 

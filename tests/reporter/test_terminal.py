@@ -20,16 +20,17 @@ MOVE = re.compile(r"\x1b\[[0-9;?]*[A-HJKhl]")  # of the cursor
 # ---------------------------------------------------------------- in a terminal
 
 
-def test_a_training_shows_a_bar_its_curve_and_the_time_left_and_no_line_is_wider_than_the_terminal(tmp_path):
+def test_a_training_shows_a_bar_and_its_curve_and_no_line_is_wider_than_the_terminal(tmp_path):
+    """The time left is shown in `test_screen.py` by a clock of its own: a fast machine is done before it is known."""
     longer = [word.replace("400", "8000") for word in TINY]  # so that there is time to show something
     shown = in_terminal(["train", "--out", tmp_path / "run", *longer], width=60)
     plain = COLOUR.sub("", shown)
-    assert re.search(r"━+.* [\d,]+/8,000, \d+ s left", plain)
+    assert re.search(r"━+ [\d,]+/8,000", plain)
     assert re.search(r"[▁▂▃▄▅▆▇█]+ return -\d+\.\d", plain)
     assert "next:   fixfirst evaluate" in plain
     live = shown.split("red agent")[0]  # the results below may wrap
     lines = [MOVE.sub("", COLOUR.sub("", line)) for line in re.split(r"[\r\n]+", live)]
-    assert any("left" in line for line in lines) and max(map(len, lines)) <= 60
+    assert any("/8,000" in line for line in lines) and max(map(len, lines)) <= 60
 
 
 def test_a_search_and_an_evaluation_fit_into_70_columns_with_intervals_and_violations(tmp_path):
