@@ -4,7 +4,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 CORE := .venv/core
 EVERYTHING := .venv/installed
-# Bytecode is made when a module is first imported: of most of what comes along, never. That spares a minute.
+# Bytecode is made when a module is first imported: of most of what comes along, never. That spares a minute; but where the
+# environment forbids to keep it, every process would make it again.
+unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 # Other Pythons than that of .venv, those that are installed; and the tests that need no PyTorch and take two minutes.
