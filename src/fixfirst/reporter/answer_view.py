@@ -61,11 +61,13 @@ class AnswerView(BudgetView[_Watched]):
         if isinstance(message, str):  # a complaint
             self.say(self._named(search, message))
             return
+        if self._quiet:
+            return
         watched = self._watched[search.folder]
         before = search.config.base_budget if search.idle or search.rounds else 0
         watched.episodes[number] = before + message.episodes
         watched.curves.setdefault(number, []).append(message.env_reward)
-        self._rate()
+        self._begin_pace()
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
             self.line(f"{self._named(search, watched.phase)}; {self._budget()}")

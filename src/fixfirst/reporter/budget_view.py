@@ -53,8 +53,13 @@ class BudgetView(Screen, Generic[W]):
         whose = f"of {len(self._watched)} searches" if self._several else "used"
         return f"{used:,}/{total:,} episodes {whose}, {self._time_left()}"
 
+    def _begin_pace(self) -> None:
+        """With every report, since the first one starts the clock; the others come by the hundred."""
+        if not self._pace.has_begun:
+            self._rate()
+
     def _rate(self) -> float | None:
-        """Episodes per second in this session; to be asked with every report, since the first one starts the clock."""
+        """Episodes per second in this session."""
         return self._pace.rate(sum(one.used - one.used_before for one in self._watched.values()))
 
     def _time_left(self) -> str:

@@ -61,10 +61,12 @@ class SearchView(BudgetView[_Watched]):
         if isinstance(message, str):  # a complaint
             self.say(self._named(search, message))
             return
+        if self._quiet:
+            return
         watched = self._watched[search.folder]
         watched.orders.setdefault(number, "learning to defend, no order yet")
         watched.running.setdefault(number, []).append(message)
-        self._rate()
+        self._begin_pace()
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
             self.line(self._budget() if self._several else f"{point_in_words(number, message)}; {self._time_left()}")

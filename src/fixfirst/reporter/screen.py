@@ -71,6 +71,11 @@ class Pace:
     def __init__(self) -> None:
         self._first: tuple[float, int] | None = None  # when, and how many were done
 
+    @property
+    def has_begun(self) -> bool:
+        """Was there a first report?"""
+        return self._first is not None
+
     def rate(self, done: int) -> float | None:
         """Episodes per second; None as long as that says nothing. The first call with any done is the first report."""
         now = time.monotonic()
