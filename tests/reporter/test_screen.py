@@ -190,10 +190,23 @@ def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_doe
     view.begin(search)
     for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
         clock.s += seconds
-        view.progress(search, 0, SimpleNamespace(episodes=episodes, env_reward=-90.0))
+        view.progress(search, 0, JobProgress(episodes, -90.0, None))
     first, last = (line.split("; ")[1] for line in capsys.readouterr().err.splitlines())
     assert first == "50/100,000 episodes used, time left unknown"
     assert last == "11,050/100,000 episodes used, 1 min 29 s left"  # 1,000 a second
+
+
+def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
+    """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
+    view, search = AnswerView(), shared_search()
+    search.config.replicates, search.known = 3, lambda: ORDERS[:24]
+    view.begin(search)
+    view.crossing(search)
+    for seconds, orders in ((0, 1), (6, 13), (6, 25)):
+        clock.s += seconds
+        view.progress(search, 1, JobProgress(10_000, -14.0, None, orders=orders))
+    said = "fixfirst: measuring 24 orders by cross-play"
+    assert capsys.readouterr().err.splitlines() == [said, f"{said}, 25 of 72 done, 24 s left"]
 
 
 def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):

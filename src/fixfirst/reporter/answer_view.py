@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from fixfirst.reporter.budget_view import BudgetView
-from fixfirst.reporter.screen import sparkline
+from fixfirst.reporter.screen import Pace, sparkline
+from fixfirst.runs import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,11 +27,21 @@ class _Watched:
     curves: dict[int, list[float]] = field(default_factory=dict)  # returns of each replicate
     episodes: dict[int, int] = field(default_factory=dict)  # of each replicate
     phase: str = "learning to defend, no order yet"
+    measured: dict[int, int] = field(default_factory=dict)  # orders of each replicate, by cross-play
+    pace: Pace = field(default_factory=Pace)  # of these
 
     @property
     def used(self) -> int:
         """Training episodes of all replicates."""
         return max(sum(self.episodes.values()), self.search.used)
+
+    def measuring(self) -> str:
+        """How far cross-play is, and how long the rest will take."""
+        orders, done = len(self.search.known()), sum(self.measured.values())
+        total, rate = orders * self.search.config.replicates, self.pace.rate(done)
+        far = f", {done} of {total} done" if done else ""
+        left = f", {duration((total - done) / rate)} left" if rate else ""
+        return f"measuring {orders} orders by cross-play{far}{left}"
 
 
 class AnswerView(BudgetView[_Watched]):
@@ -53,7 +64,7 @@ class AnswerView(BudgetView[_Watched]):
 
     def crossing(self, search: "SharedSearch") -> None:
         watched = self._watched[search.folder]
-        watched.phase = f"measuring {len(search.known())} orders by cross-play"
+        watched.phase = watched.measuring()
         self.line(self._named(search, watched.phase))
         self._draw()
 
@@ -64,6 +75,9 @@ class AnswerView(BudgetView[_Watched]):
         if self._quiet:
             return
         watched = self._watched[search.folder]
+        if message.orders:
+            self._measured(watched, number, message.orders)
+            return
         before = search.config.base_budget if search.idle or search.rounds else 0
         watched.episodes[number] = before + message.episodes
         watched.curves.setdefault(number, []).append(message.env_reward)
@@ -71,6 +85,18 @@ class AnswerView(BudgetView[_Watched]):
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
             self.line(f"{self._named(search, watched.phase)}; {self._budget()}")
+
+    def _measured(self, watched: _Watched, number: int, orders: int) -> None:
+        watched.measured[number] = orders
+        watched.phase = watched.measuring()
+        self._draw()
+        if time.monotonic() - self._said > PLAIN_EVERY_S:
+            self.line(self._named(watched.search, watched.phase))
+
+    def _time_left(self) -> str:
+        """Of training, at the end of the bar; how long measuring takes stands below."""
+        measured = all(watched.measured for watched in self._watched.values())
+        return "trained" if measured else super()._time_left()
 
     def _details(self) -> list[Any]:
         lines: list[Any] = []

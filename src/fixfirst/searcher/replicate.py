@@ -136,6 +136,7 @@ def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[Shown] | Non
                 return None
             best = _best_told(job, policy, kept)
             shown.append(_show(policy, job.config, kept, best, f"measure/{job.number}", job.episodes, job.seed))
+            tell(JobProgress(job.trained, shown[-1].mean, shown[-1].compliance, orders=len(shown)))
         _write(job.folder, job.digest, shown)
         return shown
 

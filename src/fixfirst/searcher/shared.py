@@ -16,6 +16,7 @@ interruption, with any number of workers.
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from math import factorial
 from pathlib import Path
 from typing import Any, Protocol
@@ -104,11 +105,12 @@ class SharedSearch:
         return range(self.config.beginners)
 
     def leaders(self) -> list[int]:
-        """[R] the trainings that count as replicates: those that lag least behind what the best earned under the same order,
-        where they lag most, in the last contested round. One that is stuck with some orders may be good at the others.
+        """[R] the trainings that count as replicates: those that lag least behind the best where they lag most, in the
+        last contested round: one that is stuck with some orders may be good at the others.
         """
-        earned = np.nan_to_num(self._earned(min(self.rounds, self.config.contested_rounds)))
-        lag = (earned.max(axis=0) - earned).max(axis=1, initial=0.0)
+        earned, known = self._earned(min(self.rounds, self.config.contested_rounds)), self.known()
+        there = np.flatnonzero(~np.isnan(earned).any(axis=0))
+        lag = lags(earned[:, there], [known[w].order for w in there])
         return sorted(np.argsort(lag, kind="stable")[: self.config.replicates].tolist())
 
     def taking_part(self, number: int) -> Sequence[int]:
@@ -309,6 +311,21 @@ def is_falling(history: np.ndarray) -> bool:
     falls = history[-max(len(history) // 3, 2)] - history[-1]
     error, _ = standard_errors(falls[:, None])
     return float(falls.mean()) > max(STILL_FALLING, BEYOND_CHANCE * float(error[0]))
+
+
+def lags(earned: np.ndarray, orders: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """[N] how far trainings lag behind the best, where they lag most; earned [N, W] under these orders.
+
+    Compared are means over all orders with one unit type before another, for every two: a single order is watched for too
+    few episodes to tell who lags.
+    """
+    lag = np.zeros(len(earned))
+    for first, second in permutations(sorted(orders[0]) if orders else (), 2):
+        group = [w for w, order in enumerate(orders) if order.index(first) < order.index(second)]
+        if group:
+            mean = earned[:, group].mean(axis=1)
+            lag = np.maximum(lag, mean.max() - mean)
+    return lag
 
 
 # ---------------------------------------------------------------- as a generator of jobs

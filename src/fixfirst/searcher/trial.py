@@ -39,6 +39,7 @@ class JobProgress(NamedTuple):
     episodes: int
     env_reward: float
     compliance: float | None
+    orders: int = 0  # measured by cross-play; 0: it still trains
 
 
 Message = str | JobProgress  # what a job tells: that something went wrong and was dealt with, or how far it is
