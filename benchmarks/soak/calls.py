@@ -105,7 +105,7 @@ def calls(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble
     """Anything as any argument of anything public: it works, or a FixfirstError says what is wrong."""
     here = folder / "here"
     here.mkdir()
-    targets = [*_worlds(), *_configs(), *_policies(made, here), *_verbs(folder / "calls", made)]
+    targets = [*_worlds(), *_configs(), *_values(), *_policies(made, here), *_verbs(folder / "calls", made)]
     cases = [(target, value) for target in targets for value in WRONG]
     before = os.getcwd()
     while True:
@@ -204,6 +204,41 @@ def _configs() -> Iterator[Target]:
     yield "ActionSet.parse", lambda v: ff.ActionSet.parse(v)
 
 
+def _values() -> Iterator[Target]:
+    """What is handed to others: orders, units, sets of actions, memories, games; and questions to them."""
+    order, units, chosen, memory = (
+        ff.Workflow.parse("critical_first"),
+        ff.UnitScheme.per_host(),
+        ff.ActionSet.parse("macros"),
+        ff.MemoryScheme.parse("full"),
+    )
+    yield "Workflow(order)", lambda v: ff.Workflow(v)
+    yield "Workflow(scheme)", lambda v: ff.Workflow((0, 1, 2, 3, 4), v)
+    yield "Workflow.from_number", lambda v: ff.Workflow.from_number(v)
+    yield "Workflow.from_number(scheme)", lambda v: ff.Workflow.from_number(1, v)
+    yield "Workflow.with_last", lambda v: order.with_last(v)
+    yield "Workflow.kendall_distance", lambda v: order.kendall_distance(v)
+    yield "UnitScheme(names)", lambda v: ff.UnitScheme(v, (0,) * 13)
+    yield "UnitScheme(host_unit)", lambda v: ff.UnitScheme(("one",), v)
+    yield "UnitScheme.untouched", lambda v: units.untouched(v)
+    yield "UnitScheme.numbers", lambda v: units.numbers(v, "units")
+    yield "UnitScheme.hosts", lambda v: units.hosts(v)
+    for n in ("name", "actions", "macros", "lists", "repeats"):
+        given = {"name": "mine", "actions": (0, 132), "macros": ("User2",)}
+        yield f"ActionSet({n})", lambda v, n=n, g=given: ff.ActionSet(**g | {n: v})
+    yield "ActionSet.first_masked", lambda v: chosen.first_masked(v)
+    yield "MemoryScheme(groups)", lambda v: ff.MemoryScheme(v)
+    yield "MemoryScheme.in_words", lambda v: memory.in_words(v)
+    for n in ("red_agent", "variant", "green", "max_steps", "backend", "cyborg"):
+        yield f"Game({n})", lambda v, n=n: ff.Game(**{n: v})
+    for n in ("rule", "count_foothold"):
+        yield f"Judging({n})", lambda v, n=n: ff.Judging(**{n: v})
+    for n in SETTINGS:
+        yield f"TrainConfig({n})", lambda v, n=n: ff.TrainConfig(**{n: v})
+    for n in (*SEARCH, "total_episodes", "beginners"):
+        yield f"SearchConfig({n})", lambda v, n=n: ff.SearchConfig(**{n: v})
+
+
 def _policies(made: list[Job], here: Path) -> Iterator[Target]:
     """Policies of all kinds: with an order, with a shield and any order, with memory and opening."""
     loaded = {job.name: ff.load_policy(job.reference) for job in made if job.name in ("train", "shared", "course")}
@@ -222,6 +257,10 @@ def _policies(made: list[Job], here: Path) -> Iterator[Target]:
         yield f"{kind}: policy.reset", lambda v, f=fresh: f().reset(v)
         yield f"{kind}: player(workflow)", lambda v, f=fresh: f().player(v)
         yield f"{kind}: orders", lambda v, f=fresh: f().orders(v)
+        yield f"{kind}: probabilities", lambda v, f=fresh: f().probabilities(v)
+        yield f"{kind}: player_of", lambda v, f=fresh: f().player_of(v)
+        for n in ("workflow", "num_envs"):
+            yield f"{kind}: assign({n})", lambda v, f=fresh, n=n: f().assign(**{"workflow": None, "num_envs": 2, n: v})
         for n in ("steps", "seed", "greedy", "workflow"):
             yield f"{kind}: rollout({n})", lambda v, f=fresh, n=n: ff.rollout(envs, f(), **{"steps": 2, n: v})
         for n in (*SMALL, "workflow", "seed", "greedy", "variant", "backend", "rule"):

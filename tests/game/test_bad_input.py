@@ -5,6 +5,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.game import ARRAYS
+from fixfirst.orders import FIVE_TYPES
 
 
 @pytest.mark.parametrize(
@@ -254,3 +255,21 @@ def test_what_cannot_say_what_it_is():
     for odd, told in ((Silent(), "a Silent"), (deep, "a list")):
         with pytest.raises(ff.WorldError, match=f"green must be True or False, got {told}"):
             ff.make_vec(2, green=odd)
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda: FIVE_TYPES.untouched(None), "a set of hosts, as bits must be a whole number, at least 0, got None"),
+        (lambda: FIVE_TYPES.untouched(2**13), "a set of hosts, as bits must be at most 8191, got 8192"),
+        (lambda: FIVE_TYPES.numbers([np.zeros(2)], "idle"), "idle names .*, which is none of the unit types user"),
+        (lambda: ff.ActionSet.parse("macros").first_masked(None), "choices must be a tuple of whole numbers, got None"),
+        (lambda: ff.ActionSet.parse("macros").first_masked([40]), "a choice must be at most 39, got 40"),
+        (lambda: ff.MemoryScheme.parse("act1").in_words(7), "a memory of act1 has 13 bits, got 7"),
+        (lambda: ff.MemoryScheme.parse("act1").in_words([1]), r"a memory of act1 has 13 bits, got \[1\]"),
+        (lambda: ff.load_policy("champion").assign(None, -1), "num_envs must be a whole number, at least 0, got -1"),
+    ],
+)
+def test_questions_to_values_are_checked(ask, says):
+    with pytest.raises(ff.FixfirstError, match=says):
+        ask()

@@ -12,7 +12,7 @@ import numpy as np
 
 from fixfirst.errors import WorldError, did_you_mean, shown
 from fixfirst.game.actions import ACTIONS, SLEEP, action_id
-from fixfirst.game.arguments import numbers, texts, yes_or_no
+from fixfirst.game.arguments import numbers, texts, whole, yes_or_no
 from fixfirst.game.decoy_lists import CLEARS, DECOY_LISTS, LIST_MASK, LISTED, LONGEST_LIST, PLACES, SLOT_OF, host_slots
 from fixfirst.game.network import FOOTHOLD, HOST_NAMES
 from fixfirst.game.tables import GUESSED_PASSWORD, ON_REAL_SERVICE, ROOT_SHELL, USER_SHELL
@@ -94,7 +94,8 @@ class ActionSet:
     def first_masked(self, choices: Sequence[int]) -> int | None:
         """The place of the first of these choices that is masked if an episode begins with them; None if none is."""
         standing = 0
-        for place, choice in enumerate(choices):
+        for place, choice in enumerate(numbers("choices", choices)):
+            whole("a choice", choice, 0, self.size - 1)
             macro = choice - len(self.actions)
             if self.masks and macro >= 0 and not self.slots[macro] & ~standing:
                 return place

@@ -71,10 +71,14 @@ class MemoryScheme:
         """What each bit stands for, e.g. "act1 Enterprise0", "quiet 3", "decoy User2 Tomcat"."""
         return tuple(f"{group.name} {part}" for group in GROUPS if group.name in self.groups for part in group.parts)
 
-    def in_words(self, bits: Sequence[int]) -> dict[str, str]:
+    def in_words(self, bits: Sequence[float] | np.ndarray) -> dict[str, str]:
         """What is remembered of whom: {"network": "quiet turns 3", "User2": "active, decoys Femitter Tomcat"}."""
+        each = bits.tolist() if isinstance(bits, np.ndarray) else bits
+        right = isinstance(each, list | tuple) and all(isinstance(bit, int | float) for bit in each)
+        if not right or len(each) != self.bits:
+            raise WorldError(f"a memory of {self.name} has {self.bits} bits, got {shown(bits)}")
         told: dict[str, dict[str, list[str]]] = {}
-        for name in (name for name, bit in zip(self.names, bits, strict=True) if bit):
+        for name in (name for name, bit in zip(self.names, each, strict=True) if bit):
             group, whom, *what = name.split()
             if group == "quiet":  # the largest number says it all
                 told.setdefault(NETWORK, {})[_SHORT[group]] = [whom]

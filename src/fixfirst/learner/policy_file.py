@@ -125,11 +125,14 @@ class Policy:
         """It as a player that knows several orders, which environments are assigned by number."""
         if not isinstance(orders, list | tuple) or not all(isinstance(order, Workflow) for order in orders):
             raise WorkflowError(f"orders must be a list of workflows, got {shown(orders)}")
+        if self.role.shield and not orders:
+            raise WorkflowError("this policy keeps to an order: name one, or several")
         orders = [order for one in orders for order in self.orders(one)]
         return PolicyTable(self.network, orders, role=self.role, greedy=greedy)
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """The different orders that are to be followed, and the number [N] of each environment's among them."""
+        whole("num_envs", num_envs, 0)
         if workflow is None or isinstance(workflow, Workflow | str):
             orders = self.orders(workflow)
             if workflow is not None and not orders:

@@ -68,6 +68,7 @@ class UnitScheme:
 
     def untouched(self, held: int) -> tuple[str, ...]:
         """The unit types of which a set of hosts has none, red's foothold apart."""
+        whole("a set of hosts, as bits", held, 0, 2**NUM_HOSTS - 1)
         touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != FOOTHOLD}
         return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
 
@@ -76,7 +77,7 @@ class UnitScheme:
         if not isinstance(names, list | tuple):
             raise WorkflowError(f"{what} must be a list of unit types, got {shown(names)}")
         for name in names:
-            if name not in self.names:
+            if not isinstance(name, str) or name not in self.names:
                 raise WorkflowError(f"{what} names {shown(name)}, which is none of the unit types {', '.join(self.names)}")
         return tuple(self.names.index(name) for name in names)
 
