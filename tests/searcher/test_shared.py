@@ -393,6 +393,12 @@ def test_the_answer_reads_as_a_person_would_say_it():
     )
 
 
+def test_what_may_be_worth_more_than_the_margin_is_not_said_to_make_no_difference():
+    rule, other = an_answer().swaps
+    wide = an_answer(swaps=(rule, replace(other, low=-0.3, high=0.51)))
+    assert wide.sentences[1] == "Whether it matters where op_server stands is open (up to 0.51)."
+
+
 def test_doubts_stand_in_the_same_sentence():
     swap = SwapAnswer("enterprise", "user", 4.3, 4.1, 4.5, (4.3,), True, (6.0, 4.3))
     doubtful = an_answer(swaps=(swap,), replicates=1, orders=an_answer().orders[:4])

@@ -113,12 +113,15 @@ class Answer:
         return f"; {_listed(doubts)}" if doubts else ""
 
     def _indifferent(self) -> str:
-        """Unit types whose place was compared and makes no difference."""
+        """Unit types whose place was compared and is not shown to matter: it makes no difference, or that is open."""
         texts = []
         for unit in self.units:
             of_unit = [swap for swap in self.swaps if unit in (swap.first, swap.second)]
             if of_unit and self.that_matter and not any(swap in self.that_matter for swap in of_unit):
-                texts.append(f"where {unit} stands makes no difference (less than {_up(max(s.at_most for s in of_unit))})")
+                most = max(swap.at_most for swap in of_unit)
+                known = f"where {unit} stands makes no difference (less than {_up(most)})"
+                unknown = f"whether it matters where {unit} stands is open (up to {_up(most)})"
+                texts.append(known if most <= self.margin else unknown)
         return _sentence(_listed(texts))
 
     def _never_held(self) -> str:
