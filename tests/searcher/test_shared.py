@@ -354,6 +354,8 @@ def test_prices_that_still_fall_are_said_to():
     assert is_falling(np.stack([falling, falling + 0.3, falling - 0.2], axis=1))
     assert not is_falling(np.stack([settled, settled + 0.3, settled - 0.2], axis=1))
     assert is_falling(settled[:2, None])  # too few rounds to tell
+    dear = np.array([5.88, 4.84, 4.50, 4.23, 4.04, 3.99, 3.79, 3.90, 3.82, 3.76])  # the last round but two looked dear
+    assert not is_falling(np.stack([dear, dear + 0.05, dear - 0.05], axis=1))
 
 
 def test_a_price_that_moves_by_chance_is_not_said_to_fall():

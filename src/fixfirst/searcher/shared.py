@@ -305,10 +305,15 @@ def _settled(swap: Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]],
 def is_falling(history: np.ndarray) -> bool:
     """history [T, R]: a price after each round, in each training. Did it fall in the last third, in which rates stay as
     they are: by more than STILL_FALLING, and by more than trainings that differ show by chance?
+
+    What it fell is that of a straight line through these rounds and the one before them. All trainings are watched on the
+    same episodes: single rounds may look dear, or cheap, in all of them.
     """
     if len(history) < 3:
         return True
-    falls = history[-max(len(history) // 3, 2)] - history[-1]
+    rounds = max(len(history) // 3, 2)
+    line = np.arange(rounds + 1) - rounds / 2  # its mean is 0
+    falls = -rounds * (line[:, None] * history[-rounds - 1 :]).sum(axis=0) / np.square(line).sum()
     error, _ = standard_errors(falls[:, None])
     return float(falls.mean()) > max(STILL_FALLING, BEYOND_CHANCE * float(error[0]))
 
