@@ -172,6 +172,14 @@ def test_larger_budgets_have_more_replicates_and_beginners(episodes, replicates,
     assert 0.9 * episodes < beginners * config.base_budget + rounds * config.round_episodes <= episodes
 
 
+def test_a_search_is_longer_where_more_orders_differ_unless_its_length_is_given():
+    for red_agent, episodes in (("b_line", 1_150_000), ("B_lineAgent", 1_150_000), ("meander", 1_800_000)):
+        assert search_config(red_agent=red_agent).total_episodes == episodes
+        assert search_config(red_agent=red_agent, total_episodes=10_000).total_episodes == 10_000
+    assert search_config(red_agent="b_line:1,meander:1").total_episodes == 1_800_000
+    assert search_config(red_agent="meander", separate=True).total_episodes == 1_150_000
+
+
 def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
     """Three orders in a round that has room for all: the last costs 1, more than the margin of 0.5, the second 0.4."""
     search = SharedSearch(search_config(**SMALL), tmp_path)

@@ -34,6 +34,8 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
         "row_parts": 2,
     }
 )
+# Against Meander all but one of the unit types matter, and prices settle later than against B_line.
+EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
 # Of trainings with orders about one in twelve gets stuck, most often where user comes first: so half as many more begin than
 # go on, and those that lag most are dropped. Replicates of fewer episodes have no time for it.
 PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 140_000, 3, 8
@@ -65,7 +67,12 @@ class SearchConfig(Settings):
 
     FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
 
-    total_episodes: int = Field(1_150_000, ge=1, description="Training episodes of the whole search, of all replicates.")
+    total_episodes: int = Field(
+        EPISODES,
+        ge=1,
+        description="Training episodes of the whole search, of all replicates; against others than b_line, unless given, "
+        "1,800,000.",
+    )
     separate: bool = Field(
         False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
     )
@@ -144,6 +151,8 @@ class SearchConfig(Settings):
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
         training = self.training
+        if "total_episodes" not in self.model_fields_set and training.game.red_agent != "b_line" and not self.separate:
+            object.__setattr__(self, "total_episodes", MORE_EPISODES)
         for name, fitting in (("replicates", self._fitting_replicates), ("beginners", self._fitting_beginners)):
             if not getattr(self, name):
                 object.__setattr__(self, name, fitting())  # it is still being made, and frozen from then on
