@@ -289,7 +289,8 @@ def test_a_study_says_what_holds_against_all_and_whether_seeds_agree(tmp_path, c
     assert main(["search", *settings, *flags]) == 0
     said = capsys.readouterr().out
     assert "against b_line" in said.lower() and "against meander" in said.lower()
-    assert (tmp_path / "study" / "report.html").exists()
+    page = (tmp_path / "study" / "report.html").read_text()
+    assert "Ticks are the single trainings." in page and "mean of the seeds" not in page  # there is one of each
     assert len(ff.load_run(tmp_path / "study").answers) == 2
 
 

@@ -12,7 +12,7 @@ TIERS = {1: "as good as the best", 2: "open", 3: "worse"}
 
 
 @for_page_and_phone
-def swaps(answer: Answer) -> FigureData:
+def swaps(answer: Answer, name: str = "swaps") -> FigureData:
     """What it is worth to fix one unit type before its neighbour, with simultaneous intervals and every training."""
     columns = ("first", "second", "price", "low", "high", "still_falling", "by_training")
     numbers = [
@@ -35,7 +35,7 @@ def swaps(answer: Answer) -> FigureData:
             drawn, axes, [_name(swap) for swap in answer.swaps], "points of return an episode; grey: within the margin"
         )
         alt = "What each swap of neighbours is worth: " + "; ".join(f"{_name(s)} {s.price:+.2f}" for s in answer.swaps) + "."
-        return drawn.finish("swaps", alt, columns, numbers)
+        return drawn.finish(name, alt, columns, numbers)
 
 
 def course(answer: Answer) -> FigureData:

@@ -27,8 +27,11 @@ def answers_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str
         sentences.append(f"Against {world}: {agreement(told)}")
         columns = ("run", "rule", "dearest swap", "price", "interval", "best return", "violations, at most", "orders tried")
         table = Table(columns, tuple(_row(run, answer) for run, answer in of_world), "One row per seed")
-        figure = draw(partial(drawn.seeds, told, f"seeds-{number}"))
-        text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
+        if len(told) > 1:
+            figure = draw(partial(drawn.seeds, told, f"seeds-{number}"))
+            text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
+        else:
+            figure, text = draw(partial(drawn.swaps, told[0], f"swaps-{number}")), "Ticks are the single trainings."
         said = agreement(told)
         sections.append(Section(f"Against {world}", (f"{said[0].upper()}{said[1:]}", text), (figure,), (table,)))
     return Document(
