@@ -1,13 +1,15 @@
 """Files from elsewhere: whatever lies there, reading it ends soon, in bounded memory, and says what is wrong in a line."""
 
+import json
 import os
+import stat
 import tracemalloc
 
 import pytest
 
 from fixfirst import reading
 from fixfirst.errors import LONGEST_MESSAGE, RunDirError
-from fixfirst.reading import read_file, read_json, read_toml
+from fixfirst.reading import parse_json, read_file, read_json, read_toml
 from fixfirst.runs import CsvLog, SessionRow, Trial, ValueRow, read_rows
 
 
@@ -76,6 +78,37 @@ def test_a_file_that_only_says_it_is_large_takes_no_memory(tmp_path):
         assert most < reading.MB
 
 
+def test_a_small_file_takes_its_own_size_of_memory_however_large_it_might_be(tmp_path):
+    """One of 1 kB that might have a gigabyte."""
+    (tmp_path / "small").write_bytes(bytes(1_000))
+    tracemalloc.start()
+    assert len(read_file(tmp_path / "small")) == 1_000
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < reading.MB
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_or_to_the_limit(tmp_path, monkeypatch):
+    """It was empty when its size was asked for."""
+    (tmp_path / "log").write_bytes(bytes(3 * reading.MB))
+    before = os.stat(os.devnull)
+    as_asked = os.stat_result((stat.S_IFREG, *before[1:6], 0, *before[7:]))
+    monkeypatch.setattr(reading.os, "fstat", lambda _: as_asked)
+    assert len(read_file(tmp_path / "log")) == 3 * reading.MB
+    with pytest.raises(ValueError, match="more than 2 MB"):
+        read_file(tmp_path / "log", 2 * reading.MB)
+
+
 def test_a_message_is_one_printable_line_of_bounded_length_that_keeps_its_end():
     error = RunDirError(f"\x1b[2J\x07{'x' * 100_000}\n\n what to do")
     assert str(error).isprintable() and len(str(error)) < LONGEST_MESSAGE + 10 and str(error).endswith("x what to do")
+
+
+@pytest.mark.parametrize("text", ["8.3303792268004288", "1.50", "1e5", "-0", "0.1e1", "-0.00"])
+def test_a_number_that_fixfirst_would_write_otherwise_is_damage_in_its_own_files(text):
+    """8.3303792268004288 is the number 8.330379226800428."""
+    assert parse_json(text.encode()) == float(text)
+    with pytest.raises(ValueError, match=f"{text} is a number that fixfirst would write otherwise"):
+        parse_json(text.encode(), own=True)
+    for value in (8.330379226800428, 1e16, 1e-7, -0.0, 5, -3, 1.5):
+        assert parse_json(json.dumps(value).encode(), own=True) == value

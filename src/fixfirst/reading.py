@@ -36,15 +36,17 @@ def read_file(path: Path, limit: int = LARGEST_TABLE) -> bytes:
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "Not a regular file", str(path))
         is_small = facts.st_size <= limit
-        data = file.read(limit + 1) if is_small else b""
-    if not is_small or len(data) > limit:  # it may grow meanwhile
+        data = file.read(facts.st_size + 1) if is_small else b""  # to ask for more would reserve more
+        while facts.st_size < len(data) <= limit and (more := file.read(MB)):  # it grows meanwhile
+            data += more
+    if not is_small or len(data) > limit:
         raise ValueError(f"more than {limit // MB} MB")
     return data
 
 
-def read_json(path: Path) -> Any:
-    """The document of a JSON file."""
-    return parse_json(read_file(path, LARGEST_DOCUMENT))
+def read_json(path: Path, *, own: bool = False) -> Any:
+    """The document of a JSON file. own: fixfirst wrote it."""
+    return parse_json(read_file(path, LARGEST_DOCUMENT), own=own)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -60,11 +62,18 @@ def read_toml(path: Path) -> dict[str, Any]:
     return document
 
 
-def parse_json(data: bytes) -> Any:
-    """A JSON document; NaN and infinities are none, and a name stands once in a table."""
+def parse_json(data: bytes, *, own: bool = False) -> Any:
+    """A JSON document; NaN and infinities are none, and a name stands once in a table.
+
+    own: numbers are written as Python writes them. One digit more may leave a number what it is, and is damage all the same.
+    """
     try:
         document = json.loads(
-            data.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_without_doubles
+            data.decode(),
+            parse_constant=_no_number,
+            parse_float=_as_written if own else _finite,
+            parse_int=_as_written_int if own else int,
+            object_pairs_hook=_without_doubles,
         )
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
@@ -97,3 +106,17 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _no_number(text[:60])  # 1e999 is as little a number as Infinity
+
+
+def _as_written(text: str) -> float:
+    value = _finite(text)
+    return value if repr(value) == text else _no_number_of_ours(text)
+
+
+def _as_written_int(text: str) -> int:
+    value = int(text)
+    return value if str(value) == text else _no_number_of_ours(text)
+
+
+def _no_number_of_ours(text: str) -> NoReturn:
+    raise ValueError(f"{text[:60]} is a number that fixfirst would write otherwise")

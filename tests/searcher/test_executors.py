@@ -160,7 +160,13 @@ def test_what_a_job_tells_arrives_in_order_with_its_key(make):
 
 
 @pytest.mark.parametrize(
-    "error", [ConfigError("seed: must be lucky"), RunDirError("in use"), OSError(errno.ENOSPC, "No space left on device")]
+    "error",
+    [
+        ConfigError("seed: must be lucky"),
+        RunDirError("in use"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        MemoryError("too large"),
+    ],
 )
 def test_errors_a_user_can_cause_arrive_as_themselves(make, error):
     executor = make()

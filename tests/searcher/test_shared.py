@@ -225,7 +225,8 @@ def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, ca
         ("answer.json", '"margin": 0.5', '"margin": 1e999', "answer.json: cannot be read"),
         ("answer.json", '"memory": "none"', '"memory": 5', "answer.json: damaged"),
         ("answer.json", "{", "[" * 20_000, "answer.json: cannot be read"),
-        ("answer.json", '"mean": -', '"mean": -1', "answer.json: cannot be read (its document_sha256 is not that of"),
+        ("answer.json", '"replicates": 2', '"replicates": 3', "cannot be read (its document_sha256 is not that of"),
+        ("answer.json", '"margin": 0.5', '"margin": 0.50', "cannot be read (0.50 is a number that fixfirst would"),
     ],
 )
 def test_damaged_books_are_one_line_and_spoil_no_list(run, tmp_path, capsys, file, old, new, says):

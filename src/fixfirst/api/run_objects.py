@@ -10,7 +10,7 @@ from fixfirst.game import a_path
 from fixfirst.learner import Policy, TrainConfig, load_policy, resolve
 from fixfirst.orders import CONFIDENCE, Ranking
 from fixfirst.play import Evaluation
-from fixfirst.reading import read_file, read_json
+from fixfirst.reading import read_file
 from fixfirst.reporter import WrittenReport
 from fixfirst.runs import (
     BEST,
@@ -24,11 +24,11 @@ from fixfirst.runs import (
     Kind,
     Standings,
     Trial,
-    check_seal,
     check_whose,
     compare,
     kind_of,
     read_config,
+    read_sealed,
     sha256,
 )
 from fixfirst.searcher import Search, SearchConfig, SharedSearch, open_study
@@ -174,7 +174,7 @@ def load_training(folder: Path) -> TrainRun:
     if not path.exists():
         return TrainRun(folder, config, None, None)
     try:
-        result = check_seal(read_json(path))
+        result = read_sealed(path)
         check_whose(result, folder)
         policy = sha256(read_file(folder / POLICY_TENSORS))
         if result.get("policy_sha256", policy) != policy:

@@ -132,7 +132,9 @@ Carried = tuple[Exception | None, str]
 
 def carried(error: Exception) -> Carried:
     """A job's exception on its way to the driver. Only our own kinds travel as objects; any other might not unpickle."""
-    known = isinstance(error, FixfirstError | OSError)
+    if isinstance(error, MemoryError):
+        error = MemoryError(*error.args)  # not one of NumPy's
+    known = isinstance(error, FixfirstError | OSError | MemoryError)
     return error if known else None, "".join(traceback.format_exception(error))
 
 

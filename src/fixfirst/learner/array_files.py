@@ -32,7 +32,7 @@ def write_pair(
 def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A JSON document and the arrays whose hash it holds."""
     try:
-        document = read_json(json_path)
+        document = read_json(json_path, own=True)
         data = read_file(tensor_path, LARGEST_ARRAYS)
     except FileNotFoundError as e:
         raise PolicyError(f"{e.filename}: is missing") from e

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         begun_with,
         check_seal,
         check_whose,
+        read_sealed,
         sealed,
         sha256,
         versions,

@@ -157,7 +157,7 @@ def read_answer(folder: Path) -> Answer | None:
     if not path.exists():
         return None
     try:
-        document = read_json(path)
+        document = read_json(path, own=True)
         answer = TypeAdapter(Answer).validate_json(json.dumps(_printable(document)), strict=True)
         check_seal(document)
         check_whose(document, folder)

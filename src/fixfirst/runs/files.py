@@ -91,6 +91,11 @@ def check_seal(document: Any) -> dict[str, Any]:
     return document
 
 
+def read_sealed(path: Path) -> dict[str, Any]:
+    """A JSON document that fixfirst wrote, with the hash it says; OSError or ValueError if not."""
+    return check_seal(read_json(path, own=True))
+
+
 def check_whose(document: dict[str, Any], folder: Path) -> None:
     """ValueError if it says that it is of another run than this. Files of older versions do not say."""
     if (said := document.get(RUN_HASH)) and (here := begun_with(folder)) and said != here:

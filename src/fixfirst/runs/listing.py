@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import FixfirstError, RunDirError, in_one_line
-from fixfirst.reading import read_json
 from fixfirst.runs.answers import read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
-from fixfirst.runs.files import check_seal, check_whose
+from fixfirst.runs.files import check_whose, read_sealed
 from fixfirst.runs.layout import CONFIG, MANIFEST, RESULT, RUNTIME, Kind
 from fixfirst.runs.ledger import read_trials, standings
 from fixfirst.runs.lock import status
@@ -103,7 +102,7 @@ def _trained(folder: Path, config: dict[str, Any]) -> tuple[str | None, float | 
     workflow = str(setting(config, "workflow", "?"))
     if not (folder / RESULT).exists():
         return workflow, None
-    result = check_seal(read_json(folder / RESULT))
+    result = read_sealed(folder / RESULT)
     check_whose(result, folder)
     if (mean := number(result["evaluation"]["mean"])) is None:
         raise RunDirError(f"{folder / RESULT}: damaged, its return is not a number")

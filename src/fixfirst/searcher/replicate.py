@@ -20,8 +20,7 @@ from fixfirst.game import Game
 from fixfirst.learner import Policy, TrainConfig, Training, load_policy, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.orders import CONFIDENCE, UnitScheme, Workflow, normal_quantile
 from fixfirst.play import Player, PolicyTable, make_baseline, play
-from fixfirst.reading import read_json
-from fixfirst.runs import RESULT, check_seal, locked, number, sealed, sha256, write_json
+from fixfirst.runs import RESULT, locked, number, read_sealed, sealed, sha256, write_json
 from fixfirst.searcher.trial import ORPHAN_WAIT_S, JobProgress, Tell
 
 TAIL = -60.0  # episodes that earn less are disasters
@@ -215,7 +214,7 @@ def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed:
 def _result(folder: Path, digest: str) -> list[Shown] | None:
     """What a job left in its folder, if it is complete and of this very job."""
     try:
-        result = check_seal(read_json(folder / RESULT))
+        result = read_sealed(folder / RESULT)
         return [_shown(row) for row in result["shown"]] if result["job"] == digest else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fixfirst.errors import PolicyError
 from fixfirst.learner import TrainConfig, Training, TrainingRun, delete_checkpoints, load_policy
 from fixfirst.play import Evaluation
-from fixfirst.reading import read_file, read_json
+from fixfirst.reading import read_file
 from fixfirst.runs import (
     EPISODE_LOG,
     POLICY_TENSORS,
@@ -23,9 +23,9 @@ from fixfirst.runs import (
     Status,
     Trial,
     UpdateRow,
-    check_seal,
     locked,
     read_rows,
+    read_sealed,
     sha256,
 )
 
@@ -80,7 +80,7 @@ def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
 def finished_trial(job: TrialJob) -> Trial | None:
     """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
     try:
-        result = check_seal(read_json(job.folder / RESULT))
+        result = read_sealed(job.folder / RESULT)
         if result.get("job") != job.digest:
             return None
         if result.get("logs", digest := logs_digest(job)) != digest:  # they become those of the search
@@ -170,7 +170,7 @@ class WarmupJob:
 def is_warmed_up(job: WarmupJob) -> bool:
     """Is it done, and is what lies there of this very job? Else it is done (again): the same bytes come of it."""
     try:
-        result, policy = check_seal(read_json(job.folder / RESULT)), load_policy(job.folder).facts
+        result, policy = read_sealed(job.folder / RESULT), load_policy(job.folder).facts
         of_this = policy["config"] == job.config.model_dump(mode="json") and policy["episodes"] == result["episodes"]
         return of_this and result.get("policy_sha256", policy["sha256"]) == policy["sha256"]
     except (OSError, ValueError, KeyError, TypeError, PolicyError):
