@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from calls import calls
@@ -90,7 +91,10 @@ def report(keep: Path, kind: str, number: int, trouble: str, folder: Path) -> No
     if number <= 20:
         evidence = keep / f"{kind}-{number}"
         shutil.rmtree(evidence, ignore_errors=True)
-        shutil.copytree(folder, evidence, ignore=shutil.ignore_patterns("bounds-checked"), dirs_exist_ok=True)
+        with suppress(shutil.Error):  # a pipe, or what else was put there, cannot be copied
+            shutil.copytree(
+                folder, evidence, symlinks=True, ignore=shutil.ignore_patterns("bounds-checked"), dirs_exist_ok=True
+            )
         (evidence / "trouble.txt").write_text(trouble, errors="replace")
 
 

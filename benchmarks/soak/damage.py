@@ -87,21 +87,23 @@ def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
     ]
     command = rng.choices(commands, (8, 6, 3, 2, 1, 1, 1))[0]
     wrong = in_process(command, most_s=MOST_SECONDS)
-    if wrong is None and how is not resealed and command[0] == "resume":
-        wrong = silent(job, out, name)
-    if wrong is None and (left := [path.name for path in out.rglob(".*.tmp")]) and command[0] == "resume":
-        wrong = f"left {left[0]}"
+    if wrong is None and command[0] == "resume" and not refused(job, out):
+        left = [path.name for path in out.rglob(".*.tmp")]
+        wrong = f"left {left[0]}" if left else None if how is resealed else silent(job, out, name)
     return f"{job.name}, {name}, {command[0]}, {how.__name__}: {wrong}" if wrong else None
 
 
+def refused(job: Job, out: Path) -> bool:
+    """Can a run not be gone on with? Then all of it stays as it is."""
+    complained = in_process(job.resume(out), (0,))
+    return complained is not None and "is finished" not in str(complained)
+
+
 def silent(job: Job, out: Path, damaged: str) -> Trouble:
-    """If a run can be gone on with although a file was damaged: is anything else another than it would have been?
+    """A run was gone on with although a file was damaged: is anything else another than it would have been?
 
     The file itself may still lie there as it is, if nobody needed it and whoever reads it is told; but no ledger may.
     """
-    complained = in_process(job.resume(out), (0,))
-    if complained is not None and "is finished" not in str(complained):
-        return None
     expected, found = job.expected, contents(out)
     known = set() if damaged.endswith(LEDGERS) else {damaged}
     return difference(_but(expected, known), _but(found, known))
