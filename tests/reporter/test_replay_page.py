@@ -308,6 +308,7 @@ def shielded(tmp_path_factory):
 
 def test_two_players_stand_side_by_side_in_the_same_episode_at_the_same_step(visit, tmp_path):
     told = replay("react-restore", beside="sleep", workflow=ORDER, episodes=20, **GAME)
+    told["policy"] = "runs/mine-0"  # a name with a number that is not negative
     write_replay(tmp_path / "pair.html", told)
     for width, beside in ((1600, True), (380, False)):
         visited = visit(tmp_path / "pair.html", width=width)
@@ -318,7 +319,7 @@ def test_two_players_stand_side_by_side_in_the_same_episode_at_the_same_step(vis
         maps = [visited.page.locator(".map").nth(i).bounding_box() for i in (0, 1)]
         assert (maps[0]["y"] == maps[1]["y"]) is beside and (maps[0]["x"] < maps[1]["x"]) is beside
         why = visited.page.inner_text("#why")
-        assert "react-restore: The worst of 20 episodes" in why and "sleep: Here" in why
+        assert "runs/mine-0: The worst of 20 episodes" in why and "sleep: Here" in why and " of \u2212" in why
         assert visited.sideways_overflow() == 0 and visited.low_contrasts() == [] and visited.complaints == []
     numbers = [[episode["number"] for episode in player["episodes"]] for player in (told, told["beside"])]
     assert numbers[0] == numbers[1]

@@ -74,8 +74,8 @@ function choose(index, toStep) {
   episodeButtons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
   const {number: which, red_agent: red} = doc.episodes[chosen];
   const told = players.map((player) => (pair ? `${player.doc.policy} ` : "") + player.summary(episodeOf(player)));
-  const why = players.map((player) => (pair ? `${player.doc.policy}: ` : "") + episodeOf(player).why);
-  $("why").replaceChildren(...why.map((text) => make("span", "line", text.replace(/-(?=\d)/g, "\u2212"))));
+  const why = players.map((player) => (pair ? `${player.doc.policy}: ` : "") + episodeOf(player).why.replace(/-(?=\d)/g, "\u2212"));
+  $("why").replaceChildren(...why.map((text) => make("span", "line", text)));
   $("summary").textContent = `Episode ${which} against ${red}: ${told.join("; ")}.`;
   for (const [id, wanted] of Object.entries(SEEKS)) $(id).disabled = !players.some((player) => stepsOf(player).some(wanted));
   $("compromise").disabled = firstCompromise() === 0;
