@@ -1,10 +1,14 @@
 """Fixtures that several test modules share, and how tests are shared out among processes (`-n`)."""
 
 import os
+import signal
 from pathlib import Path
 
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_pool, "1")  # before anything starts a pool: on a busy machine spinning threads are 10x slower
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background; tests press Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest  # noqa: E402
 from browser import chromium, visit  # noqa: E402
