@@ -14,6 +14,7 @@ import pytest
 from patience import PATIENCE_S
 
 from fixfirst.errors import ConfigError, RunDirError
+from fixfirst.searcher.executors.choice import Execution
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.executors.inline import InlineExecutor
 from fixfirst.searcher.executors.process import ProcessExecutor
@@ -328,3 +329,10 @@ def test_ctrl_c_in_a_terminal_reaches_only_the_driver(tmp_path, moment):
     _, error = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0 and error == ""
     assert moment == "submitted" or (tmp_path / "job").read_text() == "saved"
+
+
+@pytest.mark.parametrize("wrong", [None, True, 2.5, "2"])
+def test_workers_are_a_whole_number(wrong):
+    with pytest.raises(ConfigError, match="--workers must be a whole number, got"):
+        Execution(workers=wrong)
+    assert Execution(executor="ray", cpus_per_trial=None).cpus_per_trial is None

@@ -30,8 +30,9 @@ class Execution:
     """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
 
     def __post_init__(self) -> None:
-        for name, value in (("--workers", self.workers), ("--cpus-per-trial", self.cpus_per_trial)):
-            if isinstance(value, bool) or not isinstance(value, int | None):
+        cpus = 1 if self.cpus_per_trial is None else self.cpus_per_trial
+        for name, value in (("--workers", self.workers), ("--cpus-per-trial", cpus)):
+            if isinstance(value, bool) or not isinstance(value, int):
                 raise ConfigError(f"{name} must be a whole number, got {shown(value)}")
         texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
         if not texts or self.executor not in (None, "inline", "process", "ray"):
