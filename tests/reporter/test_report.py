@@ -12,11 +12,13 @@ from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_config, w
 from fixfirst.errors import RunDirError
 from fixfirst.game.network import HOST_NAMES
 from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
+from fixfirst.reading import read_json
 from fixfirst.reporter import analysis, figures
 from fixfirst.reporter.build import meant, report_document, write_report
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import escaped
 from fixfirst.reporter.read import read_run
+from fixfirst.runs.files import sealed, write_json
 from fixfirst.runs.lock import locked
 from fixfirst.runs.rows import LARGEST
 
@@ -327,6 +329,15 @@ def test_a_damaged_file_is_named_and_the_rest_is_shown(search, name, garbage, to
     document = words_of(search)
     assert any(told in text for text in document.missing), document.missing
     assert document.figures
+
+
+def test_a_changed_digit_of_a_result_is_noticed(tmp_path):
+    folder = write_training(tmp_path / "run")
+    write_json(folder / "result.json", sealed(read_json(folder / "result.json")))
+    assert words_of(folder).missing == ()
+    text = (folder / "result.json").read_text()
+    (folder / "result.json").write_text(text.replace("-15.0", "-12.0"))
+    assert words_of(folder).missing == ("result.json: cannot be read (its document_sha256 is not that of its contents)",)
 
 
 @pytest.mark.parametrize("name", ["trials.csv", "training_log.csv", "gp_sampling_log.csv"])

@@ -76,22 +76,17 @@ class AnswerView(BudgetView[_Watched]):
             return
         watched = self._watched[search.folder]
         if message.orders:
-            self._measured(watched, number, message.orders)
-            return
-        before = search.config.base_budget if search.idle or search.rounds else 0
-        watched.episodes[number] = before + message.episodes
-        watched.curves.setdefault(number, []).append(message.env_reward)
-        self._begin_pace()
+            watched.measured[number] = message.orders
+            watched.phase = watched.measuring()
+        else:
+            before = search.config.base_budget if search.idle or search.rounds else 0
+            watched.episodes[number] = before + message.episodes
+            watched.curves.setdefault(number, []).append(message.env_reward)
+            self._begin_pace()
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
-            self.line(f"{self._named(search, watched.phase)}; {self._budget()}")
-
-    def _measured(self, watched: _Watched, number: int, orders: int) -> None:
-        watched.measured[number] = orders
-        watched.phase = watched.measuring()
-        self._draw()
-        if time.monotonic() - self._said > PLAIN_EVERY_S:
-            self.line(self._named(watched.search, watched.phase))
+            far = "" if message.orders else f"; {self._budget()}"
+            self.line(f"{self._named(search, watched.phase)}{far}")
 
     def _time_left(self) -> str:
         """Of training, at the end of the bar; how long measuring takes stands below."""

@@ -65,11 +65,12 @@ class SearchView(BudgetView[_Watched]):
             return
         watched = self._watched[search.folder]
         watched.orders.setdefault(number, "learning to defend, no order yet")
-        watched.running.setdefault(number, []).append(message[:3])
+        point = message[:3]
+        watched.running.setdefault(number, []).append(point)
         self._begin_pace()
         self._draw()
         if time.monotonic() - self._said > PLAIN_EVERY_S:
-            self.line(self._budget() if self._several else f"{point_in_words(number, message[:3])}; {self._time_left()}")
+            self.line(self._budget() if self._several else f"{point_in_words(number, point)}; {self._time_left()}")
 
     def recorded(self, search: "Search", trial: Trial) -> None:
         self._watched[search.folder].running.pop(trial.id, None)

@@ -46,6 +46,7 @@ from fixfirst.runs import (
     read_answer,
     read_manifest,
     read_rows,
+    read_sealed,
     read_toml,
     scheme_of,
     setting,
@@ -177,7 +178,7 @@ def read_run(folder: Path) -> RunData:
         if not (folder / WARMUP_RESULT).exists() and _expects_warmup(config):
             missing.append(f"{WARMUP_RESULT} is not there: no comparison with the defender before any order.")
     elif result is None and answer is None and not rounds:
-        missing.append(f"{RESULT} is not there: the final evaluation is not done.")
+        _note_empty(RESULT, f"{RESULT} is not there: the final evaluation is not done.", missing)
     if not len(updates) and answer is None and not rounds:
         _note_empty(TRAINING_LOG, f"{TRAINING_LOG} has no rows: no learning curves.", missing)
     sessions = _sessions(folder, missing)
@@ -229,7 +230,7 @@ def _attempt(read: Callable[[], T], otherwise: T, what: str, missing: list[str])
 
 
 def _note_empty(file: str, text: str, missing: list[str]) -> None:
-    """Say that a file has no rows, unless more was said of it already."""
+    """Say that a file has no rows, or is not there, unless more was said of it already."""
     if not any(file in said for said in missing):
         missing.append(text)
 
@@ -336,8 +337,8 @@ def _score(folder: Path, file: str, missing: list[str]) -> Score | None:
 
 
 def _read_score(path: Path) -> Score:
-    document = read_json(path)
-    evaluation = document.get("evaluation") if isinstance(document, dict) else None
+    document = read_sealed(path)
+    evaluation = document.get("evaluation")
     if not isinstance(evaluation, dict):
         raise RunDirError(f"{path}: damaged, it holds no evaluation")
     mean, low, high = (number(evaluation.get(key)) for key in ("mean", "low", "high"))

@@ -34,7 +34,7 @@ SHARED_PPO: Mapping[str, Any] = MappingProxyType(
         "row_parts": 2,
     }
 )
-# Against Meander all but one of the unit types matter, and prices settle later than against B_line.
+# Meander holds machines of all unit types but one: more orders differ, and prices settle later than against B_line.
 EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
 # Of trainings with orders about one in twelve gets stuck, most often where user comes first: so half as many more begin than
 # go on, and those that lag most are dropped. Replicates of fewer episodes have no time for it.
@@ -220,7 +220,8 @@ class SearchConfig(Settings):
     def num_rounds(self) -> int:
         """As many as were asked for, if there is an update for each."""
         updates = max(self._orders_left // self._largest_update, 0)
-        return next(n for n in range(min(self.rounds, updates), -1, -1) if self._played(n) <= updates)
+        rounds = range(min(self.rounds, updates), -1, -1)
+        return next(n for n in rounds if self.played(n, self._contested(n)) <= updates)
 
     @property
     def contested_rounds(self) -> int:
@@ -230,9 +231,10 @@ class SearchConfig(Settings):
     def _contested(self, rounds: int) -> int:
         return min(rounds, max(int(CONTESTED * rounds), 1)) if self._is_contest else 0
 
-    def _played(self, rounds: int) -> int:
-        """How many rounds of single trainings there are in a search of so many rounds."""
-        return self.beginners * self._contested(rounds) + self.replicates * (rounds - self._contested(rounds))
+    def played(self, rounds: int, contested: int) -> int:
+        """How many rounds of single trainings there are in so many rounds, of a search with so many contested ones."""
+        contested = min(rounds, contested)
+        return self.beginners * contested + self.replicates * (rounds - contested)
 
     @property
     def _orders_left(self) -> int:
@@ -242,7 +244,7 @@ class SearchConfig(Settings):
     @property
     def _longest(self) -> int:
         """Training episodes with orders of one that goes on to the end, about."""
-        return self._orders_left * self.rounds // self._played(self.rounds)
+        return self._orders_left * self.rounds // self.played(self.rounds, self._contested(self.rounds))
 
     @property
     def _larger(self) -> tuple[int, float]:
@@ -264,7 +266,8 @@ class SearchConfig(Settings):
     @property
     def round_episodes(self) -> int:
         """Training episodes of one network in one round, in whole updates."""
-        return self._orders_left // self._played(self.num_rounds) // self._largest_update * self._largest_update
+        played = self.played(self.num_rounds, self.contested_rounds)
+        return self._orders_left // played // self._largest_update * self._largest_update
 
     @property
     def orders_budget(self) -> int:

@@ -88,8 +88,7 @@ class SharedSearch:
     def used_after(self, rounds: int) -> int:
         """Training episodes of so many rounds and all before them."""
         config = self.config
-        contested = min(rounds, config.contested_rounds)
-        played = config.beginners * contested + config.replicates * (rounds - contested)
+        played = config.played(rounds, config.contested_rounds)
         return config.beginners * config.base_budget + played * config.round_episodes
 
     @property
