@@ -15,8 +15,9 @@ import time
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.learner import make_config
-from fixfirst.runs import Outcome, status
+from fixfirst.learner.settings import make_config
+from fixfirst.runs.lock import status
+from fixfirst.runs.rows import Outcome
 
 WHOLE = make_config("champion").total_episodes
 NO_OPENING = {"opening": "none", "ends": 1}

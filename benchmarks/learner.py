@@ -19,10 +19,12 @@ from pathlib import Path
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.learner import Training, TrainingRun, make_config
 from fixfirst.learner.batch import Rows
 from fixfirst.learner.gradient import Bench, Settings, learn
-from fixfirst.play import Network
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import TrainingRun
+from fixfirst.play.network import Network
 
 ROWS, INPUTS = 3_000, 175
 

@@ -18,7 +18,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.play import COLUMNS, SIMULATOR_SHARE, column_name, difference
+from fixfirst.play.evaluation import SIMULATOR_SHARE, difference
+from fixfirst.play.leaderboard import COLUMNS, column_name
 
 MARGIN = 0.5
 STEPS = max(steps for _, steps in COLUMNS)

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.play import Rollout, collect
+from fixfirst.play.rollout import Rollout, collect
 
 FIRST, SECOND = "enterprise", "op_server"
 

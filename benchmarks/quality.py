@@ -11,7 +11,8 @@ import sys
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.learner import Training, make_config
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
 
 
 def returns_at(budgets, seed, **settings):

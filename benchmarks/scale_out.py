@@ -16,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.game import HOSTS
-from fixfirst.orders import Workflow
-from fixfirst.runs import Status, Trial, trial_folder
-from fixfirst.searcher import search_config
+from fixfirst.game.network import HOSTS
+from fixfirst.orders.workflow import Workflow
+from fixfirst.runs.layout import trial_folder
+from fixfirst.runs.rows import Status, Trial
+from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.inline import InlineExecutor
 from fixfirst.searcher.executors.process import ProcessExecutor
 from fixfirst.searcher.executors.ray import RayExecutor

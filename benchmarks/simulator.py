@@ -48,7 +48,8 @@ def rollout():
 
 def jobs():
     """What is measured: name -> a function that does `NUM_ENVS * STEPS` of it."""
-    from fixfirst.game import VecCage2, World
+    from fixfirst.game.gym_env import VecCage2
+    from fixfirst.game.world import World
 
     actions = np.random.default_rng(0).integers(0, 145, (STEPS, NUM_ENVS))
     numbers = np.random.default_rng(1).random(NUM_ENVS * STEPS)

@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.orders import price_swaps
-from fixfirst.searcher import search_config
+from fixfirst.orders.pricing import price_swaps
+from fixfirst.searcher.config import search_config
 from fixfirst.searcher.shared import SharedSearch, open_shared
 
 STRATEGIES = ("together", "gp_ucb", "random", "exhaustive")

@@ -3,8 +3,11 @@
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.game import HOST_NAMES, NUM_ACTIONS, Game, action_id
-from fixfirst.play import PolicyTable, evaluate
+from fixfirst.game.actions import NUM_ACTIONS, action_id
+from fixfirst.game.network import HOST_NAMES
+from fixfirst.game.settings import Game
+from fixfirst.play.evaluation import evaluate
+from fixfirst.play.policy_table import PolicyTable
 
 RESTORES = np.array([action_id("Restore", host) for host in HOST_NAMES])
 

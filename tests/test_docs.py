@@ -30,8 +30,9 @@ import fixfirst as ff
 from fixfirst.api.settings import ENVIRONMENT_PREFIX
 from fixfirst.cli import main
 from fixfirst.cli.app import app
-from fixfirst.game import BaseWorld
-from fixfirst.learner import PRESETS, make_config, places, value_at
+from fixfirst.game.world import BaseWorld
+from fixfirst.learner.presets import PRESETS
+from fixfirst.learner.settings import make_config, places, value_at
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [

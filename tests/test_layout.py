@@ -139,7 +139,7 @@ for name in ("torch", "gpytorch", "botorch", "tensorflow", "scipy"):
 from pathlib import Path
 import numpy as np
 import fixfirst, fixfirst.api, fixfirst.cli
-from fixfirst.runs import TensorBoard
+from fixfirst.runs.events import TensorBoard
 from fixfirst.searcher.gp import OrderGP
 orders = np.array([[0, 1, 2], [2, 1, 0]])
 assert OrderGP(orders, np.array([1.0, 2.0]), np.array([0.1, 0.1])).predict(orders).mean.argmax() == 1

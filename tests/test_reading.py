@@ -10,7 +10,8 @@ import pytest
 from fixfirst import reading
 from fixfirst.errors import LONGEST_MESSAGE, RunDirError
 from fixfirst.reading import parse_json, read_file, read_json, read_toml
-from fixfirst.runs import CsvLog, SessionRow, Trial, ValueRow, read_rows
+from fixfirst.runs.logs import CsvLog, read_rows
+from fixfirst.runs.rows import SessionRow, Trial, ValueRow
 
 
 @pytest.mark.parametrize(

@@ -330,7 +330,7 @@ def resealed(rng: random.Random, path: Path, data: bytes) -> bytes | None:
         _change(rng, document)
         return json.dumps(with_seal(document) if "document_sha256" in document else document).encode()
     if path.name in ("trials.csv", "rounds.csv") and data.count(b"\n") > 1:
-        from fixfirst.runs import Trial, ValueRow
+        from fixfirst.runs.rows import Trial, ValueRow
 
         kind = Trial if path.name == "trials.csv" else ValueRow
         rows = list(csv.DictReader(io.StringIO(data.decode())))

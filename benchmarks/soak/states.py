@@ -14,9 +14,10 @@ from forks import Trouble
 from jobs import Job
 
 import fixfirst as ff
-from fixfirst.game import STATE_DTYPE, World
-from fixfirst.game.world import check_states
-from fixfirst.learner import TrainingRun, make_config
+from fixfirst.game.state import STATE_DTYPE
+from fixfirst.game.world import World, check_states
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training_run import TrainingRun
 
 AT_ONCE = 500
 EACH = 20_000  # in one process

@@ -17,27 +17,21 @@ answer_interrupts()
 from typing import TYPE_CHECKING
 
 from fixfirst.faces import offers
-from fixfirst.game import register_environments
+from fixfirst.game.registration import register_environments
 
 if TYPE_CHECKING:
-    from fixfirst.api import (
-        BlueAgent,
-        SearchRun,
-        StudyRun,
-        TrainRun,
-        compare,
-        evaluate,
-        export,
-        leaderboard,
-        load_run,
-        report,
-        resume,
-        rollout,
-        search,
-        train,
-        watch,
-    )
-    from fixfirst.cyborg import CyborgVecEnv, make_vec
+    from fixfirst.api.blue_agent import BlueAgent
+    from fixfirst.api.comparing import compare
+    from fixfirst.api.evaluating import evaluate, leaderboard
+    from fixfirst.api.exporting import export
+    from fixfirst.api.playing import rollout
+    from fixfirst.api.reporting import report
+    from fixfirst.api.resuming import resume
+    from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun, load_run
+    from fixfirst.api.searching import search
+    from fixfirst.api.training import train
+    from fixfirst.api.watching import watch
+    from fixfirst.cyborg.vec_env import CyborgVecEnv, make_vec
     from fixfirst.errors import (
         ActionError,
         ConfigError,
@@ -53,10 +47,17 @@ if TYPE_CHECKING:
         WorkflowError,
         WorldError,
     )
-    from fixfirst.game import ActionSet, Cage2, Game, MemoryScheme, Remember, VecCage2, red_agent
-    from fixfirst.learner import Policy, TrainConfig, load_policy, make_config
-    from fixfirst.orders import Judging, UnitScheme, Workflow
-    from fixfirst.searcher import SearchConfig, search_config
+    from fixfirst.game.action_sets import ActionSet
+    from fixfirst.game.gym_env import Cage2, Remember, VecCage2
+    from fixfirst.game.memory_schemes import MemoryScheme
+    from fixfirst.game.own_agents import red_agent
+    from fixfirst.game.settings import Game
+    from fixfirst.learner.config import TrainConfig
+    from fixfirst.learner.policy_file import Policy, load_policy
+    from fixfirst.learner.settings import make_config
+    from fixfirst.orders.compliance import Judging
+    from fixfirst.orders.workflow import UnitScheme, Workflow
+    from fixfirst.searcher.config import SearchConfig, search_config
 else:
     __getattr__, __dir__ = offers(__name__)
 

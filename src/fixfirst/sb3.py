@@ -10,9 +10,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from fixfirst.cyborg import make_vec
+from fixfirst.cyborg.vec_env import make_vec
 from fixfirst.errors import ConfigError
-from fixfirst.game import VecWorld
+from fixfirst.game.gym_env import VecWorld
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

@@ -13,8 +13,10 @@ import tomli_w
 from searches import EASY, RANDOM, ROLE, ledger, outcome
 
 import fixfirst as ff
-from fixfirst.orders import Ranked, Ranking
-from fixfirst.runs import CsvLog, Status, Trial, read_toml
+from fixfirst.orders.ranking import Ranked, Ranking
+from fixfirst.runs.logs import CsvLog
+from fixfirst.runs.manifest import read_toml
+from fixfirst.runs.rows import Status, Trial
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 QUIET = {"quiet": True, "report": False, "workers": 1}

@@ -14,7 +14,7 @@ import fixfirst as ff
 from fixfirst.api.blue_agent import POLICY_VARIABLE
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
 from fixfirst.errors import ConfigError, CyborgError, PolicyError
-from fixfirst.game import ACTIONS
+from fixfirst.game.actions import ACTIONS
 from fixfirst.game.state import RedAgent
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.cyborg import ENVIRONMENT_VARIABLE
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE
 
 NAMES = [
     name for name in ff.__all__ if not (inspect.isclass(getattr(ff, name)) and issubclass(getattr(ff, name), BaseException))

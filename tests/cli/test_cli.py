@@ -9,8 +9,8 @@ import pytest
 
 from fixfirst import __version__
 from fixfirst.cli import bench, main
-from fixfirst.game import cache_folder
-from fixfirst.runs import unused_folder
+from fixfirst.game.compiling import cache_folder
+from fixfirst.runs.layout import unused_folder
 
 
 def test_python_dash_m_is_the_command():

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from fixfirst.cli import main
-from fixfirst.learner import Training, make_config
 from fixfirst.learner.policy_file import save_policy
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

@@ -14,13 +14,15 @@ from PIL import Image
 from fixfirst.api.evaluating import make_player
 from fixfirst.api.watching import replay
 from fixfirst.cli import main
-from fixfirst.game import HOST_NAMES, HOSTS, Game
-from fixfirst.learner import Training, make_config
+from fixfirst.game.network import HOST_NAMES, HOSTS
+from fixfirst.game.settings import Game
 from fixfirst.learner.policy_file import save_policy
-from fixfirst.play import PROTOCOL_PURPOSE, play
-from fixfirst.reporter import open_page, replay_text
-from fixfirst.reporter.replay import replay_page
-from fixfirst.runs import sealed, sha256
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
+from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
+from fixfirst.reporter.page import open_page
+from fixfirst.reporter.replay import replay_page, replay_text
+from fixfirst.runs.files import sealed, sha256
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 UNIT_OF = {host.name: host.unit for host in HOSTS}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game import ARRAYS
-from fixfirst.orders import FIVE_TYPES
+from fixfirst.game.world import ARRAYS
+from fixfirst.orders.workflow import FIVE_TYPES
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def scanner(env, chance):
 """
 THREE_TURNS = """
 import numpy as np
-from fixfirst.game import red_odds
+from fixfirst.game.settings import red_odds
 from fixfirst.game.chance import CHANCE_DTYPE
 from fixfirst.game.red_agents import choose_red
 from fixfirst.game.state import STATE_DTYPE, RedVerb

@@ -13,9 +13,10 @@ from safetensors.numpy import load, save
 import fixfirst as ff
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.network import HOST_NAMES
-from fixfirst.learner import Training, load_policy, make_config
 from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint
-from fixfirst.learner.policy_file import save_policy
+from fixfirst.learner.policy_file import load_policy, save_policy
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
 from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.runs.files import sealed, sha256
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from fixfirst.learner import Training, make_config
-from fixfirst.orders import Counts
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
+from fixfirst.orders.judging import Counts
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

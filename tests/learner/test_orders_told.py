@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game import ActionSet, MemoryScheme
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.memory_schemes import MemoryScheme
 from fixfirst.learner import policy_file
 from fixfirst.learner.networks import initial_weights
-from fixfirst.orders import FIVE_TYPES, UnitScheme, all_workflows
-from fixfirst.play import Role
+from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, all_workflows
+from fixfirst.play.role import Role
 
 N, STEPS = 12, 30
 RED = "b_line:0.5,meander:0.5"

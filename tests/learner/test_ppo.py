@@ -5,17 +5,21 @@ import pytest
 import torch
 from numba import njit
 
-from fixfirst.cyborg import world_for
+from fixfirst.cyborg.backends import world_for
 from fixfirst.errors import ConfigError
-from fixfirst.learner import Training, make_config
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.engines import make_learner
 from fixfirst.learner.gradient import Bench, Settings, adam, learn, power
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.ppo import PPO
+from fixfirst.learner.settings import make_config
 from fixfirst.learner.torch_ppo import TorchPPO
-from fixfirst.play import Network, PolicyTable, Role, bits_of, collect
+from fixfirst.learner.training import Training
+from fixfirst.play.network import Network
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.role import Role, bits_of
+from fixfirst.play.rollout import collect
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

@@ -8,12 +8,13 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.errors import ConfigError, PolicyError
-from fixfirst.game import ACTIONS
-from fixfirst.learner import Training, make_config
+from fixfirst.game.actions import ACTIONS
 from fixfirst.learner.policy_file import load_parent, load_policy, save_policy
-from fixfirst.orders import FIVE_TYPES
-from fixfirst.play import Role
-from fixfirst.runs import sealed
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
+from fixfirst.orders.workflow import FIVE_TYPES
+from fixfirst.play.role import Role
+from fixfirst.runs.files import sealed
 
 SMALL = {
     "workflow": "none",

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from fixfirst.errors import FixfirstError
-from fixfirst.learner import PRESETS, TrainConfig, Training, make_config
-from fixfirst.learner.config import Alignment, PPOConfig
-from fixfirst.learner.settings import places, resolve
-from fixfirst.searcher import SearchConfig
+from fixfirst.learner.config import Alignment, PPOConfig, TrainConfig
+from fixfirst.learner.presets import PRESETS
+from fixfirst.learner.settings import make_config, places, resolve
+from fixfirst.learner.training import Training
+from fixfirst.searcher.config import SearchConfig
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

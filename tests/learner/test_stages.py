@@ -10,14 +10,18 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.errors import ConfigError
-from fixfirst.learner import Training, TrainingRun, make_config
 from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
 from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.openings import better_half, first_openings, followed, tried
+from fixfirst.learner.settings import make_config
 from fixfirst.learner.side_by_side import SideBySide
 from fixfirst.learner.stages import Begin, stages_of
-from fixfirst.play import Network, PolicyTable, play, probabilities
+from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import TrainingRun
+from fixfirst.play.evaluation import play
+from fixfirst.play.network import Network
+from fixfirst.play.policy_table import PolicyTable, probabilities
 
 SMALL = {
     "workflow": "none",

@@ -16,10 +16,18 @@ from searches import end, wait_for
 from fixfirst.api.settings import train_config
 from fixfirst.cli import main
 from fixfirst.errors import FixfirstError
-from fixfirst.game import HOST_NAMES, Game
-from fixfirst.learner import Training, load_policy, make_config, training_run
-from fixfirst.play import PolicyTable, collect, derive, play
-from fixfirst.runs import TRAINING_LOG, UpdateRow
+from fixfirst.game.network import HOST_NAMES
+from fixfirst.game.settings import Game
+from fixfirst.learner import training_run
+from fixfirst.learner.policy_file import load_policy
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
+from fixfirst.play.evaluation import play
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.rollout import collect
+from fixfirst.play.seeds import derive
+from fixfirst.runs.layout import TRAINING_LOG
+from fixfirst.runs.rows import UpdateRow
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 QUIET = ["--no-tensorboard", "--quiet"]

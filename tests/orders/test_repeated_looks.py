@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from fixfirst.orders import Counts, Gate, summarise
+from fixfirst.orders.compliance import summarise
+from fixfirst.orders.gate import Gate
+from fixfirst.orders.judging import Counts
 
 GATE = Gate(gate_episodes=100)
 LOOKS = 40  # of one training

@@ -3,11 +3,18 @@
 import numpy as np
 import pytest
 
-from fixfirst.game import ACTIONS, HOST_ID, REPAIR_VERBS, ActionSet, Memories, action_id
-from fixfirst.learner import make_config
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.actions import ACTIONS, REPAIR_VERBS, action_id
+from fixfirst.game.network import HOST_ID
+from fixfirst.game.remembering import Memories
 from fixfirst.learner.networks import initial_weights
-from fixfirst.orders import FIVE_TYPES, Workflow, shields_of
-from fixfirst.play import Network, PolicyTable, Role, play, probabilities
+from fixfirst.learner.settings import make_config
+from fixfirst.orders.shield import shields_of
+from fixfirst.orders.workflow import FIVE_TYPES, Workflow
+from fixfirst.play.evaluation import play
+from fixfirst.play.network import Network
+from fixfirst.play.policy_table import PolicyTable, probabilities
+from fixfirst.play.role import Role
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > user > op_host > defender")
 USER_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")

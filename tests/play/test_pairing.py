@@ -7,8 +7,11 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.cli import main
-from fixfirst.game import Game, action_id
-from fixfirst.play import PolicyTable, paired, play
+from fixfirst.game.actions import action_id
+from fixfirst.game.settings import Game
+from fixfirst.play.evaluation import play
+from fixfirst.play.pairing import paired
+from fixfirst.play.policy_table import PolicyTable
 
 
 def always(verb, host):

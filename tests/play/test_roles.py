@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import ActionSet, Memories, MemoryScheme, World
-from fixfirst.orders import FIVE_TYPES, Workflow
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.memory_schemes import MemoryScheme
+from fixfirst.game.remembering import Memories
+from fixfirst.game.world import World
+from fixfirst.orders.workflow import FIVE_TYPES, Workflow
 from fixfirst.play.loop import GROUP
 from fixfirst.play.network import Network
 from fixfirst.play.policy_table import PolicyTable

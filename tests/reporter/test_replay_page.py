@@ -10,10 +10,12 @@ import pytest
 
 from fixfirst.api.evaluating import make_player
 from fixfirst.api.watching import replay
-from fixfirst.game import HOST_NAMES, Game
-from fixfirst.learner import Training, make_config
+from fixfirst.game.network import HOST_NAMES
+from fixfirst.game.settings import Game
 from fixfirst.learner.policy_file import save_policy
-from fixfirst.play import PROTOCOL_PURPOSE, play
+from fixfirst.learner.settings import make_config
+from fixfirst.learner.training import Training
+from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.replay import replay_page, write_replay
 
 ORDER = "enterprise > defender > op_server > op_host > user"

@@ -9,7 +9,7 @@ from run_folder import LOST, TRIALS, write_search, write_training
 
 from fixfirst.orders.workflow import all_workflows
 from fixfirst.reporter.build import write_report
-from fixfirst.runs import replay_file
+from fixfirst.runs.layout import replay_file
 from fixfirst.runs.ledger import read_trials
 from fixfirst.runs.lock import locked
 

@@ -9,8 +9,8 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import crc32c as tensorboards_crc32c
 
-from fixfirst.runs import TensorBoard, UpdateRow
-from fixfirst.runs.events import crc32c
+from fixfirst.runs.events import TensorBoard, crc32c
+from fixfirst.runs.rows import UpdateRow
 
 
 def update(number, reward=-12.5, compliance=0.75):

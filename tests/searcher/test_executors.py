@@ -275,7 +275,7 @@ def test_fewer_than_one_worker_is_refused():
 
 def drive(folder):
     """A driver for the tests below: one idle worker and one busy one; says so, and is interrupted by Ctrl-C."""
-    from fixfirst.learner import interrupts
+    from fixfirst.learner.training_run import interrupts
 
     with interrupts() as interrupt:
         executor = ProcessExecutor(2, interrupt)

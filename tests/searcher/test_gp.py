@@ -188,7 +188,7 @@ def test_a_belief_does_not_depend_on_what_else_is_asked():
 BITS = """
 import itertools, sys
 import numpy as np
-from fixfirst.game import exp, log
+from fixfirst.game.elementary import exp, log
 from fixfirst.searcher.gp import OrderGP
 rng = np.random.default_rng(0)
 orders = rng.permutation(list(itertools.permutations(range(5))))

@@ -17,10 +17,11 @@ from test_executors import Switch, double, no_progress
 
 from fixfirst.cli import main
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.searcher import parcels, run_searches, search_config
+from fixfirst.searcher import parcels
+from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import MAX_NODES_LOST, begin_search
+from fixfirst.searcher.loop import MAX_NODES_LOST, begin_search, run_searches
 from fixfirst.searcher.parcels import pack, run_parcel, unpack
 from fixfirst.searcher.trial import WarmupJob, run_warmup
 

@@ -34,17 +34,21 @@ from searches import (
 
 from fixfirst.cli import main
 from fixfirst.errors import RunDirError
-from fixfirst.learner import load_policy
-from fixfirst.orders import all_workflows
-from fixfirst.play import derive
-from fixfirst.runs import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow, read_toml, read_trials, status
+from fixfirst.learner.policy_file import load_policy
+from fixfirst.orders.workflow import all_workflows
+from fixfirst.play.seeds import derive
 from fixfirst.runs.layout import WARMUP_KEY
+from fixfirst.runs.ledger import read_trials
+from fixfirst.runs.lock import status
 from fixfirst.runs.logs import CsvLog
-from fixfirst.searcher import run_searches, search_config, search_logs
+from fixfirst.runs.manifest import read_toml
+from fixfirst.runs.rows import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow
+from fixfirst.searcher import search_logs
 from fixfirst.searcher import trial as searcher_trial
+from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import Search, begin_search, open_search
+from fixfirst.searcher.loop import Search, begin_search, open_search, run_searches
 from fixfirst.searcher.strategy import NON_COMPLIANT, Outcome, Strategy, StrategyConfig
 
 SILENT = ["--quiet", "--no-report", "--workers", "1"]

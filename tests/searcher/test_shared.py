@@ -11,14 +11,17 @@ import pytest
 import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import collect
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play.rollout import collect
 from fixfirst.reporter.answer_report import how
 from fixfirst.reporter.study_report import agreement, together
-from fixfirst.runs import Answer, OrderAnswer, SwapAnswer, ValueRow, read_answer, read_rows
-from fixfirst.searcher import run_searches, search_config, shared
+from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.runs.logs import read_rows
+from fixfirst.runs.rows import ValueRow
+from fixfirst.searcher import shared
+from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import begin_search
+from fixfirst.searcher.loop import begin_search, run_searches
 from fixfirst.searcher.shared import SharedSearch, is_falling, lags
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
 

@@ -8,9 +8,10 @@ from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
 
 from fixfirst.api.settings import search_configs
 from fixfirst.cli import main
-from fixfirst.searcher import begin_study, open_study, run_searches, search_config, study_name
+from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import begin_search
+from fixfirst.searcher.loop import begin_search, run_searches
+from fixfirst.searcher.study import begin_study, open_study, study_name
 
 MEMBERS = ["b_line-3", "b_line-4", "meander-3", "meander-4"]
 

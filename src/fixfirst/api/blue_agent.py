@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from fixfirst.api.evaluating import load_named
-from fixfirst.cyborg import find_cyborg
+from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.errors import ConfigError, CyborgError, FixfirstError, PolicyError
-from fixfirst.game import NUM_ACTIONS, OBSERVATION_BITS, seed_number
-from fixfirst.learner import Order, Policy
-from fixfirst.play import derive
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.arguments import seed_number
+from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.learner.policy_file import Order, Policy
+from fixfirst.play.seeds import derive
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
 EXAMPLE_AGENT = "CybORG.Agents.SimpleAgents.BlueLoadAgent"  # the module, and in it the class of the same name

@@ -5,9 +5,13 @@ from typing import Any
 
 from fixfirst.api.evaluating import Named, listed_reds, make_player
 from fixfirst.api.settings import game_and_judging
-from fixfirst.game import announce_compilation, red_agent_name, seed_number, yes_or_no
-from fixfirst.play import LEADERBOARD_REDS, PROTOCOL_PURPOSE, Paired, Played, check_enough, paired, play
-from fixfirst.reporter import Progress
+from fixfirst.game.arguments import seed_number, yes_or_no
+from fixfirst.game.compiling import announce_compilation
+from fixfirst.game.settings import red_agent_name
+from fixfirst.play.evaluation import PROTOCOL_PURPOSE, Played, check_enough, play
+from fixfirst.play.leaderboard import LEADERBOARD_REDS
+from fixfirst.play.pairing import Paired, paired
+from fixfirst.reporter.screen import Progress
 
 
 def compare(

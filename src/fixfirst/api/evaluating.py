@@ -6,27 +6,18 @@ from typing import Any
 
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import ConfigError, did_you_mean, shown
-from fixfirst.game import a_path, announce_compilation, red_agent_name, seed_number, whole, yes_or_no
-from fixfirst.learner import Policy, load_policy, shipped_policies
-from fixfirst.orders import Workflow
-from fixfirst.play import (
-    BASELINES,
-    LEADERBOARD_REDS,
-    PROTOCOL_PURPOSE,
-    PROTOCOL_REDS,
-    PROTOCOL_STEPS,
-    Evaluation,
-    Played,
-    Player,
-    PolicyTable,
-    Standing,
-    check_enough,
-    make_baseline,
-    play,
-    standing_of,
-)
-from fixfirst.play import evaluate as evaluate_player
-from fixfirst.reporter import Progress
+from fixfirst.game.arguments import a_path, seed_number, whole, yes_or_no
+from fixfirst.game.compiling import announce_compilation
+from fixfirst.game.settings import red_agent_name
+from fixfirst.learner.policy_file import Policy, load_policy, shipped_policies
+from fixfirst.orders.workflow import Workflow
+from fixfirst.play.baselines import BASELINES, make_baseline
+from fixfirst.play.evaluation import PROTOCOL_PURPOSE, PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, Played, check_enough, play
+from fixfirst.play.evaluation import evaluate as evaluate_player
+from fixfirst.play.leaderboard import LEADERBOARD_REDS, Standing, standing_of
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.rollout import Player
+from fixfirst.reporter.screen import Progress
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
 

@@ -5,8 +5,9 @@ from typing import get_args
 
 from fixfirst.api.evaluating import Named, load_named
 from fixfirst.errors import ConfigError, shown
-from fixfirst.game import a_path
-from fixfirst.learner import SUFFIXES, Policy, Target, export_policy
+from fixfirst.game.arguments import a_path
+from fixfirst.learner.exporting import SUFFIXES, Target, export_policy
+from fixfirst.learner.policy_file import Policy
 
 
 def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *, workflow: str | None = None) -> Path:

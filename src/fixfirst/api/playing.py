@@ -7,9 +7,14 @@ import numpy as np
 
 from fixfirst.api.evaluating import load_named
 from fixfirst.errors import ConfigError, shown
-from fixfirst.game import NUM_HOSTS, OBSERVATION_BITS, VecWorld, World, seed_number, whole, yes_or_no
-from fixfirst.learner import Orders, Policy
-from fixfirst.play import Track, bits_of, play_steps
+from fixfirst.game.arguments import seed_number, whole, yes_or_no
+from fixfirst.game.gym_env import VecWorld
+from fixfirst.game.network import NUM_HOSTS
+from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.game.world import World
+from fixfirst.learner.policy_file import Orders, Policy
+from fixfirst.play.loop import Track, play_steps
+from fixfirst.play.role import bits_of
 
 
 class Steps(NamedTuple):

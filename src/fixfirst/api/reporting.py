@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fixfirst.game import a_path
-from fixfirst.reporter import Format, WrittenReport, write_report
+from fixfirst.game.arguments import a_path
+from fixfirst.reporter.build import Format, WrittenReport, write_report
 
 
 def report(

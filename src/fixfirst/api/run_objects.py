@@ -6,32 +6,26 @@ from typing import Any
 
 from fixfirst.api.reporting import report
 from fixfirst.errors import PolicyError, RunDirError
-from fixfirst.game import a_path
-from fixfirst.learner import Policy, TrainConfig, load_policy, resolve
-from fixfirst.orders import CONFIDENCE, Ranking
-from fixfirst.play import Evaluation
+from fixfirst.game.arguments import a_path
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.policy_file import Policy, load_policy
+from fixfirst.learner.settings import resolve
+from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.ranking import Ranking
+from fixfirst.play.evaluation import Evaluation
 from fixfirst.reading import read_file
-from fixfirst.reporter import WrittenReport
-from fixfirst.runs import (
-    BEST,
-    LEDGER,
-    POLICY_JSON,
-    POLICY_TENSORS,
-    REPORT,
-    RESULT,
-    Answer,
-    Comparison,
-    Kind,
-    Standings,
-    Trial,
-    check_whose,
-    compare,
-    kind_of,
-    read_config,
-    read_sealed,
-    sha256,
-)
-from fixfirst.searcher import Search, SearchConfig, SharedSearch, open_study
+from fixfirst.reporter.build import WrittenReport
+from fixfirst.runs.across_seeds import Comparison, compare
+from fixfirst.runs.answers import Answer
+from fixfirst.runs.files import check_whose, read_sealed, sha256
+from fixfirst.runs.layout import BEST, LEDGER, POLICY_JSON, POLICY_TENSORS, REPORT, RESULT, Kind
+from fixfirst.runs.ledger import Standings
+from fixfirst.runs.manifest import kind_of, read_config
+from fixfirst.runs.rows import Trial
+from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.loop import Search
+from fixfirst.searcher.shared import SharedSearch
+from fixfirst.searcher.study import open_study
 
 
 @dataclass(frozen=True)

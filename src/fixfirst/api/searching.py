@@ -11,21 +11,20 @@ from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.settings import search_configs
 from fixfirst.api.watching import write_replays
 from fixfirst.errors import Interrupted
-from fixfirst.game import a_path, announce_compilation, compile_kernel, yes_or_no
-from fixfirst.learner import check_trainable, interrupts
-from fixfirst.reporter import AnswerView, SearchView
-from fixfirst.runs import check_config, unused_folder
-from fixfirst.searcher import (
-    Execution,
-    SearchConfig,
-    SharedSearch,
-    Study,
-    begin_study,
-    make_executor,
-    open_study,
-    run_searches,
-    study_name,
-)
+from fixfirst.game.arguments import a_path, yes_or_no
+from fixfirst.game.compiling import announce_compilation
+from fixfirst.game.world import compile_kernel
+from fixfirst.learner.training import check_trainable
+from fixfirst.learner.training_run import interrupts
+from fixfirst.reporter.answer_view import AnswerView
+from fixfirst.reporter.live import SearchView
+from fixfirst.runs.layout import unused_folder
+from fixfirst.runs.manifest import check_config
+from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.executors.choice import Execution, make_executor
+from fixfirst.searcher.loop import run_searches
+from fixfirst.searcher.shared import SharedSearch
+from fixfirst.searcher.study import Study, begin_study, open_study, study_name
 
 
 def search(

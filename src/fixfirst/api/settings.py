@@ -9,11 +9,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import Game
-from fixfirst.learner import TrainConfig, merged, nested, places, resolve, value_in
-from fixfirst.orders import Judging, UnitScheme
-from fixfirst.runs import named_code, read_toml
-from fixfirst.searcher import SearchConfig, resolve_search
+from fixfirst.game.settings import Game
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.settings import merged, nested, places, resolve, value_in
+from fixfirst.orders.compliance import Judging
+from fixfirst.orders.workflow import UnitScheme
+from fixfirst.runs.config_reading import named_code
+from fixfirst.runs.manifest import read_toml
+from fixfirst.searcher.config import SearchConfig, resolve_search
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 

@@ -7,37 +7,21 @@ from typing import Any
 from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.api.settings import train_config
 from fixfirst.errors import Interrupted, RunDirError
-from fixfirst.game import a_path, announce_compilation, whole, yes_or_no
-from fixfirst.learner import (
-    TrainConfig,
-    TrainingRun,
-    check_trainable,
-    delete_checkpoints,
-    interrupts,
-    load_parent,
-    resolve,
-)
-from fixfirst.play import Weights
-from fixfirst.reporter import Progress
-from fixfirst.runs import (
-    MANIFEST,
-    POLICY_JSON,
-    RESULT,
-    RUN_HASH,
-    TENSORBOARD,
-    Kind,
-    Outcome,
-    Session,
-    UpdateRow,
-    begun_with,
-    check_config,
-    create_run,
-    last_outcome,
-    locked,
-    read_config,
-    read_manifest,
-    unused_folder,
-)
+from fixfirst.game.arguments import a_path, whole, yes_or_no
+from fixfirst.game.compiling import announce_compilation
+from fixfirst.learner.checkpoint import delete_checkpoints
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.policy_file import load_parent
+from fixfirst.learner.settings import resolve
+from fixfirst.learner.training import check_trainable
+from fixfirst.learner.training_run import TrainingRun, interrupts
+from fixfirst.play.network import Weights
+from fixfirst.reporter.screen import Progress
+from fixfirst.runs.files import RUN_HASH, begun_with
+from fixfirst.runs.layout import MANIFEST, POLICY_JSON, RESULT, TENSORBOARD, Kind, unused_folder
+from fixfirst.runs.lock import Session, last_outcome, locked
+from fixfirst.runs.manifest import check_config, create_run, read_config, read_manifest
+from fixfirst.runs.rows import Outcome, UpdateRow
 
 TEST_EPISODES = 1_000
 

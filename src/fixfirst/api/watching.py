@@ -8,25 +8,21 @@ from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.run_objects import SearchRun, load_run
 from fixfirst.api.settings import game_and_judging
 from fixfirst.errors import ConfigError, RunDirError, shown
-from fixfirst.game import a_path, announce_compilation, seed_number, whole, yes_or_no
-from fixfirst.learner import Policy
-from fixfirst.orders import Workflow
-from fixfirst.play import (
-    BASELINES,
-    MOST_KEPT,
-    PROTOCOL_PURPOSE,
-    Change,
-    Played,
-    PolicyTable,
-    Role,
-    document,
-    notable,
-    play,
-    tell,
-)
-from fixfirst.reporter import open_page as show_page
-from fixfirst.reporter import write_gif, write_replay
-from fixfirst.runs import REPLAY, replay_file, setting, trial_folder
+from fixfirst.game.arguments import a_path, seed_number, whole, yes_or_no
+from fixfirst.game.compiling import announce_compilation
+from fixfirst.learner.policy_file import Policy
+from fixfirst.orders.workflow import Workflow
+from fixfirst.play.baselines import BASELINES
+from fixfirst.play.episodes import document, notable, tell
+from fixfirst.play.evaluation import MOST_KEPT, PROTOCOL_PURPOSE, Played, play
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.role import Role
+from fixfirst.play.rollout import Change
+from fixfirst.reporter.animation import write_gif
+from fixfirst.reporter.page import open_page as show_page
+from fixfirst.reporter.replay import write_replay
+from fixfirst.runs.config_reading import setting
+from fixfirst.runs.layout import REPLAY, replay_file, trial_folder
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core

@@ -22,8 +22,14 @@ import gymnasium as gym
 import numpy as np
 
 from fixfirst.cli.app import Cyborg, Json, log, print_json
-from fixfirst.cyborg import CyborgGame, find_cyborg, load_cyborg, make_world
-from fixfirst.game import NUM_ACTIONS, STATE_DTYPE, BaseWorld, RedAgent, VecCage2, available_cores, follow_parent
+from fixfirst.cyborg.backends import make_world
+from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
+from fixfirst.cyborg.game import CyborgGame
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.gym_env import VecCage2
+from fixfirst.game.processes import available_cores, follow_parent
+from fixfirst.game.state import STATE_DTYPE, RedAgent
+from fixfirst.game.world import BaseWorld
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
 RED_AGENTS = ("b_line", "meander")

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import Order, flags_of, given, note_other_order
-from fixfirst.game import Game
+from fixfirst.game.settings import Game
 
 if TYPE_CHECKING:
     GameFlags = Any
@@ -52,8 +52,9 @@ def compare_command(
     seed
         Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
     """
-    from fixfirst.api import compare  # --help need not wait for it
-    from fixfirst.reporter import comparison_text, results
+    from fixfirst.api.comparing import compare  # --help need not wait for it
+    from fixfirst.reporter.evaluations import comparison_text
+    from fixfirst.reporter.screen import results
 
     settings: dict[str, Any] = {
         "workflow": workflow,

@@ -8,10 +8,12 @@ from typing import Any
 
 from fixfirst import __version__
 from fixfirst.cli.app import Cyborg, Json, print_json
-from fixfirst.cyborg import ENVIRONMENT_VARIABLE, find_cyborg, identify
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
+from fixfirst.cyborg.variant import identify
 from fixfirst.errors import CyborgError
-from fixfirst.game import available_cores, cache_folder, is_compiled
-from fixfirst.reporter import fitted
+from fixfirst.game.compiling import cache_folder, is_compiled
+from fixfirst.game.processes import available_cores
+from fixfirst.reporter.screen import fitted
 
 PACKAGES = (
     "numpy",

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, print_json
-from fixfirst.orders import NAMED_ORDERS
+from fixfirst.orders.workflow import NAMED_ORDERS
 
 SETTLED = (
     "The order it will always follow; without it, a policy that follows any is told one at every turn. Also by name: "
@@ -38,7 +38,7 @@ def export_command(
     out
         The file; default: policy.onnx, .pt2 or .npz beside the policy.
     """
-    from fixfirst.api import export  # --help need not wait for it
+    from fixfirst.api.exporting import export  # --help need not wait for it
 
     path = export(policy, to, out, workflow=workflow)
     if as_json:

@@ -10,8 +10,8 @@ from cyclopts import Group, Parameter, Token
 from pydantic import BaseModel
 
 from fixfirst.cli.app import shown, whole
-from fixfirst.learner import places, resolve, value_at
-from fixfirst.orders import NAMED_ORDERS, Workflow
+from fixfirst.learner.settings import places, resolve, value_at
+from fixfirst.orders.workflow import NAMED_ORDERS, Workflow
 
 # What everybody asks for comes first, without a heading; then what a table's flags are about, and a config's own.
 MAIN = ("total_episodes", "red_agent", "workflow", "seed", "preset")
@@ -95,7 +95,7 @@ def _plain(kind: Any) -> Any:
 
 def note_other_order(policy: str, workflow: str | None, judged: bool = True) -> None:
     """Say so if a policy that carries an order is to follow, and be judged by, another one; or cannot follow any."""
-    from fixfirst.api import carried_order, knows_orders  # --help need not wait for it
+    from fixfirst.api.evaluating import carried_order, knows_orders  # --help need not wait for it
 
     carried = None if workflow is None else carried_order(policy)
     if workflow is not None and not knows_orders(policy):

@@ -7,7 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fixfirst.cli.app import Cyborg, Json, log, print_json
-from fixfirst.cyborg import Recording, find_cyborg, record
+from fixfirst.cyborg.checkout import find_cyborg
+from fixfirst.cyborg.recorder import Recording, record
 
 
 def record_command(

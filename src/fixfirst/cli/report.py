@@ -6,9 +6,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fixfirst.api import report
+from fixfirst.api.reporting import report
 from fixfirst.cli.app import Json, log, print_json
-from fixfirst.reporter import Format, open_page
+from fixfirst.reporter.build import Format
+from fixfirst.reporter.page import open_page
 
 FOLLOW_S = 5.0
 
@@ -47,7 +48,7 @@ def report_command(
         Show it in the browser.
     """
     if replays:
-        from fixfirst.api import write_replays  # plays, for which much is imported
+        from fixfirst.api.watching import write_replays  # plays, for which much is imported
 
         for run in runs:
             write_replays(run)

@@ -7,7 +7,7 @@ from pathlib import Path
 from fixfirst.cli.app import Cyborg, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_training
-from fixfirst.searcher import Execution
+from fixfirst.searcher.executors.choice import Execution
 
 
 def resume_command(
@@ -29,8 +29,12 @@ def resume_command(
     report
         As in `fixfirst search`.
     """
-    from fixfirst.api import TrainRun, resume  # --help need not wait for it
-    from fixfirst.runs import STUDY, UNREADABLE, Outcome, find_runs, status
+    from fixfirst.api.resuming import resume  # --help need not wait for it
+    from fixfirst.api.run_objects import TrainRun
+    from fixfirst.runs.layout import STUDY
+    from fixfirst.runs.listing import UNREADABLE, find_runs
+    from fixfirst.runs.lock import status
+    from fixfirst.runs.rows import Outcome
 
     was_finished = False
     with suppress(*UNREADABLE):  # what is wrong with it, `resume` says

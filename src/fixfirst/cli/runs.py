@@ -7,8 +7,10 @@ from pathlib import Path
 from fixfirst import __version__
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.errors import ConfigError
-from fixfirst.reporter import advice, fitted, results, runs_table
-from fixfirst.runs import RUNS, summarise_runs
+from fixfirst.reporter.overview import advice, runs_table
+from fixfirst.reporter.screen import fitted, results
+from fixfirst.runs.layout import RUNS
+from fixfirst.runs.listing import summarise_runs
 
 
 def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:

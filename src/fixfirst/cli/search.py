@@ -7,10 +7,11 @@ from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import WHERE, flags_of, given
-from fixfirst.searcher import Execution, SearchConfig
+from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.executors.choice import Execution
 
 if TYPE_CHECKING:
-    from fixfirst.api import SearchRun, StudyRun
+    from fixfirst.api.run_objects import SearchRun, StudyRun
 
     SearchFlags = Any
 else:
@@ -57,7 +58,7 @@ def search_command(
     report
         End with a page about the run, as `fixfirst report` writes it.
     """
-    from fixfirst.api import search  # --help need not wait for it
+    from fixfirst.api.searching import search  # --help need not wait for it
 
     run = search(
         out=out,
@@ -75,9 +76,9 @@ def search_command(
 
 def tell_searches(run: "SearchRun | StudyRun", report: bool, as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.api import SearchRun
-    from fixfirst.reporter import print_searches, searches_document
-    from fixfirst.runs import REPORT
+    from fixfirst.api.run_objects import SearchRun
+    from fixfirst.reporter.search_results import print_searches, searches_document
+    from fixfirst.runs.layout import REPORT
 
     searches = [run.search] if isinstance(run, SearchRun) else [member.search for member in run.searches]
     page = run.folder / f"{REPORT}.html"

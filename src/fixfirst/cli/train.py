@@ -8,10 +8,10 @@ from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, Quiet, print_json
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.learner import TrainConfig
+from fixfirst.learner.config import TrainConfig
 
 if TYPE_CHECKING:
-    from fixfirst.api import TrainRun
+    from fixfirst.api.run_objects import TrainRun
 
     TrainFlags = Any
 else:
@@ -50,7 +50,7 @@ def train_command(
     workers
         Processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
     """
-    from fixfirst.api import train  # --help need not wait for it
+    from fixfirst.api.training import train  # --help need not wait for it
 
     run = train(
         out=out,
@@ -68,7 +68,8 @@ def train_command(
 
 def tell_training(run: "TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.reporter import evaluation_table, results
+    from fixfirst.reporter.evaluations import evaluation_table
+    from fixfirst.reporter.screen import results
 
     assert run.evaluation is not None  # it is finished
     if as_json:

@@ -8,8 +8,9 @@ from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, Whole, log
 from fixfirst.cli.flags import Order, flags_of, given, note_other_order
-from fixfirst.game import Game, VariantName
-from fixfirst.orders import Judging
+from fixfirst.game.network import VariantName
+from fixfirst.game.settings import Game
+from fixfirst.orders.compliance import Judging
 
 if TYPE_CHECKING:
     GameFlags = Any
@@ -76,8 +77,11 @@ def watch_command(
     text
         Print the episodes instead of writing a page.
     """
-    from fixfirst.api import page_path, replay  # --help need not wait for it
-    from fixfirst.reporter import episode_line, fitted, headline, open_page, replay_text, write_gif, write_replay
+    from fixfirst.api.watching import page_path, replay  # --help need not wait for it
+    from fixfirst.reporter.animation import write_gif
+    from fixfirst.reporter.page import open_page
+    from fixfirst.reporter.replay import episode_line, headline, replay_text, write_replay
+    from fixfirst.reporter.screen import fitted
 
     note_other_order(policy, workflow)
     document = replay(

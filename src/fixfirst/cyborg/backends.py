@@ -10,7 +10,9 @@ from typing import Unpack, get_args
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.cyborg.workers import DEFAULT_TIMEOUT_S, WorkerWorld
 from fixfirst.cyborg.world import CyborgWorld
-from fixfirst.game import Backend, BaseWorld, Game, World, WorldSettings, one_of
+from fixfirst.game.arguments import one_of
+from fixfirst.game.settings import Backend, Game
+from fixfirst.game.world import BaseWorld, World, WorldSettings
 
 
 def make_world(

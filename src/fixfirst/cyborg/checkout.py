@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import CyborgError
-from fixfirst.game import RedAgent, a_path
+from fixfirst.game.arguments import a_path
+from fixfirst.game.state import RedAgent
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
 HOW_TO_GET_IT = (

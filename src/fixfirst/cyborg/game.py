@@ -14,19 +14,9 @@ from numpy.random.mtrand import set_bit_generator
 
 from fixfirst.cyborg.checkout import Cyborg
 from fixfirst.errors import CyborgError
-from fixfirst.game import (
-    EXPLOIT_NAMES,
-    HOST_ID,
-    HOST_NAMES,
-    NO_TARGET,
-    OT_SERVER,
-    SUBNETS,
-    OTService,
-    RedAgent,
-    RedVerb,
-    Success,
-    ports_mask,
-)
+from fixfirst.game.network import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, OT_SERVER, SUBNETS
+from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb, Success
+from fixfirst.game.tables import ports_mask
 
 PRIVILEGED_ACCOUNTS = ("root", "SYSTEM")
 USER_ACCESS, ROOT_ACCESS = 1, 2

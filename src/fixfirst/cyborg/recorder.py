@@ -24,31 +24,15 @@ from fixfirst.cyborg.checkout import Cyborg, load_cyborg
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.errors import CyborgError, WorkerError
-from fixfirst.game import (
-    DEFENDERS,
-    EXPLOIT_NAMES,
-    EXPLOITS,
-    HOST_ID,
-    HOST_LETTERS,
-    HOST_NAMES,
-    NO_TARGET,
-    NUM_HOSTS,
-    OT_NAMES,
-    P_DETECTED,
-    P_TOP_EXPLOIT,
-    PID_REUSED,
-    RED_AGENTS,
-    RED_VERBS,
-    SUBNET_LETTERS,
-    RedAgent,
-    RedVerb,
-    VariantName,
-    available_cores,
-    check_seeds,
-    follow_parent,
-    red_odds,
-    whole,
-)
+from fixfirst.game.arguments import whole
+from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
+from fixfirst.game.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
+from fixfirst.game.defenders import DEFENDERS
+from fixfirst.game.network import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
+from fixfirst.game.processes import available_cores, follow_parent
+from fixfirst.game.settings import red_odds
+from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
+from fixfirst.game.world import check_seeds
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)

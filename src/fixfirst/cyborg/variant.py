@@ -13,7 +13,10 @@ from typing import Any
 from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.errors import CyborgError
-from fixfirst.game import HOST_ID, SLEEP, VARIANTS, RedAgent, Variant, VariantName, action_id, follow_parent
+from fixfirst.game.actions import SLEEP, action_id
+from fixfirst.game.network import HOST_ID, VARIANTS, Variant, VariantName
+from fixfirst.game.processes import follow_parent
+from fixfirst.game.state import RedAgent
 
 Facts = Mapping[str, Any]
 

@@ -6,16 +6,11 @@ from typing import Unpack
 from gymnasium.vector import AutoresetMode
 
 from fixfirst.cyborg.backends import make_world
-from fixfirst.game import (
-    ActionSet,
-    Backend,
-    BaseWorld,
-    GameSettings,
-    MemoryScheme,
-    VecWorld,
-    autoreset_name,
-    render_mode_name,
-)
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.gym_env import VecWorld, autoreset_name, render_mode_name
+from fixfirst.game.memory_schemes import MemoryScheme
+from fixfirst.game.settings import Backend
+from fixfirst.game.world import BaseWorld, GameSettings
 
 
 class BackendSettings(GameSettings, total=False):

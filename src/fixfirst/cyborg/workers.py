@@ -31,7 +31,10 @@ from typing import IO, Any, Unpack
 import numpy as np
 
 from fixfirst.errors import WorkerError, WorldError, shown
-from fixfirst.game import ARRAYS, NUM_ACTIONS, BaseWorld, WorldSettings, available_cores, follow_parent, whole
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.arguments import whole
+from fixfirst.game.processes import available_cores, follow_parent
+from fixfirst.game.world import ARRAYS, BaseWorld, WorldSettings
 
 DEFAULT_TIMEOUT_S = 300.0
 _STEP, _RESET, _RESET_WITH_SEEDS, _LOOK = "step", "reset", "reset with seeds", "look"

@@ -16,19 +16,10 @@ from fixfirst.cyborg.checkout import load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
 from fixfirst.errors import CyborgError
-from fixfirst.game import (
-    NEXT_STEP,
-    NO_TARGET,
-    NUM_ACTIONS,
-    SAME_STEP,
-    TURN_DTYPE,
-    BaseWorld,
-    RedAgent,
-    RedVerb,
-    Success,
-    WorldSettings,
-    pack,
-)
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.kernel import NEXT_STEP, SAME_STEP
+from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
+from fixfirst.game.world import BaseWorld, WorldSettings, pack
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
 

@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 from fixfirst.errors import PolicyError
 from fixfirst.reading import MB, read_file, read_json
-from fixfirst.runs import SEAL, check_seal, sealed, sha256, write_atomically, write_json
+from fixfirst.runs.files import SEAL, check_seal, sealed, sha256, write_atomically, write_json
 
 SCHEMA = 1
 LARGEST_ARRAYS = 64 * MB  # a checkpoint of the widest networks has one

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game import called, compiled
+from fixfirst.game.compiling import called, compiled
 from fixfirst.learner.config import PPOConfig
-from fixfirst.play import Rollout, chance_keys, list_bits, uniform
+from fixfirst.play.network import list_bits
+from fixfirst.play.policy_table import chance_keys, uniform
+from fixfirst.play.rollout import Rollout
 
 
 class Seen(NamedTuple):

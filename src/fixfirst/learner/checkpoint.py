@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import PolicyError
-from fixfirst.game import MOST
+from fixfirst.game.arguments import MOST
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.training import Training
-from fixfirst.orders import Counts
-from fixfirst.play import shapes
-from fixfirst.runs import CHECKPOINT_PREFIX
+from fixfirst.orders.judging import Counts
+from fixfirst.play.network import shapes
+from fixfirst.runs.layout import CHECKPOINT_PREFIX
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"

@@ -11,10 +11,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fixfirst.errors import ConfigError, did_you_mean
-from fixfirst.game import ActionSet, Game, MemoryScheme, Settings
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.memory_schemes import MemoryScheme
+from fixfirst.game.settings import Game, Settings
 from fixfirst.learner.presets import PRESETS
-from fixfirst.orders import FIVE_TYPES, NAMED_ORDERS, Gate, Judging, UnitScheme, Workflow, all_workflows
-from fixfirst.play import Role
+from fixfirst.orders.compliance import Judging
+from fixfirst.orders.gate import Gate
+from fixfirst.orders.workflow import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
+from fixfirst.play.role import Role
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training

@@ -7,7 +7,7 @@ from fixfirst.errors import ConfigError
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.interface import Learner
 from fixfirst.learner.ppo import PPO
-from fixfirst.play import Role
+from fixfirst.play.role import Role
 
 
 def make_learner(config: PPOConfig, role: Role, seed: int) -> Learner:

@@ -15,8 +15,8 @@ import numpy as np
 from fixfirst.errors import ConfigError
 from fixfirst.learner.policy_file import Policy
 from fixfirst.learner.portable import Portable
-from fixfirst.orders import Workflow
-from fixfirst.runs import write_atomically
+from fixfirst.orders.workflow import Workflow
+from fixfirst.runs.files import write_atomically
 
 Target = Literal["onnx", "torch", "numpy"]
 SUFFIXES: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2", "numpy": ".npz"}

@@ -16,19 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game import called, compiled
-from fixfirst.play import (
+from fixfirst.game.compiling import called, compiled
+from fixfirst.play.network import (
     HIDDEN,
     INFINITY,
     ONE,
-    TILE,
     TWO,
     ZERO,
     Workspace,
     add_outer,
     add_product,
-    add_to_lines,
-    dot,
     exponential,
     fading,
     fill_up,
@@ -37,6 +34,7 @@ from fixfirst.play import (
     lower_to_largest,
     whole_tiles,
 )
+from fixfirst.play.vectors import TILE, add_to_lines, dot
 
 BLOCK = 32  # rows at a time: what they need stays in the first cache
 _EPSILON = np.float32(1e-8)

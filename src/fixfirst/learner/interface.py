@@ -5,7 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from fixfirst.play import Network, Probabilities, Rollout, Weights
+from fixfirst.play.network import Network, Weights
+from fixfirst.play.policy_table import Probabilities
+from fixfirst.play.rollout import Rollout
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import Game
-from fixfirst.play import Network, PolicyTable, Role, evaluate
+from fixfirst.game.settings import Game
+from fixfirst.play.evaluation import evaluate
+from fixfirst.play.network import Network
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.role import Role
 
 Opening = tuple[int, ...]
 LENGTH = 2

@@ -8,33 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, shown
-from fixfirst.game import (
-    OBSERVATION_BITS,
-    ActionSet,
-    MemoryScheme,
-    a_path,
-    seed_number,
-    whole,
-    yes_or_no,
-)
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.arguments import a_path, seed_number, whole, yes_or_no
+from fixfirst.game.memory_schemes import MemoryScheme
+from fixfirst.game.state import OBSERVATION_BITS
 from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
 from fixfirst.learner.engines import torch_twin
 from fixfirst.learner.training import Training
-from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import Network, PolicyTable, Probabilities, Role, chance_keys, memories_of, probabilities, shapes
-from fixfirst.runs import (
-    BEST,
-    MANIFEST,
-    POLICY_JSON,
-    POLICY_TENSORS,
-    RUNNING,
-    STUDY,
-    Outcome,
-    find_runs,
-    status,
-    trial_folder,
-    versions,
-)
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play.network import Network, shapes
+from fixfirst.play.policy_table import PolicyTable, Probabilities, chance_keys, memories_of, probabilities
+from fixfirst.play.role import Role
+from fixfirst.runs.files import versions
+from fixfirst.runs.layout import BEST, MANIFEST, POLICY_JSON, POLICY_TENSORS, STUDY, trial_folder
+from fixfirst.runs.listing import find_runs
+from fixfirst.runs.lock import RUNNING, status
+from fixfirst.runs.rows import Outcome
 
 if TYPE_CHECKING:
     from fixfirst.learner.torch_ppo import ActorCritic

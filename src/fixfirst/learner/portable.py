@@ -16,9 +16,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fixfirst.game import BITS_PER_HOST, NUM_HOSTS, OBSERVATION_BITS, ActionSet, meanings_of, memory_matrices
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.matrices import meanings_of, memory_matrices
+from fixfirst.game.network import NUM_HOSTS
+from fixfirst.game.state import BITS_PER_HOST, OBSERVATION_BITS
 from fixfirst.learner.policy_file import Policy
-from fixfirst.orders import UnitScheme, Workflow, shield_matrices
+from fixfirst.orders.shield import shield_matrices
+from fixfirst.orders.workflow import UnitScheme, Workflow
 
 NEVER = 1e9  # more decoys than there are; below 0, the logit of a masked choice
 

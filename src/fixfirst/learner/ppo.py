@@ -10,7 +10,9 @@ from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import Bench, Settings, learn, values_of_rows
 from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.play import Network, Role, Rollout, Weights
+from fixfirst.play.network import Network, Weights
+from fixfirst.play.role import Role
+from fixfirst.play.rollout import Rollout
 
 
 class PPO:

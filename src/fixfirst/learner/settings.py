@@ -15,7 +15,8 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from fixfirst.errors import ConfigError, did_you_mean, shown
-from fixfirst.game import MOST, first_problem
+from fixfirst.game.arguments import MOST
+from fixfirst.game.settings import first_problem
 from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 

@@ -15,12 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fixfirst.game import NUM_ACTIONS
+from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.play import HIDDEN, Network, Probabilities, Role, Rollout, Weights, bits_of
+from fixfirst.play.network import HIDDEN, Network, Weights
+from fixfirst.play.policy_table import Probabilities
+from fixfirst.play.role import Role, bits_of
+from fixfirst.play.rollout import Rollout
 
 LOWEST = -1e9  # the logit of a masked choice; its probability is 0, and so is its share of the entropy
 

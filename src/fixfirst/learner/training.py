@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.cyborg import world_for
+from fixfirst.cyborg.backends import world_for
 from fixfirst.errors import ConfigError
-from fixfirst.game import ACTIONS, RESTORE_COST, BaseWorld
+from fixfirst.game.actions import ACTIONS
+from fixfirst.game.network import RESTORE_COST
+from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.engines import asked_by, make_learner, torch_twin
@@ -23,9 +25,15 @@ from fixfirst.learner.networks import soften, widen
 from fixfirst.learner.openings import first_openings, next_openings, tried
 from fixfirst.learner.stages import Begin, Stage, stages_of
 from fixfirst.learner.update import Update
-from fixfirst.orders import Counts, Gate, Judgement, Workflow, delta_reward, judge, penalty_reward
-from fixfirst.play import Evaluation, Network, Played, PolicyTable, Rollout, Weights, collect, derive, play
-from fixfirst.runs import UpdateRow
+from fixfirst.orders.gate import Gate
+from fixfirst.orders.judging import Counts, Judgement, delta_reward, judge, penalty_reward
+from fixfirst.orders.workflow import Workflow
+from fixfirst.play.evaluation import Evaluation, Played, play
+from fixfirst.play.network import Network, Weights
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.rollout import Rollout, collect
+from fixfirst.play.seeds import derive
+from fixfirst.runs.rows import UpdateRow
 
 RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
 RESTORES.setflags(write=False)

@@ -22,22 +22,13 @@ from fixfirst.learner.policy_file import save_policy
 from fixfirst.learner.side_by_side import SideBySide, useful_workers
 from fixfirst.learner.training import Training
 from fixfirst.learner.update import Update
-from fixfirst.play import Weights
+from fixfirst.play.network import Weights
 from fixfirst.reading import read_file
-from fixfirst.runs import (
-    EPISODE_LOG,
-    POLICY_TENSORS,
-    RESULT,
-    TRAINING_LOG,
-    CsvLog,
-    EpisodeRow,
-    TensorBoard,
-    UpdateRow,
-    keep_rows,
-    sealed,
-    sha256,
-    write_json,
-)
+from fixfirst.runs.events import TensorBoard
+from fixfirst.runs.files import sealed, sha256, write_json
+from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
+from fixfirst.runs.logs import CsvLog, keep_rows
+from fixfirst.runs.rows import EpisodeRow, UpdateRow
 
 
 class TrainingRun:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.orders import Counts
-from fixfirst.runs import EpisodeRow, UpdateRow
+from fixfirst.orders.judging import Counts
+from fixfirst.runs.rows import EpisodeRow, UpdateRow
 
 
 @dataclass(frozen=True)

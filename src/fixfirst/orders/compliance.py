@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from fixfirst.game import Settings
+from fixfirst.game.settings import Settings
 from fixfirst.orders.distributions import beta_quantile
 from fixfirst.orders.rules import Rule
 

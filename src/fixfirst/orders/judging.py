@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game import ACTIONS, FOOTHOLD, HOST_ID, NUM_HOSTS, REPAIR_VERBS, compiled
+from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
+from fixfirst.game.compiling import compiled
+from fixfirst.game.network import FOOTHOLD, HOST_ID, NUM_HOSTS
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.rules import FIXED_TYPES, NO_HIGHER, RULES, TOP
 from fixfirst.orders.workflow import UnitScheme

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from fixfirst.game import FOOTHOLD, HOST_NAMES
+from fixfirst.game.network import FOOTHOLD, HOST_NAMES
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.judging import REPAIRED_HOST, judge, needs_repair
 from fixfirst.orders.rules import Rule

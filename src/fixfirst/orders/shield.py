@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game import ACTIONS, FOOTHOLD, HOST_ID, REPAIR_VERBS, ActionSet
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
+from fixfirst.game.network import FOOTHOLD, HOST_ID
 from fixfirst.orders.workflow import UnitScheme, Workflow
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from fixfirst.errors import WorkflowError, did_you_mean, shown
-from fixfirst.game import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES, a_path, numbers, texts, whole
+from fixfirst.game.arguments import a_path, numbers, texts, whole
+from fixfirst.game.network import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
 from fixfirst.reading import read_toml
 
 MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS

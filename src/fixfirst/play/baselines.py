@@ -6,19 +6,11 @@ from types import MappingProxyType
 import numpy as np
 
 from fixfirst.errors import ConfigError, shown
-from fixfirst.game import (
-    FOOTHOLD,
-    NUM_ACTIONS,
-    NUM_HOSTS,
-    OBSERVATION_BITS,
-    RESTORE,
-    SLEEP,
-    Defender,
-    react_remove,
-    react_restore,
-    sleep,
-)
-from fixfirst.orders import Workflow
+from fixfirst.game.actions import NUM_ACTIONS, SLEEP
+from fixfirst.game.defenders import RESTORE, Defender, react_remove, react_restore, sleep
+from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
+from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.orders.workflow import Workflow
 from fixfirst.play.policy_table import PolicyTable, Probabilities
 from fixfirst.play.rollout import Player
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from fixfirst.game import HOST_NAMES, OT_SERVER, Moment, tenths
+from fixfirst.game.drawing import tenths
+from fixfirst.game.moment import Moment
+from fixfirst.game.network import HOST_NAMES, OT_SERVER
 
 ENOUGH = 0.2  # of what was lost: less than that is not mentioned
 MOST_TOLD = 2

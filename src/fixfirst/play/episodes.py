@@ -9,23 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.game import (
-    ACTIONS,
-    FOOTHOLD,
-    HOST_NAMES,
-    HOSTS,
-    NUM_HOSTS,
-    OBSERVATION_BITS,
-    REPAIR_VERBS,
-    SUBNETS,
-    Moment,
-    OTService,
-    RedVerb,
-    Success,
-    moment_of,
-    red_agent_names,
-)
-from fixfirst.orders import DEFAULT_JUDGING, FIVE_TYPES, Judging, Kind, Reason, UnitScheme, needy_hosts, reasons
+from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
+from fixfirst.game.moment import Moment, moment_of
+from fixfirst.game.network import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, SUBNETS
+from fixfirst.game.settings import red_agent_names
+from fixfirst.game.state import OBSERVATION_BITS, OTService, RedVerb, Success
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
+from fixfirst.orders.reasoning import Kind, Reason, needy_hosts, reasons
+from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme
 from fixfirst.play.causes import BESIDE, why
 from fixfirst.play.evaluation import Played
 from fixfirst.play.role import PLAIN_ROLE, Role, bits_of

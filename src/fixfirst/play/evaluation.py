@@ -12,21 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.cyborg import world_for
+from fixfirst.cyborg.backends import world_for
 from fixfirst.errors import ConfigError, shown
-from fixfirst.game import Game, VariantName
-from fixfirst.orders import (
-    CONFIDENCE,
-    DEFAULT_JUDGING,
-    Compliance,
-    Counts,
-    Judging,
-    Workflow,
-    judge,
-    summarise,
-    t_cdf,
-    t_quantile,
-)
+from fixfirst.game.network import VariantName
+from fixfirst.game.settings import Game
+from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
+from fixfirst.orders.distributions import t_cdf, t_quantile
+from fixfirst.orders.judging import Counts, judge
+from fixfirst.orders.workflow import Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, WorldLike, collect, join
 from fixfirst.play.seeds import derive
 

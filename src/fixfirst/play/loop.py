@@ -9,21 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game import (
-    MEMORY_DTYPE,
-    NEXT_STEP,
-    SAME_STEP,
-    World,
-    compiled,
-    environment_key,
-    forget_one,
-    held,
-    next_episode,
-    remember_one,
-    step_one,
-    suspect_one,
-    world_action,
-)
+from fixfirst.game.chance import environment_key
+from fixfirst.game.compiling import compiled
+from fixfirst.game.kernel import NEXT_STEP, SAME_STEP, held, next_episode, step_one
+from fixfirst.game.memory import MEMORY_DTYPE
+from fixfirst.game.remembering import forget_one, remember_one, suspect_one, world_action
+from fixfirst.game.world import World
 from fixfirst.play.network import fill_up
 from fixfirst.play.policy_table import PolicyTable, answer_row, draw_action, enter_odds, find_row, opening_choice, read_row
 

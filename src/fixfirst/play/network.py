@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game import NUM_ACTIONS, called, inlined
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.compiling import called, inlined
 from fixfirst.play.vectors import (
     TILE,
     TILE_ROWS,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.game import VariantName
-from fixfirst.orders import CONFIDENCE, t_quantile
+from fixfirst.game.network import VariantName
+from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.distributions import t_quantile
 from fixfirst.play.evaluation import Played
 
 SHOWN = 3  # worst episodes of each

@@ -13,20 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
-from fixfirst.game import (
-    Memories,
-    called,
-    compiled,
-    counter_uniform,
-    environment_key,
-    inlined,
-    masked,
-    suspects,
-    unclean,
-    write_bits,
-    write_group,
-)
-from fixfirst.orders import Shields, Workflow
+from fixfirst.game.chance import counter_uniform, environment_key
+from fixfirst.game.compiling import called, compiled, inlined
+from fixfirst.game.remembering import Memories, masked, suspects, unclean, write_bits, write_group
+from fixfirst.orders.shield import Shields
+from fixfirst.orders.workflow import Workflow
 from fixfirst.play.network import (
     INFINITY,
     ONE,

@@ -11,8 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import NUM_HOSTS, ActionSet, MemoryScheme
-from fixfirst.orders import Shields, UnitScheme, Workflow, mask_words, no_shield, shields_of
+from fixfirst.game.action_sets import ActionSet
+from fixfirst.game.memory_schemes import MemoryScheme
+from fixfirst.game.network import NUM_HOSTS
+from fixfirst.orders.shield import Shields, mask_words, no_shield, shields_of
+from fixfirst.orders.workflow import UnitScheme, Workflow
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 

@@ -12,8 +12,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import VariantName, World
-from fixfirst.orders import Workflow, held_mask
+from fixfirst.game.network import VariantName
+from fixfirst.game.world import World
+from fixfirst.orders.judging import held_mask
+from fixfirst.orders.workflow import Workflow
 from fixfirst.play.loop import Track, play_steps
 from fixfirst.play.policy_table import PolicyTable, chance_keys
 

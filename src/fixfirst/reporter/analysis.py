@@ -9,9 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from fixfirst.orders import Ranking, UnitScheme, Workflow, t_quantile
+from fixfirst.orders.distributions import t_quantile
+from fixfirst.orders.ranking import Ranking
+from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import CONFIDENCE, Trial, deciding_settings, mean_interval
+from fixfirst.runs.across_seeds import CONFIDENCE, mean_interval
+from fixfirst.runs.config_reading import deciding_settings
+from fixfirst.runs.rows import Trial
 
 COURSE_POINTS = 200  # of a course, at most
 # Those that name a group of runs first, and those whose values need no name beside them.

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import FOOTHOLD, Cost, Moment, picture
+from fixfirst.game.drawing import picture
+from fixfirst.game.moment import Cost, Moment
+from fixfirst.game.network import FOOTHOLD
 from fixfirst.reporter.replay import order_at
-from fixfirst.runs import write_atomically
+from fixfirst.runs.files import write_atomically
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from fixfirst.reporter.axes import GROUP_COLOURS, PALE, SECOND, grid_lines, in_words, name_rows, rows_height
 from fixfirst.reporter.figure import ACCENT, INK, FigureData, drawing, for_page_and_phone
-from fixfirst.runs import Answer, SwapAnswer
+from fixfirst.runs.answers import Answer, SwapAnswer
 
 MOST_ORDERS = 60
 MARKS = "osD^vP"  # of lines: told apart without colour

@@ -20,7 +20,7 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.one_run import settings_section
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import Answer
+from fixfirst.runs.answers import Answer
 
 QUESTION = "Which kind of machine should the defender fix first?"
 HOW = (

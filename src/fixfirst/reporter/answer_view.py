@@ -8,12 +8,14 @@ from rich.text import Text
 
 from fixfirst.reporter.budget_view import BudgetView
 from fixfirst.reporter.screen import Pace, sparkline
-from fixfirst.runs import duration
+from fixfirst.runs.lock import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fixfirst.searcher import Choice, Message, SharedSearch
+    from fixfirst.searcher.shared import SharedSearch
+    from fixfirst.searcher.strategy import Choice
+    from fixfirst.searcher.trial import Message
 
 PLAIN_EVERY_S = 10.0
 

@@ -10,10 +10,11 @@ from rich.console import Console
 from fixfirst.reporter.answer_figures import TIERS, short_order
 from fixfirst.reporter.screen import fitting_table
 from fixfirst.reporter.study_report import together
-from fixfirst.runs import BEST, Answer
+from fixfirst.runs.answers import Answer
+from fixfirst.runs.layout import BEST
 
 if TYPE_CHECKING:
-    from fixfirst.searcher import SharedSearch
+    from fixfirst.searcher.shared import SharedSearch
 
 SHOWN_ORDERS = 24
 WIDE = 100  # columns in which everything about an order fits

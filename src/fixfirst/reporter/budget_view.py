@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from rich.console import Group
 
 from fixfirst.reporter.screen import LIVE_EVERY_S, Pace, Screen, budget_bar
-from fixfirst.runs import duration
+from fixfirst.runs.lock import duration
 
 
 class Watched(Protocol):

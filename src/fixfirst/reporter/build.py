@@ -18,7 +18,9 @@ from fixfirst.reporter.read import RunData, read_run
 from fixfirst.reporter.running_report import running_report
 from fixfirst.reporter.several_runs import comparison
 from fixfirst.reporter.study_report import answers_report
-from fixfirst.runs import REPORT, find_runs, write_atomically
+from fixfirst.runs.files import write_atomically
+from fixfirst.runs.layout import REPORT
+from fixfirst.runs.listing import find_runs
 
 SILENT_S = 2.0  # a report that takes longer says so
 Format = Literal["html", "md"]

@@ -12,7 +12,8 @@ from fixfirst.errors import printable
 from fixfirst.reporter import words
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import replay_file, setting
+from fixfirst.runs.config_reading import setting
+from fixfirst.runs.layout import replay_file
 
 MINUS = "\u2212"
 MOST_CELL = 2_000  # characters of a setting that are shown

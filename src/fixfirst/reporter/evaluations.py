@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.play import COLUMNS, PUBLISHED, SOURCE, Evaluation, Paired, Standing, column_name, difference
+from fixfirst.play.evaluation import Evaluation, difference
+from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, Standing, column_name
+from fixfirst.play.pairing import Paired
 from fixfirst.reporter.screen import folded
-from fixfirst.runs import write_atomically
+from fixfirst.runs.files import write_atomically
 
 
 def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:

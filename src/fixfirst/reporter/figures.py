@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.orders import Ranked, Workflow
+from fixfirst.orders.ranking import Ranked
+from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter.analysis import PairEffect, PositionMeans, TimeUse, best_so_far, episodes_used, thinned
 from fixfirst.reporter.axes import PALE, SECOND, grid_lines, in_words, name_rows, rows_height, value_range
 from fixfirst.reporter.figure import ACCENT, INK, WIDTH, Drawing, FigureData, drawing, for_page_and_phone
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import Status, Trial
+from fixfirst.runs.rows import Status, Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

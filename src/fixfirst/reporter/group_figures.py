@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fixfirst.reporter.analysis import GroupCourse
 from fixfirst.reporter.axes import GROUP_COLOURS, grid_lines, in_words, name_rows, rows_height, value_range
 from fixfirst.reporter.figure import ACCENT, INK, FigureData, drawing, for_page_and_phone
-from fixfirst.runs import MeanInterval
+from fixfirst.runs.across_seeds import MeanInterval
 
 
 @for_page_and_phone

@@ -10,10 +10,13 @@ from rich.text import Text
 from fixfirst.reporter.budget_view import BudgetView
 from fixfirst.reporter.screen import sparkline
 from fixfirst.reporter.search_results import ranking_table
-from fixfirst.runs import WARMUP_KEY, Trial
+from fixfirst.runs.layout import WARMUP_KEY
+from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
-    from fixfirst.searcher import Choice, Message, Search
+    from fixfirst.searcher.loop import Search
+    from fixfirst.searcher.strategy import Choice
+    from fixfirst.searcher.trial import Message
 
 SHOWN_ROWS = 8
 PLAIN_EVERY_S = 10.0

@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Sequence
 
 from fixfirst.errors import printable
-from fixfirst.orders import Ranked, Workflow
+from fixfirst.orders.ranking import Ranked
+from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter import figures, words
 from fixfirst.reporter.analysis import lineage_episodes, pair_effects, position_means, shared_precedences, time_use
 from fixfirst.reporter.document import (
@@ -25,7 +26,11 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.verdicts import rule_in_words
-from fixfirst.runs import CONFIG, MANIFEST, RUNNING, Standings, Status, Trial, deciding_settings, duration, number, setting
+from fixfirst.runs.config_reading import deciding_settings, setting
+from fixfirst.runs.layout import CONFIG, MANIFEST
+from fixfirst.runs.ledger import Standings
+from fixfirst.runs.lock import RUNNING, duration
+from fixfirst.runs.rows import Status, Trial, number
 
 
 def search_report(run: RunData, draw: Draw) -> Document:

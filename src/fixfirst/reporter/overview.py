@@ -6,7 +6,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from fixfirst.errors import printable
-from fixfirst.runs import RUNNING, Kind, Outcome, RunSummary, duration
+from fixfirst.runs.layout import Kind
+from fixfirst.runs.listing import RunSummary
+from fixfirst.runs.lock import RUNNING, duration
+from fixfirst.runs.rows import Outcome
 
 COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fixfirst.reporter.document import Document
-from fixfirst.runs import versions
+from fixfirst.runs.files import versions
 
 TEMPLATES = Path(__file__).parent
 

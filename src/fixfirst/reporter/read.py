@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fixfirst.errors import FixfirstError, RunDirError, WorkflowError, printable
-from fixfirst.orders import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.reading import read_file, read_json
-from fixfirst.runs import (
+from fixfirst.runs.answers import Answer, read_answer
+from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
+from fixfirst.runs.files import read_sealed, sha256
+from fixfirst.runs.layout import (
     ANSWER,
-    ASSUMED_TEST_EPISODES,
     BEST,
     CHOICES,
     CONFIG,
@@ -27,33 +29,17 @@ from fixfirst.runs import (
     POLICY_JSON,
     RESULT,
     ROUNDS,
-    RUNNING,
     RUNTIME,
     TRAINING_LOG,
-    UNREADABLE,
     WARMUP,
-    Answer,
-    ChoiceRow,
     Kind,
-    Outcome,
-    Row,
-    SessionRow,
-    Standings,
-    Trial,
-    UpdateRow,
-    ValueRow,
-    number,
-    read_answer,
-    read_manifest,
-    read_rows,
-    read_sealed,
-    read_toml,
-    scheme_of,
-    setting,
-    sha256,
-    standings,
-    status,
 )
+from fixfirst.runs.ledger import Standings, standings
+from fixfirst.runs.listing import UNREADABLE
+from fixfirst.runs.lock import RUNNING, status
+from fixfirst.runs.logs import read_rows
+from fixfirst.runs.manifest import read_manifest, read_toml
+from fixfirst.runs.rows import ChoiceRow, Outcome, Row, SessionRow, Trial, UpdateRow, ValueRow, number
 
 UNKNOWN = "unknown"  # the state of a run without a record of it
 WARMUP_RESULT = f"{WARMUP}/{RESULT}"

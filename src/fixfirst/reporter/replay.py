@@ -8,21 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import (
-    FOOTHOLD,
-    HEIGHT,
-    HOST_NAMES,
-    LINKS,
-    OT_SERVER,
-    PLACES,
-    ROW_HEIGHT,
-    SUBNET_TOP,
-    WIDTH,
-    outcome,
-    tenths,
-)
+from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
+from fixfirst.game.network import FOOTHOLD, HOST_NAMES, OT_SERVER
 from fixfirst.reporter.page import TEMPLATES, as_data, fill
-from fixfirst.runs import write_atomically
+from fixfirst.runs.files import write_atomically
 
 PARTS = ("replay.css", "replay_player.js", "replay.js")
 

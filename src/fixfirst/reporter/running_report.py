@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from fixfirst.orders import Workflow, price_swaps
+from fixfirst.orders.pricing import price_swaps
+from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter.answer_figures import course_of
 from fixfirst.reporter.answer_report import QUESTION
 from fixfirst.reporter.document import Cell, Document, Draw, Section, Table, game, num, numeric, some
 from fixfirst.reporter.one_run import settings_section
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import RUNNING
+from fixfirst.runs.lock import RUNNING
 
 SO_FAR = (
     "After every round all known orders are played on common episodes. Prices fall while the order is still being learned; "

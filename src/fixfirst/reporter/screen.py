@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fixfirst.errors import printable
-from fixfirst.runs import duration
+from fixfirst.runs.lock import duration
 
 PLAIN_EVERY_S = 5.0
 LIVE_EVERY_S = 0.2

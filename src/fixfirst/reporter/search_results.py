@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from fixfirst.orders import Ranking
+from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.answers import answer_document, print_answers
 from fixfirst.reporter.screen import fitting_table, prose, results
 from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, verdict_in_words, verdict_over_seeds
-from fixfirst.runs import BEST, Comparison, Trial, compare
+from fixfirst.runs.across_seeds import Comparison, compare
+from fixfirst.runs.layout import BEST
+from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
-    from fixfirst.searcher import Search, SharedSearch
+    from fixfirst.searcher.loop import Search
+    from fixfirst.searcher.shared import SharedSearch
 
 SHOWN_ORDERS = 20
 

@@ -23,17 +23,9 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, rule_in_words, verdict_over_seeds
-from fixfirst.runs import (
-    RUNNING,
-    Comparison,
-    MeanInterval,
-    SeedResult,
-    compare,
-    deciding_settings,
-    duration,
-    mean_interval,
-    setting,
-)
+from fixfirst.runs.across_seeds import Comparison, MeanInterval, SeedResult, compare, mean_interval
+from fixfirst.runs.config_reading import deciding_settings, setting
+from fixfirst.runs.lock import RUNNING, duration
 
 
 def comparison(runs: Sequence[RunData], skipped: Sequence[str], draw: Draw) -> Document:

@@ -7,7 +7,8 @@ from fixfirst.reporter import answer_figures as drawn
 from fixfirst.reporter.answer_report import QUESTION, answer_glossary, how
 from fixfirst.reporter.document import Cell, Document, Draw, Section, Table, interval, num, numeric
 from fixfirst.reporter.read import RunData
-from fixfirst.runs import Answer, mean_interval
+from fixfirst.runs.across_seeds import mean_interval
+from fixfirst.runs.answers import Answer
 
 Pair = tuple[str, str]
 FEW_SEEDS = 3  # fewer give no interval

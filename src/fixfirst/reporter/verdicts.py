@@ -1,8 +1,8 @@
 """How sure we are, in words: the same on the terminal and on a page."""
 
-from fixfirst.orders import Ranking
+from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import shared_precedences
-from fixfirst.runs import Comparison, OrderAcrossSeeds
+from fixfirst.runs.across_seeds import Comparison, OrderAcrossSeeds
 
 MOST_SHARED = 3  # precedences of a rule
 ACROSS_SEEDS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")  # columns of a comparison

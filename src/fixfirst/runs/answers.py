@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.errors import RunDirError, printable
-from fixfirst.orders import Swap
+from fixfirst.orders.pricing import Swap
 from fixfirst.reading import read_json
 from fixfirst.runs.files import RUN_HASH, begun_with, check_seal, check_whose, sealed, write_json
 from fixfirst.runs.layout import ANSWER

@@ -8,10 +8,13 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import Settings
-from fixfirst.learner import ALL, NONE, PRESETS, Course, FlatNames, TrainConfig, merged, nested, places, resolve, value_in
-from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import Role, derive
+from fixfirst.game.settings import Settings
+from fixfirst.learner.config import ALL, NONE, Course, FlatNames, TrainConfig
+from fixfirst.learner.presets import PRESETS
+from fixfirst.learner.settings import merged, nested, places, resolve, value_in
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play.role import Role
+from fixfirst.play.seeds import derive
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.errors import SearchError
-from fixfirst.orders import merge
+from fixfirst.orders.ranking import merge
 from fixfirst.searcher.posterior import covariances, factorise, mixture, weigh
 
 KINDS = ("mallows", "positions", "hamming")

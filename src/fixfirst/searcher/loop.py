@@ -16,33 +16,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fixfirst.errors import PolicyError, RunDirError
-from fixfirst.learner import delete_checkpoints, load_parent, load_policy, resolve
-from fixfirst.orders import UnitScheme, Workflow
-from fixfirst.play import derive
+from fixfirst.learner.checkpoint import delete_checkpoints
+from fixfirst.learner.policy_file import load_parent, load_policy
+from fixfirst.learner.settings import resolve
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play.seeds import derive
 from fixfirst.reading import read_file
-from fixfirst.runs import (
-    BEST,
-    CONFIG,
-    LEDGER,
-    POLICY_JSON,
-    POLICY_TENSORS,
-    WARMUP,
-    WARMUP_KEY,
-    Kind,
-    SeedResult,
-    Session,
-    Standings,
-    Status,
-    Trial,
-    create_run,
-    locked,
-    read_config,
-    read_manifest,
-    read_trials,
-    standings,
-    trial_folder,
-    write_atomically,
-)
+from fixfirst.runs.across_seeds import SeedResult
+from fixfirst.runs.files import write_atomically
+from fixfirst.runs.layout import BEST, CONFIG, LEDGER, POLICY_JSON, POLICY_TENSORS, WARMUP, WARMUP_KEY, Kind, trial_folder
+from fixfirst.runs.ledger import Standings, read_trials, standings
+from fixfirst.runs.lock import Session, locked
+from fixfirst.runs.manifest import create_run, read_config, read_manifest
+from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Executor, Finished
 from fixfirst.searcher.jobs import Job, run_job

@@ -10,18 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.learner import policy_folder
-from fixfirst.runs import (
-    CHECKPOINT_PREFIX,
-    EPISODE_LOG,
-    POLICY_JSON,
-    POLICY_TENSORS,
-    RESULT,
-    TRAINING_LOG,
-    locked,
-    versions,
-    write_atomically,
-)
+from fixfirst.learner.policy_file import policy_folder
+from fixfirst.runs.files import versions, write_atomically
+from fixfirst.runs.layout import CHECKPOINT_PREFIX, EPISODE_LOG, POLICY_JSON, POLICY_TENSORS, RESULT, TRAINING_LOG
+from fixfirst.runs.lock import locked
 from fixfirst.searcher.jobs import Job, run_job
 from fixfirst.searcher.replicate import RoundJob
 from fixfirst.searcher.trial import ORPHAN_WAIT_S, Tell, TrialJob

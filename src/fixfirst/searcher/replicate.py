@@ -16,11 +16,22 @@ from typing import Any
 import numpy as np
 
 from fixfirst.errors import PolicyError, RunDirError
-from fixfirst.game import Game
-from fixfirst.learner import Policy, TrainConfig, Training, load_policy, restore_checkpoint, save_checkpoint, save_policy
-from fixfirst.orders import CONFIDENCE, UnitScheme, Workflow, normal_quantile
-from fixfirst.play import Player, PolicyTable, make_baseline, play
-from fixfirst.runs import RESULT, locked, number, read_sealed, sealed, sha256, write_json
+from fixfirst.game.settings import Game
+from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.policy_file import Policy, load_policy, save_policy
+from fixfirst.learner.training import Training
+from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.distributions import normal_quantile
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play.baselines import make_baseline
+from fixfirst.play.evaluation import play
+from fixfirst.play.policy_table import PolicyTable
+from fixfirst.play.rollout import Player
+from fixfirst.runs.files import read_sealed, sealed, sha256, write_json
+from fixfirst.runs.layout import RESULT
+from fixfirst.runs.lock import locked
+from fixfirst.runs.rows import number
 from fixfirst.searcher.trial import ORPHAN_WAIT_S, JobProgress, Tell
 
 TAIL = -60.0  # episodes that earn less are disasters

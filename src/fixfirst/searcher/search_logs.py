@@ -8,23 +8,10 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from fixfirst.errors import RunDirError
-from fixfirst.runs import (
-    CHOICES,
-    EPISODE_LOG,
-    LEDGER,
-    TENSORBOARD,
-    TRAINING_LOG,
-    ChoiceRow,
-    CsvLog,
-    EpisodeRow,
-    Row,
-    TensorBoard,
-    Trial,
-    UpdateRow,
-    keep_rows,
-    read_rows,
-    trial_folder,
-)
+from fixfirst.runs.events import TensorBoard
+from fixfirst.runs.layout import CHOICES, EPISODE_LOG, LEDGER, TENSORBOARD, TRAINING_LOG, trial_folder
+from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
+from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Row, Trial, UpdateRow
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.strategy import Choice
 

@@ -24,25 +24,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from fixfirst.errors import RunDirError
-from fixfirst.learner import TrainConfig, copy_policy, delete_checkpoints, load_policy
-from fixfirst.orders import Prices, Swap, UnitScheme, Workflow, price, price_swaps, standard_errors
-from fixfirst.play import derive
-from fixfirst.runs import (
-    BEST,
-    CHOICES,
-    ROUNDS,
-    Answer,
-    ChoiceRow,
-    CsvLog,
-    OrderAnswer,
-    Session,
-    SwapAnswer,
-    ValueRow,
-    keep_rows,
-    read_answer,
-    read_rows,
-    replicate_folder,
-)
+from fixfirst.learner.checkpoint import delete_checkpoints
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.policy_file import copy_policy, load_policy
+from fixfirst.orders.pricing import Prices, Swap, price, price_swaps, standard_errors
+from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.play.seeds import derive
+from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.runs.layout import BEST, CHOICES, ROUNDS, replicate_folder
+from fixfirst.runs.lock import Session
+from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
+from fixfirst.runs.rows import ChoiceRow, ValueRow
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.jobs import Job

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.runs import STUDY, Kind, Outcome, beginning, read_manifest, status, write_manifest
+from fixfirst.runs.layout import STUDY, Kind
+from fixfirst.runs.lock import status
+from fixfirst.runs.manifest import beginning, read_manifest, write_manifest
+from fixfirst.runs.rows import Outcome
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.loop import Search, begin_search, open_search, with_parent
 from fixfirst.searcher.shared import SharedSearch

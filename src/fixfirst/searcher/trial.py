@@ -11,23 +11,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fixfirst.errors import PolicyError
-from fixfirst.learner import TrainConfig, Training, TrainingRun, delete_checkpoints, load_policy
-from fixfirst.play import Evaluation
+from fixfirst.learner.checkpoint import delete_checkpoints
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.policy_file import load_policy
+from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import TrainingRun
+from fixfirst.play.evaluation import Evaluation
 from fixfirst.reading import read_file
-from fixfirst.runs import (
-    EPISODE_LOG,
-    POLICY_TENSORS,
-    RESULT,
-    TRAINING_LOG,
-    EpisodeRow,
-    Status,
-    Trial,
-    UpdateRow,
-    locked,
-    read_rows,
-    read_sealed,
-    sha256,
-)
+from fixfirst.runs.files import read_sealed, sha256
+from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
+from fixfirst.runs.lock import locked
+from fixfirst.runs.logs import read_rows
+from fixfirst.runs.rows import EpisodeRow, Status, Trial, UpdateRow
 
 ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 TELL_EVERY_S = 0.1

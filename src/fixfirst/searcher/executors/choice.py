@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fixfirst.errors import ConfigError, shown
-from fixfirst.game import available_cores
+from fixfirst.game.processes import available_cores
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Executor
 from fixfirst.searcher.executors.inline import InlineExecutor

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fixfirst.game import Job
+from fixfirst.game.job_process import Job
 
 OnProgress = Callable[[Any, Any], None]  # (key, message)
 

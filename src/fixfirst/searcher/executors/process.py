@@ -7,7 +7,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from fixfirst.errors import ConfigError
-from fixfirst.game import Job, JobProcess, raise_carried
+from fixfirst.game.job_process import Job, JobProcess, raise_carried
 from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
 
 
