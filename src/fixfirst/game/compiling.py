@@ -26,14 +26,11 @@ import numba
 import numpy as np
 from numba.core import config
 from numba.core.caching import NullCache
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler import CompileResult
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
-from numba.core.typed_passes import NativeLowering
 
 from fixfirst.errors import ConfigError
 from fixfirst.game.own_agents import digest as own_digest
@@ -269,23 +266,11 @@ class EntryPoint(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
 
 
 class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
-    """A function for compiled functions only: it becomes machine code as a part of them, never by itself.
+    """A function for compiled functions only: there is no wrapper by which Python could call it."""
 
-    Numba would optimise every function by itself, then again as a part of each caller, and the same for theirs, and make
-    machine code of all of them that nobody runs: half of the time to compile.
-
-    Nor does it count who refers to an array it is handed, which takes two locked instructions each time: up to a quarter of
-    the time to play a policy. So it can make no array, and Numba says so; its callers make those it needs. counts: it may.
-    """
-
-    def __init__(self, function: Callable[..., Any], *, forceinline: bool, counts: bool = False):
-        options = _OPTIONS | {"forceinline": forceinline, "no_cpython_wrapper": True, "_nrt": counts}
-        super().__init__(function, targetoptions=options, pipeline_class=_PieceCompiler)
+    def __init__(self, function: Callable[..., Any], *, forceinline: bool):
+        super().__init__(function, targetoptions=_OPTIONS | {"forceinline": forceinline, "no_cpython_wrapper": True})
         _PIECES.append(self)
-
-    def add_overload(self, result: Any) -> None:
-        """Keep what was compiled for one signature, for compiled functions only."""
-        self.overloads[tuple(result.signature.args)] = result
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         raise TypeError(f"{self.__name__} is called by compiled functions only; NUMBA_DISABLE_JIT=1 makes it a plain one")
@@ -295,7 +280,7 @@ class OwnPiece(Piece):
     """A piece that somebody else wrote: Numba's pages about what it cannot compile become one line."""
 
     def __init__(self, function: Callable[..., Any], name: str):
-        super().__init__(function, forceinline=True, counts=True)
+        super().__init__(function, forceinline=True)
         self._agent = name
 
     def compile(self, sig: Any) -> Any:
@@ -325,44 +310,6 @@ def _essence(error: Exception) -> str:
         return f"{type(error).__name__}: {error}"
     lines = [line.strip() for line in str(error).splitlines()]
     return next((line for line in lines if line and not line.startswith("Failed in nopython mode")), type(error).__name__)
-
-
-class _PieceLibrary(JITCodeLibrary):  # type: ignore[misc]  # Numba is untyped
-    """What a piece became, waiting to be linked into its callers; they are optimised as a whole."""
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _PieceLowering(NativeLowering):  # type: ignore[misc]  # Numba is untyped
-    """The last pass over a piece: it is made known to its callers, without an address."""
-
-    _name = "piece_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = _PieceLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.flags.no_compile = True
-        super().run_pass(state)
-        if not state.flags.forceinline:  # to be called: else LLVM would put it into its callers, a turn a third slower
-            state.library.finalize()
-            JITCodeLibrary._optimize_final_module(state.library)
-        name = object()  # by which callers find it
-        state.targetctx.insert_user_function(name, state.cr.fndesc, [state.library])
-        state["cr"] = state.cr._replace(cfunc=name)
-        return True
-
-
-class _PieceCompiler(Compiler):  # type: ignore[misc]  # Numba is untyped
-    def define_pipelines(self) -> list[Any]:
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(_PieceLowering if step is NativeLowering else step, why) for step, why in passes.passes]
-        passes.finalize()
-        return [passes]
 
 
 # ---------------------------------------------------------------- one file
