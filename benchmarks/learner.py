@@ -24,7 +24,7 @@ from fixfirst.learner.gradient import Bench, Settings, learn
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
-from fixfirst.play.network import Network
+from fixfirst.policy.network import Network
 
 ROWS, INPUTS = 3_000, 175
 

@@ -15,13 +15,13 @@ import numpy as np
 from scipy.stats import t
 
 import fixfirst as ff
+from fixfirst.base.statistics import derive
 from fixfirst.learner.config import NONE
-from fixfirst.learner.policy_file import load_policy
 from fixfirst.learner.training import Training
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import play
-from fixfirst.play.policy_table import PolicyTable
-from fixfirst.play.seeds import derive
+from fixfirst.policy.file import load_policy
+from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import replicate_folder
 from fixfirst.searcher.shared import SharedSearch, open_shared
 

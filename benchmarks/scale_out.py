@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.game.network import HOSTS
-from fixfirst.orders.workflow import Workflow
+from fixfirst.game.scenario import HOSTS
+from fixfirst.orders.order import Workflow
 from fixfirst.runs.layout import trial_folder
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.config import search_config

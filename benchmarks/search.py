@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.orders.ranking import rank
-from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
 from fixfirst.searcher.strategy import Outcome, Status, Strategy, StrategyConfig
 
 WORKFLOWS = tuple(all_workflows(FIVE_TYPES))

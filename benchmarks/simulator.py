@@ -27,10 +27,10 @@ HERE = Path(__file__).resolve()
 
 def rollout():
     """A compiled function that plays `STEPS` steps in every environment with random actions."""
-    from fixfirst.game import kernel
+    from fixfirst.game import rules
     from fixfirst.game.chance import counter_uniform
 
-    num_actions, step_one, next_episode = kernel.NUM_ACTIONS, kernel.step_one, kernel.next_episode
+    num_actions, step_one, next_episode = rules.NUM_ACTIONS, rules.step_one, rules.next_episode
 
     @njit
     def play(states, chances, red_odds, words, returns10, when):
@@ -48,8 +48,8 @@ def rollout():
 
 def jobs():
     """What is measured: name -> a function that does `NUM_ENVS * STEPS` of it."""
-    from fixfirst.game.gym_env import VecCage2
     from fixfirst.game.world import World
+    from fixfirst.play.envs import VecCage2
 
     actions = np.random.default_rng(0).integers(0, 145, (STEPS, NUM_ENVS))
     numbers = np.random.default_rng(1).random(NUM_ENVS * STEPS)

@@ -4,10 +4,10 @@ import numpy as np
 
 import fixfirst as ff
 from fixfirst.game.actions import NUM_ACTIONS, action_id
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.game.settings import Game
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.play.evaluation import evaluate
-from fixfirst.play.policy_table import PolicyTable
+from fixfirst.policy.table import PolicyTable
 
 RESTORES = np.array([action_id("Restore", host) for host in HOST_NAMES])
 

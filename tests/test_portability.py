@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import fixfirst as ff
-from fixfirst import locks
-from fixfirst.cyborg import workers
+from fixfirst.base import locks
+from fixfirst.game import backends as workers
 from fixfirst.runs import files
 
 # Runs first in every process of a command. These names are not there on macOS, nor any of these on Windows.
@@ -104,7 +104,7 @@ envs.close()
 
 @pytest.fixture
 def windows_locks(monkeypatch):
-    """`locks.py` as Windows reads it, over a stand-in for its own locks: one owner per file, others are refused."""
+    """`base/locks.py` as Windows reads it, over a stand-in for its own locks: one owner per file, others are refused."""
     owners = {}
 
     def locking(descriptor, how, size):
@@ -118,7 +118,7 @@ def windows_locks(monkeypatch):
     monkeypatch.setitem(sys.modules, "msvcrt", fake)
     monkeypatch.setattr(sys, "platform", "win32")
     module = types.ModuleType("windows_locks")
-    exec(compile(Path(locks.__file__).read_text(), "locks.py", "exec"), vars(module))
+    exec(compile(Path(locks.__file__).read_text(), "base/locks.py", "exec"), vars(module))
     monkeypatch.undo()
     return module
 

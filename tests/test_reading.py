@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 
-from fixfirst import reading
-from fixfirst.errors import LONGEST_MESSAGE, RunDirError
-from fixfirst.reading import parse_json, read_file, read_json, read_toml
+from fixfirst.base import files as reading
+from fixfirst.base.errors import LONGEST_MESSAGE, RunDirError
+from fixfirst.base.files import parse_json, read_file, read_json, read_toml
 from fixfirst.runs.logs import CsvLog, read_rows
 from fixfirst.runs.rows import SessionRow, Trial, ValueRow
 

@@ -15,7 +15,7 @@ from forks import Trouble
 from jobs import Job
 
 import fixfirst as ff
-from fixfirst.errors import LONGEST_MESSAGE
+from fixfirst.base.errors import LONGEST_MESSAGE
 
 try:
     from fixfirst import sb3

@@ -10,8 +10,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from fixfirst.base.errors import LONGEST_MESSAGE
 from fixfirst.cli import main as fixfirst
-from fixfirst.errors import LONGEST_MESSAGE
 from fixfirst.starting import leave
 
 PATIENCE_S = 300.0  # what takes longer hangs

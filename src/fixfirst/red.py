@@ -15,11 +15,9 @@ one of a set of hosts, bit h = host h, or -1. HOST_ID, USER, ENTERPRISE, OPERATI
 targets.
 """
 
-from fixfirst.game.chance import first_user as any_user
-from fixfirst.game.chance import pick_address as any_host
-from fixfirst.game.network import ENTERPRISE, HOST_ID, OPERATIONAL, USER
-from fixfirst.game.red_agents import red_intends as intends
-from fixfirst.game.state import NO_TARGET, Success
-from fixfirst.game.state import RedVerb as Verb
+from fixfirst.game.attackers import red_intends as intends
+from fixfirst.game.chance import first_user as any_user, pick_address as any_host
+from fixfirst.game.scenario import ENTERPRISE, HOST_ID, OPERATIONAL, USER
+from fixfirst.game.state import NO_TARGET, RedVerb as Verb, Success
 
 __all__ = ["ENTERPRISE", "HOST_ID", "NO_TARGET", "OPERATIONAL", "USER", "Success", "Verb", "any_host", "any_user", "intends"]

@@ -10,9 +10,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from fixfirst.cyborg.vec_env import make_vec
-from fixfirst.errors import ConfigError
-from fixfirst.game.gym_env import VecWorld
+from fixfirst.base.errors import ConfigError
+from fixfirst.play.envs import VecWorld, make_vec
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

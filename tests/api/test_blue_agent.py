@@ -12,8 +12,8 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.api.blue_agent import POLICY_VARIABLE
+from fixfirst.base.errors import ConfigError, CyborgError, PolicyError
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
-from fixfirst.errors import ConfigError, CyborgError, PolicyError
 from fixfirst.game.actions import ACTIONS
 from fixfirst.game.state import RedAgent
 

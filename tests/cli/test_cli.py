@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from fixfirst import __version__
+from fixfirst.base.compile import cache_folder
 from fixfirst.cli import bench, main
-from fixfirst.game.compiling import cache_folder
 from fixfirst.runs.layout import unused_folder
 
 

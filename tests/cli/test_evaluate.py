@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fixfirst.cli import main
-from fixfirst.learner.policy_file import save_policy
+from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 

@@ -8,8 +8,8 @@ from terminal import in_terminal
 from fixfirst.cli import main
 from fixfirst.cli.app import COMMANDS, app
 from fixfirst.cli.messages import as_typed
-from fixfirst.learner.policy_file import copy_policy, load_policy
-from fixfirst.orders.workflow import NAMED_ORDERS
+from fixfirst.orders.order import NAMED_ORDERS
+from fixfirst.policy.file import copy_policy, load_policy
 from fixfirst.runs.lock import locked
 
 

@@ -14,9 +14,9 @@ from PIL import Image
 from fixfirst.api.evaluating import make_player
 from fixfirst.api.watching import replay
 from fixfirst.cli import main
-from fixfirst.game.network import HOST_NAMES, HOSTS
-from fixfirst.game.settings import Game
-from fixfirst.learner.policy_file import save_policy
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import HOST_NAMES, HOSTS
+from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play

@@ -16,20 +16,19 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.cyborg.backends import make_world
+from fixfirst.base.errors import CyborgError
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
+from fixfirst.cyborg.conformance import ReplayReport, read_episodes, replay_file
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import facts_of_variant, identify
 from fixfirst.cyborg.world import pack
-from fixfirst.errors import CyborgError
-from fixfirst.game.conformance import ReplayReport, read_episodes, replay_file
-from fixfirst.game.defenders import DEFENDERS
-from fixfirst.game.network import HOST_ID, VARIANTS
-from fixfirst.game.settings import Game
+from fixfirst.game.backends import make_world
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import HOST_ID, VARIANTS
 from fixfirst.game.state import RedAgent
 from fixfirst.game.world import World
-from fixfirst.play.baselines import make_baseline
+from fixfirst.play.baselines import DEFENDERS, make_baseline
 from fixfirst.play.episodes import tell
 from fixfirst.play.evaluation import play
 

@@ -17,10 +17,9 @@ from faulty import FAULT_STEP, FaultyWorld
 from processes import eventually, gone
 
 import fixfirst as ff
-from fixfirst.cyborg.backends import make_world
-from fixfirst.cyborg.workers import WorkerWorld
-from fixfirst.game.gym_env import VecWorld
+from fixfirst.game.backends import WorkerWorld, make_world
 from fixfirst.game.world import ARRAYS, World
+from fixfirst.play.envs import VecWorld
 
 SETTINGS = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20}
 
@@ -179,7 +178,7 @@ import sys, time
 from functools import partial
 import numpy as np
 from faulty import FaultyWorld
-from fixfirst.cyborg.workers import WorkerWorld
+from fixfirst.game.backends import WorkerWorld
 if __name__ == "__main__":
     world = WorkerWorld(partial(FaultyWorld, fault=sys.argv[1]), 4, num_workers=2)
     world.reset(0)

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game.action_sets import ALL, MACROS, ORIGINAL, REMOVABLE, TAKEABLE
 from fixfirst.game.actions import ACTIONS, SLEEP, action_id
-from fixfirst.game.decoy_lists import DECOY_LISTS, SLOTS
-from fixfirst.game.network import DECOYS, HOST_ID, HOST_NAMES, HOSTS, LINUX
-from fixfirst.game.remembering import Memories
+from fixfirst.game.scenario import DECOYS, HOST_ID, HOST_NAMES, HOSTS, LINUX
 from fixfirst.game.state import Success
 from fixfirst.game.tables import ports_mask
 from fixfirst.game.world import World
+from fixfirst.policy.action_sets import ALL, DECOY_LISTS, MACROS, ORIGINAL, REMOVABLE, SLOTS, TAKEABLE
+from fixfirst.policy.remembering import Memories
 
 VARIANTS = ("current", "leaderboard", "debugged")
 BOTH = "b_line:0.5,meander:0.5"

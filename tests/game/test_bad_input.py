@@ -5,7 +5,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.game.world import ARRAYS
-from fixfirst.orders.workflow import FIVE_TYPES
+from fixfirst.orders.order import FIVE_TYPES
 
 
 @pytest.mark.parametrize(

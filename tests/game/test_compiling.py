@@ -15,8 +15,8 @@ import numba
 import pytest
 
 import fixfirst
+from fixfirst.base import compile as machine_code
 from fixfirst.game import chance
-from fixfirst.game import compiling as machine_code
 
 SOURCE = Path(fixfirst.__file__).parent
 
@@ -283,7 +283,7 @@ def test_the_simulator_counts_as_compiled_without_what_not_everybody_uses(monkey
         def __init__(self, source, *signatures):
             self.code, self.signatures = SimpleNamespace(source=source, on_disk=lambda: False), signatures
 
-    rules, memory = Entry("game/kernel.py", "for int64"), Entry("game/remembering.py")
+    rules, memory = Entry("game/rules.py", "for int64"), Entry("policy/remembering.py")
     monkeypatch.setattr(machine_code, "_ENTRY_POINTS", [rules, memory])
     assert machine_code.is_compiled()
     rules.signatures = ()

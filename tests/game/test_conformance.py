@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fixfirst.errors import ConformanceError
-from fixfirst.game.conformance import ReplayReport, compare, read_episodes, replay, replay_file
+from fixfirst.base.errors import ConformanceError
+from fixfirst.cyborg.conformance import ReplayReport, compare, read_episodes, replay, replay_file
 
 FOLDER = Path(__file__).parent.parent / "conformance"
 FILES = sorted(FOLDER.glob("*.jsonl.gz"))

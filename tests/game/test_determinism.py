@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game import kernel
+from fixfirst.game import rules
 
 STEPS = 230  # two autoresets
 
@@ -92,4 +92,4 @@ def test_the_simulator_is_compiled_once_whatever_the_number_of_environments():
         envs = ff.make_vec(**options)
         envs.reset(seed=0)
         envs.step(np.zeros(envs.num_envs, int))
-    assert {len(entry.signatures) for entry in (kernel.reset_batch, kernel.step_batch)} == {1}
+    assert {len(entry.signatures) for entry in (rules.reset_batch, rules.step_batch)} == {1}

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 import fixfirst as ff
 from fixfirst.game import drawing
 from fixfirst.game.actions import action_id
-from fixfirst.game.network import HOST_ID
+from fixfirst.game.scenario import HOST_ID
 from fixfirst.game.state import STATE_DTYPE
 
 

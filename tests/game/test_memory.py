@@ -8,12 +8,11 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, action_id
-from fixfirst.game.decoy_lists import SLOTS
-from fixfirst.game.memory import GROUPS, MEMORY_DTYPE, SCAN_HOSTS
-from fixfirst.game.memory_schemes import MemoryScheme
-from fixfirst.game.network import HOST_ID, HOST_NAMES, NUM_HOSTS
-from fixfirst.game.remembering import Memories, write_batch
+from fixfirst.game.scenario import HOST_ID, HOST_NAMES, NUM_HOSTS
 from fixfirst.game.world import World
+from fixfirst.policy.action_sets import SLOTS
+from fixfirst.policy.memory import GROUPS, MEMORY_DTYPE, SCAN_HOSTS, MemoryScheme
+from fixfirst.policy.remembering import Memories, write_batch
 
 EVERYTHING = "full+scans"
 SCAN, EXPLOIT = 0b01, 0b11  # activity as a number; a belief follows in the next two bits

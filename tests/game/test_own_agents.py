@@ -21,9 +21,9 @@ def scanner(env, chance):
 """
 THREE_TURNS = """
 import numpy as np
-from fixfirst.game.settings import red_odds
+from fixfirst.game.game import red_odds
 from fixfirst.game.chance import CHANCE_DTYPE
-from fixfirst.game.red_agents import choose_red
+from fixfirst.game.attackers import choose_red
 from fixfirst.game.state import STATE_DTYPE, RedVerb
 
 print(red_odds("sleep:1,scanner:3", 1).tolist())
@@ -41,7 +41,7 @@ def ran(code, folder, **variables):
     return subprocess.run([sys.executable, "-c", code], cwd=folder, env=outside, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("first", ["", "import fixfirst.game.red_agents"])
+@pytest.mark.parametrize("first", ["", "import fixfirst.game.attackers"])
 def test_an_agent_decides_whether_it_comes_before_the_rules_or_after(first, tmp_path):
     (tmp_path / "mine.py").write_text(SCANNER)
     result = ran(f"{first}\nimport mine\n{THREE_TURNS}", tmp_path)
@@ -76,13 +76,13 @@ def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, tmp
 COMPILE = """
 import numpy as np
 from numba import typeof
-from fixfirst.errors import FixfirstError
+from fixfirst.base.errors import FixfirstError
 from fixfirst.game import own_agents
 from fixfirst.game.chance import CHANCE_DTYPE
-from fixfirst.game.compiling import own_piece
+from fixfirst.base.compile import own_piece
 from fixfirst.game.state import STATE_DTYPE
 import mine
-from fixfirst.game.red_agents import choose_own
+from fixfirst.game.attackers import choose_own
 
 records = tuple(typeof(np.zeros(1, dtype).view(np.recarray)[0]) for dtype in (STATE_DTYPE, CHANCE_DTYPE))
 pieces = [own_piece(name, agent) for name, agent in own_agents.own_agents().items()]

@@ -5,7 +5,7 @@ import pytest
 from scene import Scene, open_ports
 
 from fixfirst.game.actions import action_id
-from fixfirst.game.network import EXPLOIT_NAMES, HOST_ID, HOST_NAMES
+from fixfirst.game.scenario import EXPLOIT_NAMES, HOST_ID, HOST_NAMES
 from fixfirst.game.state import OTService, RedAgent
 from fixfirst.game.tables import hosts_mask
 from fixfirst.game.world import World

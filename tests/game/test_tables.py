@@ -3,7 +3,7 @@
 import numpy as np
 
 from fixfirst.game import chance, tables
-from fixfirst.game.network import EXPLOIT_NAMES, NUM_HOSTS
+from fixfirst.game.scenario import EXPLOIT_NAMES, NUM_HOSTS
 from fixfirst.game.tables import HALF, HALF_BITS, HALF_COST, HEAVIEST_EXPLOIT, OTHER_EXPLOITS, hosts_mask, ports_mask
 
 size, nth_member = chance.size.py_func, chance._nth_member.py_func

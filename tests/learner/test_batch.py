@@ -7,9 +7,9 @@ import pytest
 
 from fixfirst.learner.batch import aggregate, bits_of_rows, discounted_returns, distinct_rows, gae, targets
 from fixfirst.learner.config import PPOConfig
-from fixfirst.orders.workflow import Workflow
-from fixfirst.play.role import role_for
+from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Rollout
+from fixfirst.policy.spec import role_for
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 

@@ -12,12 +12,12 @@ from safetensors.numpy import load, save
 
 import fixfirst as ff
 from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint
-from fixfirst.learner.policy_file import load_policy, save_policy
+from fixfirst.game.scenario import HOST_NAMES
+from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
-from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy.file import load_policy
 from fixfirst.runs.files import sealed, sha256
 
 ORDER = "enterprise > op_server > op_host > user > defender"

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game.action_sets import ActionSet
-from fixfirst.game.memory_schemes import MemoryScheme
 from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.portable import Portable
 from fixfirst.orders.judging import REPAIRED_HOST
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme
-from fixfirst.play.policy_table import chance_keys, uniform
-from fixfirst.play.role import Role
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.portable import Portable
+from fixfirst.policy.spec import Role
+from fixfirst.policy.table import chance_keys, uniform
 
 STATE = Portable.of(ff.load_policy("champion")).state_size
 ORDER = "op_server > enterprise > op_host > user > defender"

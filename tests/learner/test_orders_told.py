@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game.action_sets import ActionSet
-from fixfirst.game.memory_schemes import MemoryScheme
-from fixfirst.learner import policy_file
 from fixfirst.learner.networks import initial_weights
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, all_workflows
-from fixfirst.play.role import Role
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, all_workflows
+from fixfirst.policy import file as policy_file
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.spec import Role
 
 N, STEPS = 12, 30
 RED = "b_line:0.5,meander:0.5"

@@ -5,8 +5,8 @@ import pytest
 import torch
 from numba import njit
 
-from fixfirst.cyborg.backends import world_for
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
+from fixfirst.game.backends import world_for
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.engines import make_learner
@@ -16,10 +16,10 @@ from fixfirst.learner.ppo import PPO
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.torch_ppo import TorchPPO
 from fixfirst.learner.training import Training
-from fixfirst.play.network import Network
-from fixfirst.play.policy_table import PolicyTable
-from fixfirst.play.role import Role, bits_of
 from fixfirst.play.rollout import collect
+from fixfirst.policy.network import Network
+from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.table import PolicyTable
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.errors import ConfigError, PolicyError
+from fixfirst.base.errors import ConfigError, PolicyError
 from fixfirst.game.actions import ACTIONS
-from fixfirst.learner.policy_file import load_parent, load_policy, save_policy
+from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
-from fixfirst.orders.workflow import FIVE_TYPES
-from fixfirst.play.role import Role
+from fixfirst.orders.order import FIVE_TYPES
+from fixfirst.policy.file import load_parent, load_policy
+from fixfirst.policy.spec import Role
 from fixfirst.runs.files import sealed
 
 SMALL = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fixfirst.errors import FixfirstError
+from fixfirst.base.errors import FixfirstError
 from fixfirst.learner.config import Alignment, PPOConfig, TrainConfig
 from fixfirst.learner.presets import PRESETS
 from fixfirst.learner.settings import make_config, places, resolve

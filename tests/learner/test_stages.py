@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
 from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
 from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.networks import initial_weights
@@ -20,8 +20,8 @@ from fixfirst.learner.stages import Begin, stages_of
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.play.evaluation import play
-from fixfirst.play.network import Network
-from fixfirst.play.policy_table import PolicyTable, probabilities
+from fixfirst.policy.network import Network
+from fixfirst.policy.table import PolicyTable, probabilities
 
 SMALL = {
     "workflow": "none",

@@ -8,20 +8,21 @@ import pytest
 import torch
 from torch import nn
 
-from fixfirst.cyborg.backends import world_for
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
+from fixfirst.game.backends import world_for
+from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.engines import make_learner
 from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.policy_file import load_policy, save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.torch_ppo import ActorCritic, Batch, TorchPPO, _gradient_step, make_batch, update
 from fixfirst.learner.training import Training
-from fixfirst.orders.workflow import FIVE_TYPES
-from fixfirst.play.network import Network, shapes
-from fixfirst.play.policy_table import PolicyTable, probabilities
-from fixfirst.play.role import Role, bits_of
+from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.play.rollout import collect
+from fixfirst.policy.file import load_policy
+from fixfirst.policy.network import Network, shapes
+from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.table import PolicyTable, probabilities
 
 
 def weights_of(net):

@@ -14,18 +14,18 @@ import pytest
 from searches import end, wait_for
 
 from fixfirst.api.settings import train_config
+from fixfirst.base.errors import FixfirstError
+from fixfirst.base.statistics import derive
 from fixfirst.cli import main
-from fixfirst.errors import FixfirstError
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.game.settings import Game
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.learner import training_run
-from fixfirst.learner.policy_file import load_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import play
-from fixfirst.play.policy_table import PolicyTable
 from fixfirst.play.rollout import collect
-from fixfirst.play.seeds import derive
+from fixfirst.policy.file import load_policy
+from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import TRAINING_LOG
 from fixfirst.runs.rows import UpdateRow
 

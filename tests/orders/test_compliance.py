@@ -5,14 +5,13 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, SLEEP, action_id
-from fixfirst.game.network import HOST_ID, HOST_NAMES, NUM_HOSTS
+from fixfirst.game.scenario import HOST_ID, HOST_NAMES, NUM_HOSTS
 from fixfirst.game.tables import hosts_mask
-from fixfirst.orders.compliance import Judging, Rate, Rule, summarise
-from fixfirst.orders.gate import Gate
+from fixfirst.orders.compliance import Gate, Judging, Rate, Rule, summarise
 from fixfirst.orders.judging import REPAIRED_HOST, Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
 

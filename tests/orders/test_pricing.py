@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.orders.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, price, standard_errors
-from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher.shared import lags
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())

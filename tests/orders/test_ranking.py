@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import dunnett, norm
 
-from fixfirst.errors import SearchError
+from fixfirst.base.errors import SearchError
+from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.orders.ranking import lead_p_bounds, lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
-from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
 
 WORKFLOWS = list(all_workflows())
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fixfirst.orders.compliance import summarise
-from fixfirst.orders.gate import Gate
+from fixfirst.orders.compliance import Gate, summarise
 from fixfirst.orders.judging import Counts
 
 GATE = Gate(gate_episodes=100)

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from fixfirst.game.action_sets import ActionSet
 from fixfirst.game.actions import ACTIONS, REPAIR_VERBS, action_id
-from fixfirst.game.network import HOST_ID
-from fixfirst.game.remembering import Memories
+from fixfirst.game.scenario import HOST_ID
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.settings import make_config
-from fixfirst.orders.shield import shields_of
-from fixfirst.orders.workflow import FIVE_TYPES, Workflow
+from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
-from fixfirst.play.network import Network
-from fixfirst.play.policy_table import PolicyTable, probabilities
-from fixfirst.play.role import Role
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.network import Network
+from fixfirst.policy.remembering import Memories
+from fixfirst.policy.shield import shields_of
+from fixfirst.policy.spec import Role
+from fixfirst.policy.table import PolicyTable, probabilities
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > user > op_host > defender")
 USER_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from fixfirst.errors import WorkflowError
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.orders.workflow import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
+from fixfirst.base.errors import WorkflowError
+from fixfirst.game.scenario import HOST_NAMES
+from fixfirst.orders.order import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 
 USER, OP_HOST, OP_SERVER, ENTERPRISE, DEFENDER = range(5)
 

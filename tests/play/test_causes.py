@@ -1,8 +1,8 @@
 """Why an episode cost what it did: moments made up by hand, and the sentence they give."""
 
-from fixfirst.game.moment import Cost, Moment
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.play.causes import why
+from fixfirst.game.drawing import Cost, Moment
+from fixfirst.game.scenario import HOST_NAMES
+from fixfirst.play.episodes import why
 
 SERVER, USER = HOST_NAMES.index("Op_Server0"), HOST_NAMES.index("User1")
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
 from fixfirst.game.actions import NUM_ACTIONS, action_id
-from fixfirst.game.moment import Cost, costs, moment_of
-from fixfirst.game.network import HOST_ID, HOST_NAMES, VARIANTS
-from fixfirst.game.settings import Game
+from fixfirst.game.drawing import Cost, costs, moment_of
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import HOST_ID, HOST_NAMES, VARIANTS
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.orders.compliance import Judging
-from fixfirst.orders.reasoning import reasons
-from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.orders.explanation import reasons
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.episodes import notable, tell
 from fixfirst.play.evaluation import play

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
 from fixfirst.game.actions import SLEEP, action_id
-from fixfirst.game.settings import Game
+from fixfirst.game.game import Game
 from fixfirst.orders.compliance import Judging
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline
 from fixfirst.play.evaluation import BATCH, Evaluation, difference, evaluate, play
 

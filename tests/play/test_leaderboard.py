@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, t
 
 import fixfirst as ff
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
 from fixfirst.play.evaluation import Played
 from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, column_name, standing_of
 from fixfirst.play.rollout import Rollout

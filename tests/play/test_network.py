@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from fixfirst.play.network import (
+from fixfirst.policy.network import (
     HIDDEN,
     Network,
     Workspace,

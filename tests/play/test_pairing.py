@@ -8,10 +8,10 @@ import pytest
 import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.game.actions import action_id
-from fixfirst.game.settings import Game
+from fixfirst.game.game import Game
+from fixfirst.play.comparison import paired
 from fixfirst.play.evaluation import play
-from fixfirst.play.pairing import paired
-from fixfirst.play.policy_table import PolicyTable
+from fixfirst.policy.table import PolicyTable
 
 
 def always(verb, host):

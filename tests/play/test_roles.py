@@ -3,17 +3,16 @@
 import numpy as np
 import pytest
 
-from fixfirst.errors import ConfigError
-from fixfirst.game.action_sets import ActionSet
-from fixfirst.game.memory_schemes import MemoryScheme
-from fixfirst.game.remembering import Memories
+from fixfirst.base.errors import ConfigError
 from fixfirst.game.world import World
-from fixfirst.orders.workflow import FIVE_TYPES, Workflow
-from fixfirst.play.loop import GROUP
-from fixfirst.play.network import Network
-from fixfirst.play.policy_table import PolicyTable
-from fixfirst.play.role import Role, bits_of
-from fixfirst.play.rollout import collect
+from fixfirst.orders.order import FIVE_TYPES, Workflow
+from fixfirst.play.rollout import GROUP, collect
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.network import Network
+from fixfirst.policy.remembering import Memories
+from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.table import PolicyTable
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 MACROS = ActionSet.parse("macros")

@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
 from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
-from fixfirst.game.kernel import OBSERVATION_BITS
-from fixfirst.game.network import HOST_ID, NUM_HOSTS
+from fixfirst.game.rules import OBSERVATION_BITS
+from fixfirst.game.scenario import HOST_ID, NUM_HOSTS
 from fixfirst.game.world import World
 from fixfirst.orders.judging import held_mask
-from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
+from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.play.baselines import PriorityRestore, make_baseline
-from fixfirst.play.loop import GROUP
-from fixfirst.play.network import Network
-from fixfirst.play.policy_table import PolicyTable, chance_keys, draw_choices, find_rows
-from fixfirst.play.role import bits_of, role_for, words_of
-from fixfirst.play.rollout import collect
+from fixfirst.play.rollout import GROUP, collect
+from fixfirst.policy.network import Network
+from fixfirst.policy.spec import bits_of, role_for, words_of
+from fixfirst.policy.table import PolicyTable, chance_keys, draw_choices, find_rows
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Workflow.parse("reverse"))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from fixfirst.play import vectors
-from fixfirst.play.vectors import TILE, TILE_ROWS, WIDE, Plain
+from fixfirst.policy import vectors
+from fixfirst.policy.vectors import TILE, TILE_ROWS, WIDE, Plain
 
 
 def numbers(*shape, seed=0):

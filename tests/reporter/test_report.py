@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_config, write_search, write_training
 
-from fixfirst.errors import RunDirError
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
-from fixfirst.reading import read_json
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.files import read_json
+from fixfirst.game.scenario import HOST_NAMES
+from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
 from fixfirst.reporter.build import meant, report_document, write_report
 from fixfirst.reporter.figure import FigureData

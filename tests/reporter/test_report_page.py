@@ -7,7 +7,7 @@ import shutil
 import pytest
 from run_folder import LOST, TRIALS, write_search, write_training
 
-from fixfirst.orders.workflow import all_workflows
+from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.build import write_report
 from fixfirst.runs.layout import replay_file
 from fixfirst.runs.ledger import read_trials

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from fixfirst.orders.workflow import FIVE_TYPES, all_workflows
+from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter import page, screen
 from fixfirst.reporter.answer_view import AnswerView
 from fixfirst.reporter.live import SearchView

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from fixfirst.errors import RunDirError
+from fixfirst.base.errors import RunDirError
 from fixfirst.runs.files import write_atomically
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.lock import is_locked, locked

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from run_folder import BEST, write_config, write_search, write_training
 
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.reporter.overview import advice, runs_table
 from fixfirst.reporter.screen import results
 from fixfirst.runs.config_reading import deciding_settings, flat_settings, scheme_of, setting

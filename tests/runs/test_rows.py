@@ -5,7 +5,7 @@ import re
 import pytest
 from run_folder import trial_rows, update_row
 
-from fixfirst.errors import RunDirError
+from fixfirst.base.errors import RunDirError
 from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
 from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Outcome, SessionRow, Status, Trial, UpdateRow
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE_S
 
-from fixfirst.errors import ConfigError, RunDirError
+from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.searcher.executors.choice import Execution
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.executors.inline import InlineExecutor

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import torch
 
-from fixfirst.errors import SearchError
-from fixfirst.orders.workflow import UnitScheme, Workflow, all_workflows
+from fixfirst.base.errors import SearchError
+from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher import gp as gp_module
 from fixfirst.searcher.gp import KINDS, MODELS, Model, OrderGP, largest_distances, ranks_of
 from fixfirst.searcher.posterior import BLOCK, MEAN_VARIANCE, covariances, distances
@@ -188,7 +188,7 @@ def test_a_belief_does_not_depend_on_what_else_is_asked():
 BITS = """
 import itertools, sys
 import numpy as np
-from fixfirst.game.elementary import exp, log
+from fixfirst.base.ieee import exp, log
 from fixfirst.searcher.gp import OrderGP
 rng = np.random.default_rng(0)
 orders = rng.permutation(list(itertools.permutations(range(5))))

@@ -15,8 +15,8 @@ from ray_cluster import processes_naming, ray_environment
 from searches import LONG, NoView, checkpoints, end, launch, ledger, outcome, recorded, rows, settings_file, wait_for
 from test_executors import Switch, double, no_progress
 
+from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.cli import main
-from fixfirst.errors import ConfigError, RunDirError
 from fixfirst.searcher import parcels
 from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.contract import Finished

@@ -32,19 +32,18 @@ from searches import (
     wait_for,
 )
 
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.statistics import derive
 from fixfirst.cli import main
-from fixfirst.errors import RunDirError
-from fixfirst.learner.policy_file import load_policy
-from fixfirst.orders.workflow import all_workflows
-from fixfirst.play.seeds import derive
+from fixfirst.orders.order import all_workflows
+from fixfirst.policy.file import load_policy
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.ledger import read_trials
 from fixfirst.runs.lock import status
 from fixfirst.runs.logs import CsvLog
 from fixfirst.runs.manifest import read_toml
 from fixfirst.runs.rows import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow
-from fixfirst.searcher import search_logs
-from fixfirst.searcher import trial as searcher_trial
+from fixfirst.searcher import search_logs, trial as searcher_trial
 from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.executors.inline import InlineExecutor

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.cli import main
-from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.answer_report import how
 from fixfirst.reporter.study_report import agreement, together

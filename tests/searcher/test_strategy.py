@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from fixfirst.errors import SearchError
-from fixfirst.game.network import HOST_NAMES
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow, all_workflows
+from fixfirst.base.errors import SearchError
+from fixfirst.game.scenario import HOST_NAMES
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow, all_workflows
 from fixfirst.searcher import strategy as strategy_module
 from fixfirst.searcher.gp import OrderGP
 from fixfirst.searcher.strategy import (

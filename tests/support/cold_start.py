@@ -5,8 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from fixfirst.game.compiling import ROOMS, cache_folder, is_compiled
-from fixfirst.game.compiling import TOLD as ANNOUNCED
+from fixfirst.base.compile import ROOMS, TOLD as ANNOUNCED, cache_folder, is_compiled
 
 TOLD = "TESTS_COLD_START"  # the variable in which test processes find it: stdout and stderr, one after the other
 

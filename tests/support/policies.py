@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.game.defenders import DEFENDERS
+from fixfirst.play.baselines import DEFENDERS
 
 
 class Play(NamedTuple):

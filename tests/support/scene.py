@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fixfirst.game.actions import action_id
-from fixfirst.game.network import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS
-from fixfirst.game.red_agents import BLINE_TARGET, BLINE_VERB
+from fixfirst.game.attackers import BLINE_TARGET, BLINE_VERB
+from fixfirst.game.scenario import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS
 from fixfirst.game.state import OTService, RedAgent, RedVerb, Success
 from fixfirst.game.tables import hosts_mask, ports_mask
 from fixfirst.game.world import World

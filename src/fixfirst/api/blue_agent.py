@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from fixfirst.api.evaluating import load_named
+from fixfirst.base.checks import seed_number
+from fixfirst.base.errors import ConfigError, CyborgError, FixfirstError, PolicyError
+from fixfirst.base.statistics import derive
 from fixfirst.cyborg.checkout import find_cyborg
-from fixfirst.errors import ConfigError, CyborgError, FixfirstError, PolicyError
 from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.arguments import seed_number
 from fixfirst.game.state import OBSERVATION_BITS
-from fixfirst.learner.policy_file import Order, Policy
-from fixfirst.play.seeds import derive
+from fixfirst.policy.file import Order, Policy
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
 EXAMPLE_AGENT = "CybORG.Agents.SimpleAgents.BlueLoadAgent"  # the module, and in it the class of the same name

@@ -5,12 +5,12 @@ from typing import Any
 
 from fixfirst.api.evaluating import Named, listed_reds, make_player
 from fixfirst.api.settings import game_and_judging
-from fixfirst.game.arguments import seed_number, yes_or_no
-from fixfirst.game.compiling import announce_compilation
-from fixfirst.game.settings import red_agent_name
+from fixfirst.base.checks import seed_number, yes_or_no
+from fixfirst.base.compile import announce_compilation
+from fixfirst.game.game import red_agent_name
+from fixfirst.play.comparison import Paired, paired
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, Played, check_enough, play
 from fixfirst.play.leaderboard import LEADERBOARD_REDS
-from fixfirst.play.pairing import Paired, paired
 from fixfirst.reporter.screen import Progress
 
 

@@ -5,18 +5,26 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import ConfigError, did_you_mean, shown
-from fixfirst.game.arguments import a_path, seed_number, whole, yes_or_no
-from fixfirst.game.compiling import announce_compilation
-from fixfirst.game.settings import red_agent_name
-from fixfirst.learner.policy_file import Policy, load_policy, shipped_policies
-from fixfirst.orders.workflow import Workflow
+from fixfirst.base.checks import a_path, seed_number, whole, yes_or_no
+from fixfirst.base.compile import announce_compilation
+from fixfirst.base.errors import ConfigError, did_you_mean, shown
+from fixfirst.game.game import red_agent_name
+from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, PROTOCOL_REDS, PROTOCOL_STEPS, Evaluation, Played, check_enough, play
-from fixfirst.play.evaluation import evaluate as evaluate_player
+from fixfirst.play.evaluation import (
+    PROTOCOL_PURPOSE,
+    PROTOCOL_REDS,
+    PROTOCOL_STEPS,
+    Evaluation,
+    Played,
+    check_enough,
+    evaluate as evaluate_player,
+    play,
+)
 from fixfirst.play.leaderboard import LEADERBOARD_REDS, Standing, standing_of
-from fixfirst.play.policy_table import PolicyTable
 from fixfirst.play.rollout import Player
+from fixfirst.policy.file import Policy, load_policy, shipped_policies
+from fixfirst.policy.table import PolicyTable
 from fixfirst.reporter.screen import Progress
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import get_args
 
 from fixfirst.api.evaluating import Named, load_named
-from fixfirst.errors import ConfigError, shown
-from fixfirst.game.arguments import a_path
-from fixfirst.learner.exporting import SUFFIXES, Target, export_policy
-from fixfirst.learner.policy_file import Policy
+from fixfirst.base.checks import a_path
+from fixfirst.base.errors import ConfigError, shown
+from fixfirst.policy.export import SUFFIXES, Target, export_policy
+from fixfirst.policy.file import Policy
 
 
 def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *, workflow: str | None = None) -> Path:

@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.api.evaluating import load_named
-from fixfirst.errors import ConfigError, shown
-from fixfirst.game.arguments import seed_number, whole, yes_or_no
-from fixfirst.game.gym_env import VecWorld
-from fixfirst.game.network import NUM_HOSTS
+from fixfirst.base.checks import seed_number, whole, yes_or_no
+from fixfirst.base.errors import ConfigError, shown
+from fixfirst.game.scenario import NUM_HOSTS
 from fixfirst.game.state import OBSERVATION_BITS
 from fixfirst.game.world import World
-from fixfirst.learner.policy_file import Orders, Policy
-from fixfirst.play.loop import Track, play_steps
-from fixfirst.play.role import bits_of
+from fixfirst.play.envs import VecWorld
+from fixfirst.play.rollout import Track, play_steps
+from fixfirst.policy.file import Orders, Policy
+from fixfirst.policy.spec import bits_of
 
 
 class Steps(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fixfirst.game.arguments import a_path
+from fixfirst.base.checks import a_path
 from fixfirst.reporter.build import Format, WrittenReport, write_report
 
 

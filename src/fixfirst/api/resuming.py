@@ -7,8 +7,8 @@ from typing import Literal
 from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun
 from fixfirst.api.searching import resume_searches
 from fixfirst.api.training import resume_training
-from fixfirst.errors import in_one_line
-from fixfirst.game.arguments import a_path, yes_or_no
+from fixfirst.base.checks import a_path, yes_or_no
+from fixfirst.base.errors import in_one_line
 from fixfirst.runs.layout import MANIFEST, STUDY, Kind
 from fixfirst.runs.manifest import changed_since, check_own, kind_of, read_manifest
 from fixfirst.searcher.executors.choice import Execution

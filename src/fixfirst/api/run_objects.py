@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.reporting import report
-from fixfirst.errors import PolicyError, RunDirError
-from fixfirst.game.arguments import a_path
+from fixfirst.base.checks import a_path
+from fixfirst.base.errors import PolicyError, RunDirError
+from fixfirst.base.files import read_file
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import Policy, load_policy
 from fixfirst.learner.settings import resolve
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation
-from fixfirst.reading import read_file
+from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter.build import WrittenReport
 from fixfirst.runs.across_seeds import Comparison, compare
 from fixfirst.runs.answers import Answer

@@ -10,9 +10,9 @@ from fixfirst.api.reporting import report as write_report
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.settings import search_configs
 from fixfirst.api.watching import write_replays
-from fixfirst.errors import Interrupted
-from fixfirst.game.arguments import a_path, yes_or_no
-from fixfirst.game.compiling import announce_compilation
+from fixfirst.base.checks import a_path, yes_or_no
+from fixfirst.base.compile import announce_compilation
+from fixfirst.base.errors import Interrupted
 from fixfirst.game.world import compile_kernel
 from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import interrupts

@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fixfirst.errors import ConfigError
-from fixfirst.game.settings import Game
+from fixfirst.base.errors import ConfigError
+from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import merged, nested, places, resolve, value_in
 from fixfirst.orders.compliance import Judging
-from fixfirst.orders.workflow import UnitScheme
+from fixfirst.orders.order import UnitScheme
 from fixfirst.runs.config_reading import named_code
 from fixfirst.runs.manifest import read_toml
 from fixfirst.searcher.config import SearchConfig, resolve_search

@@ -6,16 +6,16 @@ from typing import Any
 
 from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.api.settings import train_config
-from fixfirst.errors import Interrupted, RunDirError
-from fixfirst.game.arguments import a_path, whole, yes_or_no
-from fixfirst.game.compiling import announce_compilation
+from fixfirst.base.checks import a_path, whole, yes_or_no
+from fixfirst.base.compile import announce_compilation
+from fixfirst.base.errors import Interrupted, RunDirError
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import load_parent
 from fixfirst.learner.settings import resolve
 from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import TrainingRun, interrupts
-from fixfirst.play.network import Weights
+from fixfirst.policy.file import load_parent
+from fixfirst.policy.network import Weights
 from fixfirst.reporter.screen import Progress
 from fixfirst.runs.files import RUN_HASH, begun_with
 from fixfirst.runs.layout import MANIFEST, POLICY_JSON, RESULT, TENSORBOARD, Kind, unused_folder

@@ -7,17 +7,17 @@ from typing import Any
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.run_objects import SearchRun, load_run
 from fixfirst.api.settings import game_and_judging
-from fixfirst.errors import ConfigError, RunDirError, shown
-from fixfirst.game.arguments import a_path, seed_number, whole, yes_or_no
-from fixfirst.game.compiling import announce_compilation
-from fixfirst.learner.policy_file import Policy
-from fixfirst.orders.workflow import Workflow
+from fixfirst.base.checks import a_path, seed_number, whole, yes_or_no
+from fixfirst.base.compile import announce_compilation
+from fixfirst.base.errors import ConfigError, RunDirError, shown
+from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES
 from fixfirst.play.episodes import document, notable, tell
 from fixfirst.play.evaluation import MOST_KEPT, PROTOCOL_PURPOSE, Played, play
-from fixfirst.play.policy_table import PolicyTable
-from fixfirst.play.role import Role
 from fixfirst.play.rollout import Change
+from fixfirst.policy.file import Policy
+from fixfirst.policy.spec import Role
+from fixfirst.policy.table import PolicyTable
 from fixfirst.reporter.animation import write_gif
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.replay import write_replay

@@ -1,3 +1,8 @@
 """The command line: a file per command, each a thin shell over a function of `api`."""
 
-from fixfirst.cli.entry import main
+# ruff: noqa: E402  Ctrl-C is answered before anything else is imported
+from fixfirst.cli.starting import answer_interrupts
+
+answer_interrupts()
+
+from fixfirst.cli.entry import main as main

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter, Token
 
 from fixfirst import __version__
-from fixfirst.errors import in_one_line
+from fixfirst.base.errors import in_one_line
 
 COMMANDS = (  # in the order of use
     "search", "train", "resume", "runs", "report",

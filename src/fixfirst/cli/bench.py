@@ -21,15 +21,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from fixfirst.base.jobs import available_cores, follow_parent
 from fixfirst.cli.app import Cyborg, Json, log, print_json
-from fixfirst.cyborg.backends import make_world
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.gym_env import VecCage2
-from fixfirst.game.processes import available_cores, follow_parent
+from fixfirst.game.backends import make_world
 from fixfirst.game.state import STATE_DTYPE, RedAgent
 from fixfirst.game.world import BaseWorld
+from fixfirst.play.envs import VecCage2
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
 RED_AGENTS = ("b_line", "meander")

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import Order, flags_of, given, note_other_order
-from fixfirst.game.settings import Game
+from fixfirst.game.game import Game
 
 if TYPE_CHECKING:
     GameFlags = Any

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from fixfirst.base.compile import announce_compilation
 from fixfirst.cli.app import Json, print_json
-from fixfirst.game.compiling import announce_compilation
-from fixfirst.game.conformance import ReplayReport, replay_file
+from fixfirst.cyborg.conformance import ReplayReport, replay_file
 
 
 def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json: Json = False) -> int:

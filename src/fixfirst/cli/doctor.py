@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst import __version__
+from fixfirst.base.compile import cache_folder, is_compiled
+from fixfirst.base.errors import CyborgError
+from fixfirst.base.jobs import available_cores
 from fixfirst.cli.app import Cyborg, Json, print_json
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
 from fixfirst.cyborg.variant import identify
-from fixfirst.errors import CyborgError
-from fixfirst.game.compiling import cache_folder, is_compiled
-from fixfirst.game.processes import available_cores
 from fixfirst.reporter.screen import fitted
 
 PACKAGES = (

@@ -7,9 +7,9 @@ import sys
 from types import FrameType
 from typing import TextIO
 
+from fixfirst.base.errors import ConfigError, FixfirstError, Interrupted, in_one_line
 from fixfirst.cli.messages import as_typed, fitted, greet, misuse
-from fixfirst.errors import ConfigError, FixfirstError, Interrupted, in_one_line
-from fixfirst.starting import INTERRUPTED, leave
+from fixfirst.cli.starting import INTERRUPTED, leave
 
 # One thread per process: at these sizes spinning thread pools lose badly. Set before NumPy starts its pool.
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fixfirst.api.evaluating import evaluate, leaderboard
+from fixfirst.base.errors import ConfigError
 from fixfirst.cli.app import Json, Quiet, Whole, as_whole, print_json
 from fixfirst.cli.flags import Order, flags_of, given, note_other_order
-from fixfirst.errors import ConfigError
-from fixfirst.game.settings import Backend, Game
+from fixfirst.game.game import Backend, Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
 from fixfirst.reporter.evaluations import evaluation_table, side_by_side, standing_document, standing_table, write_csv

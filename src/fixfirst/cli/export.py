@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, print_json
-from fixfirst.orders.workflow import NAMED_ORDERS
+from fixfirst.orders.order import NAMED_ORDERS
 
 SETTLED = (
     "The order it will always follow; without it, a policy that follows any is told one at every turn. Also by name: "

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from fixfirst.cli.app import shown, whole
 from fixfirst.learner.settings import places, resolve, value_at
-from fixfirst.orders.workflow import NAMED_ORDERS, Workflow
+from fixfirst.orders.order import NAMED_ORDERS, Workflow
 
 # What everybody asks for comes first, without a heading; then what a table's flags are about, and a config's own.
 MAIN = ("total_episodes", "red_agent", "workflow", "seed", "preset")

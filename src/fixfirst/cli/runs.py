@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fixfirst import __version__
+from fixfirst.base.errors import ConfigError
 from fixfirst.cli.app import Json, app, print_json
-from fixfirst.errors import ConfigError
 from fixfirst.reporter.overview import advice, runs_table
 from fixfirst.reporter.screen import fitted, results
 from fixfirst.runs.layout import RUNS

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from fixfirst.cli.app import Json, Whole, log
 from fixfirst.cli.flags import Order, flags_of, given, note_other_order
-from fixfirst.game.network import VariantName
-from fixfirst.game.settings import Game
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import Judging
 
 if TYPE_CHECKING:

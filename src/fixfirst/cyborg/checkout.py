@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import CyborgError
-from fixfirst.game.arguments import a_path
+from fixfirst.base.checks import a_path
+from fixfirst.base.errors import CyborgError
 from fixfirst.game.state import RedAgent
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random.mtrand import set_bit_generator
 
+from fixfirst.base.errors import CyborgError
 from fixfirst.cyborg.checkout import Cyborg
-from fixfirst.errors import CyborgError
-from fixfirst.game.network import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, OT_SERVER, SUBNETS
+from fixfirst.game.scenario import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, OT_SERVER, SUBNETS
 from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb, Success
 from fixfirst.game.tables import ports_mask
 

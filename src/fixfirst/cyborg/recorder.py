@@ -20,19 +20,19 @@ from typing import Any
 
 import numpy as np
 
+from fixfirst.base.checks import whole
+from fixfirst.base.errors import CyborgError, WorkerError
+from fixfirst.base.jobs import available_cores, follow_parent
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
+from fixfirst.cyborg.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.variant import Identity, identify
-from fixfirst.errors import CyborgError, WorkerError
-from fixfirst.game.arguments import whole
 from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
-from fixfirst.game.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
-from fixfirst.game.defenders import DEFENDERS
-from fixfirst.game.network import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
-from fixfirst.game.processes import available_cores, follow_parent
-from fixfirst.game.settings import red_odds
+from fixfirst.game.game import red_odds
+from fixfirst.game.scenario import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
 from fixfirst.game.world import check_seeds
+from fixfirst.play.baselines import DEFENDERS
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
@@ -55,7 +55,7 @@ class Recording:
     green
         With users who scan ports at random.
     policy
-        How blue plays: sleep, random, react, ... (game/defenders.py), or a mixture drawn per episode.
+        How blue plays: sleep, random, react, ... (play/baselines.py), or a mixture drawn per episode.
     seed
         Decides all of it.
     """

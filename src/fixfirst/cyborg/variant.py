@@ -10,12 +10,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from fixfirst.base.errors import CyborgError
+from fixfirst.base.jobs import follow_parent
 from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
 from fixfirst.cyborg.game import CyborgGame
-from fixfirst.errors import CyborgError
 from fixfirst.game.actions import SLEEP, action_id
-from fixfirst.game.network import HOST_ID, VARIANTS, Variant, VariantName
-from fixfirst.game.processes import follow_parent
+from fixfirst.game.scenario import HOST_ID, VARIANTS, Variant, VariantName
 from fixfirst.game.state import RedAgent
 
 Facts = Mapping[str, Any]

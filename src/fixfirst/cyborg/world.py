@@ -6,18 +6,19 @@ are the same however the environments are spread over processes. Only the draws 
 
 import gc
 import ipaddress
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Unpack
 
 import numpy as np
 
-from fixfirst.cyborg.checkout import load_cyborg
+from fixfirst.base.errors import CyborgError
+from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
-from fixfirst.errors import CyborgError
 from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.kernel import NEXT_STEP, SAME_STEP
+from fixfirst.game.rules import NEXT_STEP, SAME_STEP
 from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
 from fixfirst.game.world import BaseWorld, WorldSettings, pack
 
@@ -124,3 +125,8 @@ def settle_for_cyborg() -> None:
     for name in ("_ip_int_from_string", "_string_from_ip_int"):
         if hasattr(base, name):
             setattr(base, name, staticmethod(lru_cache(maxsize=4096)(getattr(base, name))))
+
+
+def world_maker(cyborg: str | Path | None) -> Callable[..., CyborgWorld]:
+    """What makes worlds of the CybORG that is found; for worker processes, which call it."""
+    return partial(CyborgWorld, folder=find_cyborg(cyborg))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from fixfirst.game.network import DECOYS, HOST_ID, HOST_NAMES, NUM_HOSTS
+from fixfirst.game.scenario import DECOYS, HOST_ID, HOST_NAMES, NUM_HOSTS
 
 # Verbs in the order of their ids: two without a host, then blocks of one action per host.
 FREE_VERBS = ("Sleep", "Monitor")

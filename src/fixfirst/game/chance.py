@@ -15,8 +15,8 @@ from enum import IntEnum
 import numpy as np
 from numba import uint64
 
-from fixfirst.game.compiling import called, inlined
-from fixfirst.game.network import FOOTHOLD, NUM_HOSTS
+from fixfirst.base.compile import called, inlined
+from fixfirst.game.scenario import FOOTHOLD, NUM_HOSTS
 from fixfirst.game.tables import HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, unit_mask
 
 

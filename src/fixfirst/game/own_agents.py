@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-from fixfirst.errors import ConfigError, shown
+from fixfirst.base.errors import ConfigError, shown
 from fixfirst.game.state import RedAgent
 
 FILES_VARIABLE = "FIXFIRST_RED_AGENTS"

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from fixfirst.game.network import NUM_HOSTS
+from fixfirst.game.scenario import NUM_HOSTS
 
 
 class RedAgent(IntEnum):

@@ -8,18 +8,7 @@ What is asked of a set in every step is looked up, too: loops over members are s
 import numpy as np
 
 from fixfirst.game.actions import ACTIONS, VERBS
-from fixfirst.game.network import (
-    EXPLOITS,
-    HOST_ID,
-    HOSTS,
-    PORTS,
-    SUBNETS,
-    VARIANTS,
-    Decoy,
-    Exploit,
-    Host,
-    Service,
-)
+from fixfirst.game.scenario import EXPLOITS, HOST_ID, HOSTS, PORTS, SUBNETS, VARIANTS, Decoy, Exploit, Host, Service
 
 
 def constant(values: object, dtype: type = np.int64) -> np.ndarray:

@@ -10,15 +10,15 @@ from typing import NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
-from fixfirst.errors import ActionError, ResetNeeded, WorldError, shown
-from fixfirst.game import kernel
+from fixfirst.base.checks import one_of, seed_number, whole, yes_or_no
+from fixfirst.base.compile import announce_compilation
+from fixfirst.base.errors import ActionError, ResetNeeded, WorldError, shown
+from fixfirst.game import rules
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS
-from fixfirst.game.arguments import one_of, seed_number, whole, yes_or_no
+from fixfirst.game.attackers import BLINE_LAST_STAGE
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
-from fixfirst.game.compiling import announce_compilation
-from fixfirst.game.network import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
-from fixfirst.game.red_agents import BLINE_LAST_STAGE
-from fixfirst.game.settings import check_variant, red_agent_names, red_odds
+from fixfirst.game.game import check_variant, red_agent_names, red_odds
+from fixfirst.game.scenario import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
 from fixfirst.game.state import (
     NO_TARGET,
     OBSERVATION_BITS,
@@ -29,7 +29,7 @@ from fixfirst.game.state import (
     Success,
 )
 
-AUTORESET_MODES = {"next_step": kernel.NEXT_STEP, "same_step": kernel.SAME_STEP, "disabled": kernel.DISABLED}
+AUTORESET_MODES = {"next_step": rules.NEXT_STEP, "same_step": rules.SAME_STEP, "disabled": rules.DISABLED}
 
 
 class GameSettings(TypedDict, total=False):
@@ -136,7 +136,7 @@ class BaseWorld(ABC):
     def step(self, actions: np.ndarray) -> int:
         """One turn of every environment; this object's arrays then hold the outcome. Returns how many episodes ended."""
         self._require_reset("step")
-        if self._autoreset == kernel.DISABLED and self.ended.any():
+        if self._autoreset == rules.DISABLED and self.ended.any():
             which = np.flatnonzero(self.ended)[:5].tolist()
             raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
         num_ended = self._step(actions_array(actions, self.num_envs))
@@ -184,7 +184,7 @@ class BaseWorld(ABC):
 
 
 class Inside(NamedTuple):
-    """What compiled code needs to step a world's environments itself; see `kernel.py`."""
+    """What compiled code needs to step a world's environments itself; see `rules.py`."""
 
     states: np.ndarray  # [N] of STATE_DTYPE
     chances: np.ndarray  # [N] of CHANCE_DTYPE
@@ -210,13 +210,13 @@ class World(BaseWorld):
             self._states["episode"][mask & self._started] += 1
         else:
             chances = self._chances.copy()
-            kernel.seed_batch(chances, seeds, self.env_ids)
+            rules.seed_batch(chances, seeds, self.env_ids)
             self._chances[mask] = chances[mask]
             self._states["episode"][mask] = episodes[mask]
         self._show(mask)
 
     def _step(self, actions: np.ndarray) -> int:
-        num_ended: int = kernel.step_batch(
+        num_ended: int = rules.step_batch(
             self._states,
             self._chances,
             self._red_odds,
@@ -284,7 +284,7 @@ class World(BaseWorld):
         return turns
 
     def _show(self, mask: np.ndarray) -> None:
-        kernel.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)
+        rules.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)
 
 
 def compile_kernel() -> None:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game.compiling import called, compiled
+from fixfirst.base.compile import called, compiled
 from fixfirst.learner.config import PPOConfig
-from fixfirst.play.network import list_bits
-from fixfirst.play.policy_table import chance_keys, uniform
 from fixfirst.play.rollout import Rollout
+from fixfirst.policy.network import list_bits
+from fixfirst.policy.table import chance_keys, uniform
 
 
 class Seen(NamedTuple):

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import PolicyError
-from fixfirst.game.arguments import MOST
-from fixfirst.learner.array_files import check_arrays, read_pair, write_pair
+from fixfirst.base.checks import MOST
+from fixfirst.base.errors import PolicyError
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
-from fixfirst.play.network import shapes
-from fixfirst.runs.layout import CHECKPOINT_PREFIX
+from fixfirst.policy.network import shapes
+from fixfirst.runs.array_files import check_arrays, read_pair, write_pair
+from fixfirst.runs.files import versions
+from fixfirst.runs.layout import CHECKPOINT_PREFIX, POLICY_JSON, POLICY_TENSORS
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
@@ -124,3 +125,26 @@ def _begins(value: Any, training: Training, origins: int) -> bool:
 
 def _is_candidate(value: Any, training: Training) -> bool:
     return isinstance(value, list) and len(value) == 2 and _is_number(value[0]) and _is_opening(value[1], training)
+
+
+def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
+    """Write policy.safetensors and policy.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config, workflows, role = training.config, training.workflows, training.role
+    document = {
+        "workflow": str(workflows[0]) if len(workflows) == 1 else None,
+        "units": None if config.policy_scheme is None else config.policy_scheme.as_dict(),
+        "memory": role.memory.name,
+        "action_set": role.action_set.name,
+        "shield": role.shield,
+        "idle": list(config.idle),
+        "opening": [role.action_set.names[choice] for choice in role.opening],
+        "inputs": role.inputs,
+        "actions": role.actions,
+        "episodes": training.episodes,
+        "updates": training.updates,
+        "versions": versions(),
+        "config": config.model_dump(mode="json"),
+        "notes": {"accepted": accepted},
+    }
+    write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, training.learner.weights)

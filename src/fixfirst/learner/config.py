@@ -10,15 +10,15 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fixfirst.errors import ConfigError, did_you_mean
-from fixfirst.game.action_sets import ActionSet
-from fixfirst.game.memory_schemes import MemoryScheme
-from fixfirst.game.settings import Game, Settings
+from fixfirst.base.checks import Settings
+from fixfirst.base.errors import ConfigError, did_you_mean
+from fixfirst.game.game import Game
 from fixfirst.learner.presets import PRESETS
-from fixfirst.orders.compliance import Judging
-from fixfirst.orders.gate import Gate
-from fixfirst.orders.workflow import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
-from fixfirst.play.role import Role
+from fixfirst.orders.compliance import Gate, Judging
+from fixfirst.orders.order import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.spec import Role
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training

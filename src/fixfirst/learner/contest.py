@@ -8,7 +8,7 @@ import numpy as np
 
 from fixfirst.learner.interface import part_of
 from fixfirst.learner.openings import Opening
-from fixfirst.play.network import Weights
+from fixfirst.policy.network import Weights
 
 Tensors = dict[str, np.ndarray]
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.game.compiling import called, compiled
-from fixfirst.play.network import (
+from fixfirst.base.compile import called, compiled
+from fixfirst.policy.network import (
     HIDDEN,
     INFINITY,
     ONE,
@@ -34,7 +34,7 @@ from fixfirst.play.network import (
     lower_to_largest,
     whole_tiles,
 )
-from fixfirst.play.vectors import TILE, add_to_lines, dot
+from fixfirst.policy.vectors import TILE, add_to_lines, dot
 
 BLOCK = 32  # rows at a time: what they need stays in the first cache
 _EPSILON = np.float32(1e-8)

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
-from fixfirst.play.network import Network, Weights
-from fixfirst.play.policy_table import Probabilities
 from fixfirst.play.rollout import Rollout
+from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.table import Probabilities
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.play.network import LAYERS, Network, Weights, shapes
-from fixfirst.play.policy_table import chance_keys, uniform
+from fixfirst.policy.network import LAYERS, Network, Weights, shapes
+from fixfirst.policy.table import chance_keys, uniform
 
 
 def initial_weights(inputs: int, seed: int, actions: int = NUM_ACTIONS, last: float = 1.0) -> dict[str, np.ndarray]:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fixfirst.errors import ConfigError
-from fixfirst.game.settings import Game
+from fixfirst.base.errors import ConfigError
+from fixfirst.game.game import Game
 from fixfirst.play.evaluation import evaluate
-from fixfirst.play.network import Network
-from fixfirst.play.policy_table import PolicyTable
-from fixfirst.play.role import Role
+from fixfirst.policy.network import Network
+from fixfirst.policy.spec import Role
+from fixfirst.policy.table import PolicyTable
 
 Opening = tuple[int, ...]
 LENGTH = 2

@@ -10,9 +10,9 @@ from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import Bench, Settings, learn, values_of_rows
 from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.play.network import Network, Weights
-from fixfirst.play.role import Role
 from fixfirst.play.rollout import Rollout
+from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.spec import Role
 
 
 class PPO:

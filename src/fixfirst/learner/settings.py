@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from fixfirst.errors import ConfigError, did_you_mean, shown
-from fixfirst.game.arguments import MOST
-from fixfirst.game.settings import first_problem
+from fixfirst.base.checks import MOST, first_problem
+from fixfirst.base.errors import ConfigError, did_you_mean, shown
 from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import current_process
 from multiprocessing.connection import wait
 
-from fixfirst.game.job_process import JobProcess, raise_carried
-from fixfirst.game.processes import available_cores
+from fixfirst.base.jobs import JobProcess, available_cores, raise_carried
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.training import Training

@@ -15,15 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
-from fixfirst.play.network import HIDDEN, Network, Weights
-from fixfirst.play.policy_table import Probabilities
-from fixfirst.play.role import Role, bits_of
 from fixfirst.play.rollout import Rollout
+from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.table import Probabilities
+from fixfirst.policy.torch_network import ActorCritic
 
 LOWEST = -1e9  # the logit of a masked choice; its probability is 0, and so is its share of the entropy
 
@@ -37,20 +37,6 @@ class ActorAndCritic(Protocol):
     critic: nn.Module
 
     def parameters(self) -> Iterator[nn.Parameter]: ...
-
-
-class ActorCritic(nn.Module):
-    """Separate networks: what to do, and how much reward is still to come."""
-
-    def __init__(self, num_inputs: int, num_actions: int = NUM_ACTIONS):
-        super().__init__()
-        self.actor = _network(num_inputs, num_actions)
-        self.critic = _network(num_inputs, 1)
-
-
-def _network(num_inputs: int, num_outputs: int) -> nn.Sequential:
-    layers = nn.Linear(num_inputs, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, num_outputs)
-    return nn.Sequential(*layers)
 
 
 # ---------------------------------------------------------------- Adam
@@ -282,10 +268,3 @@ class TorchPPO:
             saved = part_of(tensors, f"adam.{moment}.")
             self.optimiser.moments[moment] = [torch.from_numpy(saved[name].copy()) for name in self.optimiser.names]
         self.optimiser.moments["step"] = [torch.tensor(float(tensors["adam.step"])) for _ in self.optimiser.names]
-
-
-def module_of(weights: Weights) -> ActorCritic:
-    """A policy's networks as a PyTorch module: `.actor(inputs [M, I])` gives logits, `.critic(inputs)` values."""
-    net = ActorCritic(weights["actor.0.weight"].shape[1], len(weights["actor.4.bias"]))
-    net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
-    return net

@@ -12,27 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.cyborg.backends import world_for
-from fixfirst.errors import ConfigError
+from fixfirst.base.checks import needs_torch
+from fixfirst.base.errors import ConfigError
+from fixfirst.base.statistics import derive
 from fixfirst.game.actions import ACTIONS
-from fixfirst.game.network import RESTORE_COST
+from fixfirst.game.backends import world_for
+from fixfirst.game.scenario import RESTORE_COST
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.contest import Candidate, Contest
-from fixfirst.learner.engines import asked_by, make_learner, torch_twin
+from fixfirst.learner.engines import asked_by, make_learner
 from fixfirst.learner.interface import Learner, part_of
 from fixfirst.learner.networks import soften, widen
 from fixfirst.learner.openings import first_openings, next_openings, tried
 from fixfirst.learner.stages import Begin, Stage, stages_of
 from fixfirst.learner.update import Update
-from fixfirst.orders.gate import Gate
+from fixfirst.orders.compliance import Gate
 from fixfirst.orders.judging import Counts, Judgement, delta_reward, judge, penalty_reward
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import Evaluation, Played, play
-from fixfirst.play.network import Network, Weights
-from fixfirst.play.policy_table import PolicyTable
 from fixfirst.play.rollout import Rollout, collect
-from fixfirst.play.seeds import derive
+from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.rows import UpdateRow
 
 RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
@@ -417,6 +418,6 @@ def _share(hits: np.ndarray, trials: np.ndarray) -> float | None:
 def check_trainable(config: TrainConfig) -> None:
     """Raise what would keep a training from beginning: PyTorch or CybORG is not there, or is not what the config says."""
     if config.ppo.uses_torch:
-        torch_twin(asked_by(config.ppo))
+        needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":
         world_for(config.game, 1).close()

@@ -15,15 +15,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from fixfirst.errors import RunDirError
-from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.files import read_file
+from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import save_policy
 from fixfirst.learner.side_by_side import SideBySide, useful_workers
 from fixfirst.learner.training import Training
 from fixfirst.learner.update import Update
-from fixfirst.play.network import Weights
-from fixfirst.reading import read_file
+from fixfirst.policy.network import Weights
 from fixfirst.runs.events import TensorBoard
 from fixfirst.runs.files import sealed, sha256, write_json
 from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG

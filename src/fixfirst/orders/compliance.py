@@ -1,24 +1,32 @@
-"""When a repair is in order, and how well a policy keeps to its order, with intervals.
+"""Compliance: when a repair keeps to the order, how often a policy does so (with intervals), and the gate it must pass.
 
 T steps, N episodes side by side, H = 13 hosts, U unit types. A *repair* is Remove or Restore. A host *needs repair* when red
 holds a session on it before blue acts; the foothold User0 never does, because red cannot be driven off it (unless
 `count_foothold`). A step is *judged* when it is a repair and some host needs repair.
-When such a repair is compliant, `rules.py` says.
+
+rule           a judged repair is compliant if
+no_higher      no unit type ranked above the repaired one needs repair
+top            the repaired unit type is the highest one that needs repair
+fixed_types    all unit types ranked above were already the target of some repair in this episode (every repair is judged)
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from fixfirst.game.settings import Settings
-from fixfirst.orders.distributions import beta_quantile
-from fixfirst.orders.rules import Rule
+from fixfirst.base.checks import Settings
+from fixfirst.base.statistics import beta_quantile
 
-if TYPE_CHECKING:  # it is compiled, and whoever only reads settings need not wait for that
+if TYPE_CHECKING:
     from fixfirst.orders.judging import Counts
+
+Rule = Literal["no_higher", "top", "fixed_types"]
+RULES = get_args(Rule)
+NO_HIGHER, TOP, FIXED_TYPES = range(len(RULES))
+
 
 CONFIDENCE = 0.95
 BOOTSTRAP_SAMPLES = 1_000
@@ -130,3 +138,54 @@ def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray, conf
         return None
     exact = beta_quantile(successes, total - successes + 1, 1 - confidence) if successes else 0.0
     return float(min(np.quantile(_resampled(hits, trials, weights), 1 - confidence), exact))
+
+
+# ---------------------------------------------------------------- gate
+
+
+GateRule = Literal["bound", "latest"]
+
+
+class Gate(BaseModel):
+    """What a policy must show before its order counts.
+
+    bound: the frozen policy plays episodes of its own; the lower bound of its compliance reaches the threshold, with enough
+    judged repairs. A training is looked at again and again, and whoever looks often enough is lucky once; so what a look
+    accepts must be confirmed on further fresh episodes, and all confirmations of a training share its 5 %.
+    latest: the published presets' rule, on training episodes: mean compliance of each environment's latest episode, with
+    enough repairs in all.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    gate_rule: GateRule = Field(
+        "bound", description="bound (compliance's lower bound on fresh episodes) or latest (the published rule)."
+    )
+    compliance_threshold: float = Field(
+        0.95, gt=0, le=1, description="An order counts once the policy's compliance is this high with 95 % confidence."
+    )
+    min_judged: int = Field(50, ge=1, description="Judged repairs that the rule `bound` asks for.")
+    min_repairs: int = Field(10, ge=0, description="Repairs that the rule `latest` asks for.")
+    gate_episodes: int = Field(500, ge=2, description="Fresh episodes on which the rule `bound` looks at a policy.")
+    min_episodes: int = Field(0, ge=0, description="Training episodes of one order before the gate may end it.")
+    stop_when_compliant: bool = Field(False, description="Stop as soon as the gate is passed.")
+
+    def accepts(self, shown: Compliance) -> bool:
+        """`bound`: on evaluation episodes."""
+        enough = shown.compliance.count >= self.min_judged
+        return enough and shown.lower_bound is not None and shown.lower_bound >= self.compliance_threshold
+
+    def confirms(self, counts: "Counts", number: int) -> bool:
+        """`bound`: on other evaluation episodes, after a look accepted; the training's confirmation of this number, from 1.
+
+        It may err with probability 5 % / (n (n + 1)): summed over any number of confirmations, 5 % at most.
+        """
+        bound = lower_bound(counts, 1 - (1 - CONFIDENCE) / (number * (number + 1)))
+        return counts.judged.sum() >= self.min_judged and bound is not None and bound >= self.compliance_threshold
+
+    def accepts_latest(self, latest: "Counts") -> bool:
+        """`latest`: one episode per environment. Episodes without a judged repair have no compliance and do not count."""
+        judged = latest.judged > 0
+        if latest.repairs.sum() < self.min_repairs or not judged.any():
+            return False
+        return bool((latest.compliant[judged] / latest.judged[judged]).mean() >= self.compliance_threshold)

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fixfirst.base.compile import compiled
 from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
-from fixfirst.game.compiling import compiled
-from fixfirst.game.network import FOOTHOLD, HOST_ID, NUM_HOSTS
-from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
-from fixfirst.orders.rules import FIXED_TYPES, NO_HIGHER, RULES, TOP
-from fixfirst.orders.workflow import UnitScheme
+from fixfirst.game.scenario import FOOTHOLD, HOST_ID, NUM_HOSTS
+from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
+from fixfirst.orders.order import UnitScheme
 
 REPAIRED_HOST = np.array([HOST_ID[a.host] if a.host and a.verb in REPAIR_VERBS else -1 for a in ACTIONS])  # [145]
 REPAIRED_HOST.setflags(write=False)

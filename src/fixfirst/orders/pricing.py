@@ -26,9 +26,9 @@ from itertools import combinations
 
 import numpy as np
 
+from fixfirst.base.statistics import t_quantile
 from fixfirst.orders.compliance import CONFIDENCE
-from fixfirst.orders.distributions import t_quantile
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders.order import Workflow
 
 PRIOR_FREEDOM = 4
 LEAST_SPREAD = 0.05  # between trainings, in points of return

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.errors import SearchError
-from fixfirst.orders.distributions import normal_cdf, normal_quantile, t_quantile
-from fixfirst.orders.workflow import Workflow
+from fixfirst.base.errors import SearchError
+from fixfirst.base.statistics import normal_cdf, normal_quantile, t_quantile
+from fixfirst.orders.order import Workflow
 
 
 @dataclass(frozen=True)

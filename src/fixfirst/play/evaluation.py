@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.cyborg.backends import world_for
-from fixfirst.errors import ConfigError, shown
-from fixfirst.game.network import VariantName
-from fixfirst.game.settings import Game
+from fixfirst.base.errors import ConfigError, shown
+from fixfirst.base.statistics import derive, t_cdf, t_quantile
+from fixfirst.game.backends import world_for
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
-from fixfirst.orders.distributions import t_cdf, t_quantile
 from fixfirst.orders.judging import Counts, judge
-from fixfirst.orders.workflow import Workflow
+from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, WorldLike, collect, join
-from fixfirst.play.seeds import derive
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fixfirst.base.statistics import t_quantile
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Judging
-from fixfirst.orders.distributions import t_quantile
 from fixfirst.play.evaluation import PROTOCOL_STEPS, Evaluation, Played
 
 LEADERBOARD_REDS = ("b_line", "meander")  # a third, sleep, costs a defender nothing that does nothing without cause

@@ -9,9 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
-from fixfirst.orders.distributions import t_quantile
+from fixfirst.base.statistics import t_quantile
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
-from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.reporter.read import RunData
 from fixfirst.runs.across_seeds import CONFIDENCE, mean_interval
 from fixfirst.runs.config_reading import deciding_settings

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.errors import ConfigError
-from fixfirst.game.drawing import picture
-from fixfirst.game.moment import Cost, Moment
-from fixfirst.game.network import FOOTHOLD
+from fixfirst.base.errors import ConfigError
+from fixfirst.game.drawing import Cost, Moment, picture
+from fixfirst.game.scenario import FOOTHOLD
 from fixfirst.reporter.replay import order_at
 from fixfirst.runs.files import write_atomically
 

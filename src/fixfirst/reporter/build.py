@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fixfirst.errors import RunDirError
+from fixfirst.base.errors import RunDirError
 from fixfirst.reporter.answer_report import answer_report
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fixfirst.errors import printable
+from fixfirst.base.errors import printable
 from fixfirst.reporter import words
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
+from fixfirst.play.comparison import Paired
 from fixfirst.play.evaluation import Evaluation, difference
 from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, Standing, column_name
-from fixfirst.play.pairing import Paired
 from fixfirst.reporter.screen import folded
 from fixfirst.runs.files import write_atomically
 

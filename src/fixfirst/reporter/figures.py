@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fixfirst.orders.order import Workflow
 from fixfirst.orders.ranking import Ranked
-from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter.analysis import PairEffect, PositionMeans, TimeUse, best_so_far, episodes_used, thinned
 from fixfirst.reporter.axes import PALE, SECOND, grid_lines, in_words, name_rows, rows_height, value_range
 from fixfirst.reporter.figure import ACCENT, INK, WIDTH, Drawing, FigureData, drawing, for_page_and_phone

@@ -3,9 +3,9 @@
 import shlex
 from collections.abc import Sequence
 
-from fixfirst.errors import printable
+from fixfirst.base.errors import printable
+from fixfirst.orders.order import Workflow
 from fixfirst.orders.ranking import Ranked
-from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter import figures, words
 from fixfirst.reporter.analysis import lineage_episodes, pair_effects, position_means, shared_precedences, time_use
 from fixfirst.reporter.document import (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from fixfirst.errors import printable
+from fixfirst.base.errors import printable
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.listing import RunSummary
 from fixfirst.runs.lock import RUNNING, duration

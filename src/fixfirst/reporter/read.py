@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fixfirst.errors import FixfirstError, RunDirError, WorkflowError, printable
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.reading import read_file, read_json
+from fixfirst.base.errors import FixfirstError, RunDirError, WorkflowError, printable
+from fixfirst.base.files import read_file, read_json
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.runs.answers import Answer, read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
 from fixfirst.runs.files import read_sealed, sha256

@@ -7,9 +7,9 @@ in which `<` is escaped, and reach the reader as text, never as markup.
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import ConfigError
+from fixfirst.base.errors import ConfigError
 from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
-from fixfirst.game.network import FOOTHOLD, HOST_NAMES, OT_SERVER
+from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, OT_SERVER
 from fixfirst.reporter.page import TEMPLATES, as_data, fill
 from fixfirst.runs.files import write_atomically
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fixfirst.orders.order import Workflow
 from fixfirst.orders.pricing import price_swaps
-from fixfirst.orders.workflow import Workflow
 from fixfirst.reporter.answer_figures import course_of
 from fixfirst.reporter.answer_report import QUESTION
 from fixfirst.reporter.document import Cell, Document, Draw, Section, Table, game, num, numeric, some

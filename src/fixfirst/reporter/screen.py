@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.errors import printable
+from fixfirst.base.errors import printable
 from fixfirst.runs.lock import duration
 
 PLAIN_EVERY_S = 5.0

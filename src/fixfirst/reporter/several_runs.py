@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from fixfirst.errors import printable
-from fixfirst.reporter import group_figures as figures
-from fixfirst.reporter import words
+from fixfirst.base.errors import printable
+from fixfirst.reporter import group_figures as figures, words
 from fixfirst.reporter.analysis import RunGroup, differing_settings, final_return, group_course, group_runs, time_use
 from fixfirst.reporter.document import (
     MOST_CELL,

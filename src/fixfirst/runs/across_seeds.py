@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.orders.distributions import t_quantile
+from fixfirst.base.statistics import t_quantile
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking, rank
-from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.runs.ledger import Standings
 from fixfirst.runs.rows import Trial
 

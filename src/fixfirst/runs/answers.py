@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import RunDirError, printable
+from fixfirst.base.errors import RunDirError, printable
+from fixfirst.base.files import read_json
 from fixfirst.orders.pricing import Swap
-from fixfirst.reading import read_json
 from fixfirst.runs.files import RUN_HASH, begun_with, check_seal, check_whose, sealed, write_json
 from fixfirst.runs.layout import ANSWER
 

@@ -7,7 +7,7 @@ So a setting is found by its name alone.
 from collections.abc import Iterator
 from typing import Any
 
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.runs.layout import Kind
 
 GROUPING = ("training", "game", "judging", "gate")  # tables whose name adds nothing to a setting's

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fixfirst.reading import read_json
+from fixfirst.base.files import read_json
 from fixfirst.runs.layout import MANIFEST, PAGES
 
 SEAL = "document_sha256"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.errors import RunDirError
+from fixfirst.base.errors import RunDirError
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking, rank, training_spread
-from fixfirst.orders.workflow import UnitScheme, Workflow
 from fixfirst.runs.layout import LEDGER
 from fixfirst.runs.logs import read_rows
 from fixfirst.runs.rows import Trial

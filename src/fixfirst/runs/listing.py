@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.errors import FixfirstError, RunDirError, in_one_line
+from fixfirst.base.errors import FixfirstError, RunDirError, in_one_line
 from fixfirst.runs.answers import read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
 from fixfirst.runs.files import check_whose, read_sealed

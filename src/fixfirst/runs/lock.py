@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from fixfirst.errors import RunDirError
-from fixfirst.locks import is_taken, take
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.locks import is_taken, take
 from fixfirst.runs.files import clear_leftovers
 from fixfirst.runs.layout import LOCK, RUNTIME
 from fixfirst.runs.logs import CsvLog, read_rows

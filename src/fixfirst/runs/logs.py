@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Generic, TypeVar
 
-from fixfirst.errors import RunDirError
-from fixfirst.reading import read_file
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.files import read_file
 from fixfirst.runs.files import begun_with, write_atomically
 from fixfirst.runs.rows import CHECK, Row
 

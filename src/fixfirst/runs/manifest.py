@@ -12,9 +12,8 @@ from typing import Any
 
 import tomli_w
 
-from fixfirst.errors import RunDirError
-from fixfirst.reading import read_file, read_json
-from fixfirst.reading import read_toml as toml_document
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.files import read_file, read_json, read_toml as toml_document
 from fixfirst.runs.config_reading import deciding_settings, setting, without_code
 from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, settled, sha256, versions, write_atomically, write_json
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind

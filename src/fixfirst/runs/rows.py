@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
-from fixfirst.reading import LARGEST_TABLE, MB
+from fixfirst.base.files import LARGEST_TABLE, MB
 
 LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
 LARGEST_COUNT = 2**53

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from fixfirst.errors import ConfigError
-from fixfirst.game.settings import Settings
+from fixfirst.base.checks import Settings
+from fixfirst.base.errors import ConfigError
+from fixfirst.base.statistics import derive
 from fixfirst.learner.config import ALL, NONE, Course, FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 from fixfirst.learner.settings import merged, nested, places, resolve, value_in
-from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.play.role import Role
-from fixfirst.play.seeds import derive
+from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy.spec import Role
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]

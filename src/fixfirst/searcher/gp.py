@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.errors import SearchError
+from fixfirst.base.errors import SearchError
 from fixfirst.orders.ranking import merge
 from fixfirst.searcher.posterior import covariances, factorise, mixture, weigh
 

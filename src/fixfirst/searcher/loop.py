@@ -15,13 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from fixfirst.errors import PolicyError, RunDirError
+from fixfirst.base.errors import PolicyError, RunDirError
+from fixfirst.base.files import read_file
+from fixfirst.base.statistics import derive
 from fixfirst.learner.checkpoint import delete_checkpoints
-from fixfirst.learner.policy_file import load_parent, load_policy
 from fixfirst.learner.settings import resolve
-from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.play.seeds import derive
-from fixfirst.reading import read_file
+from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy.file import load_parent, load_policy
 from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.files import write_atomically
 from fixfirst.runs.layout import BEST, CONFIG, LEDGER, POLICY_JSON, POLICY_TENSORS, WARMUP, WARMUP_KEY, Kind, trial_folder

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fixfirst.errors import ConfigError, RunDirError
-from fixfirst.learner.policy_file import policy_folder
+from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.policy.file import policy_folder
 from fixfirst.runs.files import versions, write_atomically
 from fixfirst.runs.layout import CHECKPOINT_PREFIX, EPISODE_LOG, POLICY_JSON, POLICY_TENSORS, RESULT, TRAINING_LOG
 from fixfirst.runs.lock import locked

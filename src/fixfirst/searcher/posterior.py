@@ -11,8 +11,8 @@ import math
 import numba
 import numpy as np
 
-from fixfirst.game.compiling import compiled
-from fixfirst.game.elementary import exp, log
+from fixfirst.base.compile import compiled
+from fixfirst.base.ieee import exp, log
 
 MEAN_VARIANCE = 1.0  # prior variance of the overall mean, standardised
 BLOCK = 64  # candidates scored at once: their columns stay in the fastest cache

@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.errors import PolicyError, RunDirError
-from fixfirst.game.settings import Game
-from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
+from fixfirst.base.errors import PolicyError, RunDirError
+from fixfirst.base.statistics import normal_quantile
+from fixfirst.game.game import Game
+from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import Policy, load_policy, save_policy
 from fixfirst.learner.training import Training
 from fixfirst.orders.compliance import CONFIDENCE
-from fixfirst.orders.distributions import normal_quantile
-from fixfirst.orders.workflow import UnitScheme, Workflow
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
-from fixfirst.play.policy_table import PolicyTable
 from fixfirst.play.rollout import Player
+from fixfirst.policy.file import Policy, load_policy
+from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.files import read_sealed, sealed, sha256, write_json
 from fixfirst.runs.layout import RESULT
 from fixfirst.runs.lock import locked

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from fixfirst.errors import RunDirError
+from fixfirst.base.errors import RunDirError
 from fixfirst.runs.events import TensorBoard
 from fixfirst.runs.layout import CHOICES, EPISODE_LOG, LEDGER, TENSORBOARD, TRAINING_LOG, trial_folder
 from fixfirst.runs.logs import CsvLog, keep_rows, read_rows

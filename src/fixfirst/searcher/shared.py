@@ -23,13 +23,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fixfirst.errors import RunDirError
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.statistics import derive
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import copy_policy, load_policy
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.pricing import Prices, Swap, price, price_swaps, standard_errors
-from fixfirst.orders.workflow import UnitScheme, Workflow
-from fixfirst.play.seeds import derive
+from fixfirst.policy.file import copy_policy, load_policy
 from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
 from fixfirst.runs.layout import BEST, CHOICES, ROUNDS, replicate_folder
 from fixfirst.runs.lock import Session

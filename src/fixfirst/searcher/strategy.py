@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fixfirst.errors import SearchError
+from fixfirst.base.errors import SearchError
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.orders.ranking import merge
-from fixfirst.orders.workflow import FIVE_TYPES, UnitScheme, Workflow
 
 if TYPE_CHECKING:
     from fixfirst.searcher.gp import OrderGP
@@ -121,7 +121,7 @@ class StrategyConfig:
 
 def scheduled_beta(num_orders: int, t: int, delta: float) -> float:
     """Srinivas et al., ICML 2010, theorem 1: with probability 1 - delta every mean lies within beta_t std."""
-    from fixfirst.game.elementary import log  # here, because Numba comes with it
+    from fixfirst.base.ieee import log  # here, because Numba comes with it
 
     return math.sqrt(2 * log(num_orders * math.pi**2 * t**2 / (6 * delta)))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fixfirst.errors import ConfigError, RunDirError
+from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.runs.layout import STUDY, Kind
 from fixfirst.runs.lock import status
 from fixfirst.runs.manifest import beginning, read_manifest, write_manifest

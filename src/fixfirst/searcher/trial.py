@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fixfirst.errors import PolicyError
+from fixfirst.base.errors import PolicyError
+from fixfirst.base.files import read_file
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.policy_file import load_policy
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.play.evaluation import Evaluation
-from fixfirst.reading import read_file
+from fixfirst.policy.file import load_policy
 from fixfirst.runs.files import read_sealed, sha256
 from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
 from fixfirst.runs.lock import locked

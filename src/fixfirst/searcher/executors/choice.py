@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fixfirst.errors import ConfigError, shown
-from fixfirst.game.processes import available_cores
+from fixfirst.base.errors import ConfigError, shown
+from fixfirst.base.jobs import available_cores
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Executor
 from fixfirst.searcher.executors.inline import InlineExecutor

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fixfirst.game.job_process import Job
+from fixfirst.base.jobs import Job
 
 OnProgress = Callable[[Any, Any], None]  # (key, message)
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Hashable
 from typing import Any
 
-from fixfirst.game.job_process import Job
+from fixfirst.base.jobs import Job
 from fixfirst.searcher.executors.contract import Finished, OnProgress
 
 

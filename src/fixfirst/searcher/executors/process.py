@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from multiprocessing.connection import wait
 from typing import Any
 
-from fixfirst.errors import ConfigError
-from fixfirst.game.job_process import Job, JobProcess, raise_carried
+from fixfirst.base.errors import ConfigError
+from fixfirst.base.jobs import Job, JobProcess, raise_carried
 from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
 
 

@@ -18,9 +18,8 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from fixfirst.errors import ConfigError, WorkerError
-from fixfirst.game.job_process import Job, carried, raise_carried
-from fixfirst.game.processes import CORES_VARIABLE, available_cores
+from fixfirst.base.errors import ConfigError, WorkerError
+from fixfirst.base.jobs import CORES_VARIABLE, Job, available_cores, carried, raise_carried
 from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
 
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox

@@ -1,0 +1,125 @@
+"""What callers may say, checked at the door: an error names the argument, and says what came and what is right."""
+
+import os
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fixfirst.base.errors import ConfigError, FixfirstError, WorldError, shown
+
+LONGEST_NAME, LONGEST_PATH = 255, 4_000  # of a file, bytes and characters
+MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
+
+
+def whole(what: str, value: Any, least: int = 1, most: int = MOST) -> int:
+    """A whole number within limits."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise WorldError(f"{what} must be a whole number, at least {least}, got {shown(value)}")
+    if value > most:
+        raise WorldError(f"{what} must be at most {most}, got {shown(value)}")
+    return int(value)
+
+
+def yes_or_no(what: str, value: Any) -> bool:
+    """True or False, and nothing that is only like it."""
+    if not isinstance(value, bool | np.bool_):
+        raise WorldError(f"{what} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def one_of(what: str, value: Any, known: Sequence[str]) -> str:
+    """One of these names."""
+    if not isinstance(value, str) or value not in known:
+        raise WorldError(f"unknown {what} {shown(value)}; use {', '.join(known)}")
+    return value
+
+
+def texts(what: str, values: Any) -> Sequence[str]:
+    """Texts in a list or a tuple."""
+    if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
+        raise WorldError(f"{what} must be a tuple of texts, got {shown(values)}")
+    return values
+
+
+def numbers(what: str, values: Any) -> Sequence[int]:
+    """Whole numbers in a list or a tuple."""
+    right = isinstance(values, list | tuple) and all(
+        isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values
+    )
+    if not right:
+        raise WorldError(f"{what} must be a tuple of whole numbers, got {shown(values)}")
+    return cast(Sequence[int], values)
+
+
+def a_path(what: str, value: Any) -> Path:
+    """A path, as text or as a Path; one that a file may have."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise ConfigError(f"{what} must be a path, got {shown(value)}")
+    try:
+        too_long = any(len(os.fsencode(name)) > LONGEST_NAME for name in text.split(os.sep)) or len(text) > LONGEST_PATH
+    except UnicodeEncodeError:
+        raise ConfigError(f"{what} must be a path, got {shown(value)}") from None
+    if too_long:
+        raise ConfigError(f"{what} must be a path, got one that is too long: {shown(text)}")
+    return Path(value)
+
+
+def seed_number(what: str, value: Any, bits: int = 64) -> int:
+    """A seed: one of 0..2**bits-1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise WorldError(f"{what} must be a whole number, got {shown(value)}")
+    if not 0 <= value < 2**bits:
+        raise WorldError(f"{what} must be in 0..2**{bits}-1, got {value}")
+    return int(value)
+
+
+def needs_torch(module: str, asked: str) -> ModuleType:
+    """A module that needs PyTorch, an extra that takes seconds to import. asked: by what, for the error."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as e:
+        raise ConfigError(f"{asked} needs PyTorch, which is not installed: pip install 'fixfirst[torch]'") from e
+
+
+# ---------------------------------------------------------------- settings
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _Told(ModelMetaclass):
+    """Whoever makes settings by calling their class gets our error, as for any other argument."""
+
+    def __call__(cls, *values: Any, **named: Any) -> Any:
+        try:
+            return super().__call__(*values, **named)
+        except ValidationError as error:
+            raise first_problem(error) from None
+        except TypeError as error:  # values without names
+            raise ConfigError(str(error)) from None
+
+
+class Settings(BaseModel, metaclass=_Told):
+    """Named values, checked when they are made, and frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def first_problem(error: ValidationError, named: Callable[[tuple[str, ...]], str] = ".".join) -> FixfirstError:
+    """The first of Pydantic's errors as one of ours: which setting, what is wrong, what came."""
+    first = error.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, FixfirstError):
+        return cause
+    name = named(tuple(str(part) for part in first["loc"]))
+    came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {shown(first['input'])}"
+    message = first["msg"].removeprefix("Value error, ")
+    return ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}")

@@ -1,0 +1,329 @@
+"""A world spread over W worker processes: N/W environments each, all arrays in shared memory, one pipe per worker.
+
+Over a pipe go commands and one number back (the last turns, where someone looks on); actions, seeds and everything
+`ARRAYS` names stay where they are. A worker
+builds any world it is told to: CybORG, or our own simulator, whose results are then the bytes of the in-process world.
+
+What can go wrong, and what happens then:
+- an exception in a worker: raised here as WorkerError, the worker's traceback attached;
+- a worker dies: its pipe ends, noticed at once while waiting for it, else at the next call;
+- a worker hangs: WorkerError after `timeout_s`;
+- this process dies, however: the workers see it and end themselves.
+After any of these no process is left, and the memory goes with the last one that uses it: it has no name.
+"""
+
+import contextlib
+import math
+import mmap
+import os
+import signal
+import tempfile
+import traceback
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import pairwise
+from multiprocessing import get_context, reduction
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import IO, Any, Unpack, get_args
+
+import numpy as np
+
+from fixfirst.base.checks import one_of, whole
+from fixfirst.base.errors import WorkerError, WorldError, shown
+from fixfirst.base.jobs import available_cores, follow_parent
+from fixfirst.game.actions import NUM_ACTIONS
+from fixfirst.game.game import Backend, Game
+from fixfirst.game.world import ARRAYS, BaseWorld, World, WorldSettings
+
+DEFAULT_TIMEOUT_S = 300.0
+_STEP, _RESET, _RESET_WITH_SEEDS, _LOOK = "step", "reset", "reset with seeds", "look"
+_INPUTS: Mapping[str, tuple[tuple[int, ...], type]] = {
+    "actions": ((), np.int64),
+    "seeds": ((), np.uint64),
+    "episodes": ((), np.int64),
+    "mask": ((), np.bool_),
+}
+_CACHE_LINE = 64
+_DUP_FD: Any = getattr(reduction, "DupFd", None)  # an open file for another process; Windows knows none
+
+MakeWorld = Callable[..., BaseWorld]  # (num_envs, **WorldSettings) -> BaseWorld; must be importable by a new process
+
+
+class WorkerWorld(BaseWorld):
+    """N environments in worker processes; `make` builds each worker's share of them.
+
+    num_workers: default one per core, never more than environments. timeout_s: how long an answer may take; None = for ever.
+    variant may be left out where `make` finds it out by itself.
+    """
+
+    def __init__(
+        self,
+        make: MakeWorld,
+        num_envs: int,
+        *,
+        num_workers: int | None = None,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        **settings: Unpack[WorldSettings],
+    ):
+        n = whole("num_envs", num_envs)
+        num_workers = min(n, available_cores() if num_workers is None else whole("num_workers", num_workers))
+        if timeout_s is not None and not timeout_s > 0:
+            raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {shown(timeout_s)}")
+        memory = _new_memory(_layout(n)[0])
+        try:
+            shared = _views(memory, n)
+            super().__init__(n, **(settings | {"arrays": shared}))
+            self._inputs = {name: shared[name] for name in _INPUTS}
+            self.timeout_s = timeout_s
+            self._workers: list[_WorldProcess] = []
+            self._end = weakref.finalize(self, _end_workers, self._workers)
+            for rows in _shares(n, num_workers):
+                share = settings | {"env_ids": self.env_ids[rows], "red_agent": _red_agent_of(settings, rows)}
+                self._workers.append(_start_worker(rows, make, memory, n, share))
+        finally:
+            memory.close_file()
+        self.num_workers = num_workers
+        self.variant = self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")[0]
+
+    def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        self._inputs["mask"][:] = mask
+        self._inputs["episodes"][:] = episodes
+        if seeds is not None:
+            self._inputs["seeds"][:] = seeds
+        self._tell(_RESET if seeds is None else _RESET_WITH_SEEDS)
+
+    def _step(self, actions: np.ndarray) -> int:
+        bad = (actions < 0) | (actions >= NUM_ACTIONS)
+        if bad.any():
+            return -1 - int(bad.argmax())
+        self._inputs["actions"][:] = actions
+        return sum(self._tell(_STEP))
+
+    def _turns(self) -> np.ndarray:
+        return np.concatenate(self._tell(_LOOK))
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the workers; empty once closed."""
+        return [int(worker.process.pid or 0) for worker in self._workers]
+
+    def close(self) -> None:
+        """End the workers. May be called twice; the arrays stay readable."""
+        self._end()
+
+    def _tell(self, command: str) -> list[Any]:
+        if not self._end.alive:
+            raise WorkerError("these environments are closed")
+        return self._answers(f"a {command}", command)
+
+    def _answers(self, task: str, command: str | None = None) -> list[Any]:
+        """One answer per worker. Whatever goes wrong ends all workers: half a step is no state to go on from."""
+        answers: dict[int, Any] = {}
+        pending: dict[Any, _WorldProcess] = {worker.pipe: worker for worker in self._workers}
+        try:
+            for pipe in pending if command else ():
+                with contextlib.suppress(OSError):  # a dead worker: told when its answer does not come
+                    pipe.send(command)
+            while pending:
+                ready = wait(list(pending), self.timeout_s)
+                if not ready:
+                    slow = ", ".join(map(str, pending.values()))
+                    raise WorkerError(f"{slow}: no answer to {task} within {self.timeout_s:g} s")
+                for pipe in ready:
+                    worker = pending.pop(pipe)
+                    answers[worker.rows.start] = worker.answer(task)
+        except BaseException:
+            self.close()
+            raise
+        return [answers[worker.rows.start] for worker in self._workers]
+
+
+@dataclass(frozen=True)
+class _WorldProcess:
+    """A worker process as its parent sees it."""
+
+    process: BaseProcess
+    pipe: "Connection[Any, Any]"
+    rows: slice  # which environments it has
+
+    def __str__(self) -> str:
+        return f"worker with environments {self.rows.start}-{self.rows.stop - 1}"
+
+    def answer(self, task: str) -> Any:
+        try:
+            failed, answer = self.pipe.recv()
+        except (EOFError, OSError) as e:
+            self.process.join(1.0)
+            how = f"exit code {self.process.exitcode}"
+            if (code := self.process.exitcode) is not None and code < 0:
+                how = f"killed by {signal.Signals(-code).name}"
+            raise WorkerError(f"{self} died ({how}) during {task}") from e
+        if failed:
+            error = WorkerError(f"{self} failed in {task}: {answer.strip().splitlines()[-1]}")
+            error.add_note(f"In the worker:\n{answer}")
+            raise error
+        return answer
+
+
+def _start_worker(rows: slice, *arguments: Any) -> _WorldProcess:
+    context = get_context("spawn")
+    mine, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, rows, *arguments), daemon=True)
+    process.start()
+    theirs.close()  # the worker's copy is now the only one, so that its death ends the pipe
+    return _WorldProcess(process, mine, rows)
+
+
+def _end_workers(workers: list[_WorldProcess]) -> None:
+    """Workers hold nothing worth saving: they are killed, which works in whatever state they are."""
+    for worker in workers:
+        worker.pipe.close()
+        worker.process.kill()
+    for worker in workers:
+        worker.process.join()
+        worker.process.close()
+    workers.clear()
+
+
+def _shares(num_envs: int, num_workers: int) -> Iterator[slice]:
+    """Rows of each worker; sizes differ by at most one."""
+    bounds = [num_envs * w // num_workers for w in range(num_workers + 1)]
+    return (slice(start, stop) for start, stop in pairwise(bounds))
+
+
+def _red_agent_of(settings: WorldSettings, rows: slice) -> str | list[str]:
+    red_agent = settings.get("red_agent", "b_line")
+    if isinstance(red_agent, str):
+        return red_agent
+    return list(red_agent)[rows] if len(red_agent) > 1 else red_agent[0]
+
+
+# ---------------------------------------------------------------- shared memory
+
+
+class _Memory:
+    """Shared memory without a name: it lives as long as someone uses it, and nothing can be left behind.
+
+    It reaches a new process as an open file, along with the arguments of its main function.
+    """
+
+    def __init__(self, file: IO[bytes], size: int):
+        self._file, self._size = file, size
+        self.map = mmap.mmap(file.fileno(), size)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if _DUP_FD is None:
+            raise WorkerError("this system hands no open file to a worker process: use backend='simulator'")
+        return _received_memory, (self._size, _DUP_FD(self._file.fileno()))
+
+    def close_file(self) -> None:
+        """Keep the memory, let go of the file."""
+        self._file.close()
+
+
+def _new_memory(size: int) -> _Memory:
+    if hasattr(os, "memfd_create"):
+        file: IO[bytes] = os.fdopen(os.memfd_create("fixfirst"), "r+b")
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close_file`
+    file.truncate(size)
+    return _Memory(file, size)
+
+
+def _received_memory(size: int, descriptor: Any) -> _Memory:
+    memory = _Memory(os.fdopen(descriptor.detach(), "r+b"), size)
+    memory.close_file()
+    return memory
+
+
+def _layout(num_envs: int) -> tuple[int, dict[str, tuple[int, tuple[int, ...], type]]]:
+    """The size of the segment, and (offset, shape, dtype) of every array in it."""
+    size, places = 0, {}
+    for name, (row, dtype) in {**ARRAYS, **_INPUTS}.items():
+        shape = (num_envs, *row)
+        places[name] = (size, shape, dtype)
+        size += -(-math.prod(shape) * np.dtype(dtype).itemsize // _CACHE_LINE) * _CACHE_LINE
+    return size, places
+
+
+def _views(memory: _Memory, num_envs: int) -> dict[str, np.ndarray]:
+    """The arrays in the memory; each keeps it alive."""
+    _, places = _layout(num_envs)
+    return {n: np.ndarray(shape, dtype, memory.map, offset) for n, (offset, shape, dtype) in places.items()}
+
+
+# ---------------------------------------------------------------- in the worker
+
+
+def _serve(
+    pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: _Memory, num_envs: int, settings: WorldSettings
+) -> None:
+    """A worker's life: build the world, answer commands until the pipe ends."""
+    follow_parent()
+    try:
+        shared = {name: view[rows] for name, view in _views(memory, num_envs).items()}
+        arrays = {name: shared[name] for name in ARRAYS}
+        world = make(rows.stop - rows.start, **(settings | {"arrays": arrays}))
+        pipe.send((False, world.variant))
+        while (command := _next(pipe)) is not None:
+            if command == _STEP:
+                pipe.send((False, world.step(shared["actions"])))
+            elif command == _LOOK:
+                pipe.send((False, world.turns()))
+            else:
+                seeds = shared["seeds"] if command == _RESET_WITH_SEEDS else None
+                world.begin(shared["mask"].copy(), seeds, shared["episodes"])
+                pipe.send((False, None))
+    except Exception:
+        with contextlib.suppress(OSError):  # nobody is there to be told
+            pipe.send((True, traceback.format_exc()))
+
+
+def _next(pipe: "Connection[Any, Any]") -> str | None:
+    try:
+        return str(pipe.recv())
+    except (EOFError, OSError):
+        return None
+
+
+# ---------------------------------------------------------------- worlds by the name of their backend
+
+
+def make_world(
+    num_envs: int,
+    *,
+    backend: Backend = "simulator",
+    cyborg: str | Path | None = None,
+    num_workers: int | None = None,
+    timeout_s: float | None = DEFAULT_TIMEOUT_S,
+    **settings: Unpack[WorldSettings],
+) -> BaseWorld:
+    """A world of N environments.
+
+    backend: `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in worker
+    processes, from the checkout `cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
+    """
+    name = one_of("backend", backend, get_args(Backend))
+    if name == "simulator":
+        return World(num_envs, **settings)
+    if name == "workers":
+        return WorkerWorld(World, num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
+    adapter = import_module("fixfirst.cyborg.world")  # by name: no room above the adapter imports it
+    return WorkerWorld(adapter.world_maker(cyborg), num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
+
+
+def world_for(game: Game, num_envs: int) -> BaseWorld:
+    """A world in which a game is played in whole episodes: one that has ended waits for its reset."""
+    settings: WorldSettings = {
+        "red_agent": game.red_agent,
+        "green": game.green,
+        "max_steps": game.max_steps,
+        "autoreset": "disabled",
+    }
+    if game.variant is not None:  # else CybORG says what it is
+        settings["variant"] = game.variant
+    return make_world(num_envs, backend=game.backend, cyborg=game.cyborg, **settings)

@@ -1,0 +1,253 @@
+"""Workflows: in which order to fix the kinds of machines, and how hosts are grouped into kinds.
+
+U = number of unit types (5 unless another scheme is given), H = 13 hosts. A workflow is a permutation of the unit types,
+first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their unit ids.
+"""
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, permutations
+from pathlib import Path
+
+import numpy as np
+
+from fixfirst.base.checks import a_path, numbers, texts, whole
+from fixfirst.base.errors import WorkflowError, did_you_mean, shown
+from fixfirst.base.files import read_toml
+from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
+
+MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS
+
+
+@dataclass(frozen=True)
+class UnitScheme:
+    """A partition of the hosts into named unit types. The order of `names` gives the ids 0..U-1.
+
+    For example:
+
+        others = [host for host in ff.UnitScheme.per_host().names if host != "Op_Server0"]
+        groups = ff.UnitScheme.from_dict({"server": ["Op_Server0"], "rest": others})
+        order = ff.Workflow.parse("server > rest", groups)
+    """
+
+    names: tuple[str, ...]
+    host_unit: tuple[int, ...]  # [H] unit id of each host
+
+    def __post_init__(self) -> None:
+        texts("names", self.names)
+        if not MIN_UNITS <= len(self.names) <= MAX_UNITS:
+            raise WorkflowError(f"a unit scheme has {MIN_UNITS} to {MAX_UNITS} unit types, got {len(self.names)}")
+        for name in self.names:
+            if not re.fullmatch(r"\w[\w.-]*", name):
+                raise WorkflowError(f"unit type {shown(name)} must be a word of letters, digits, '_', '-' or '.'")
+        if len(set(self.names)) != len(self.names):
+            raise WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
+        if not all(0 <= unit < len(self.names) for unit in numbers("host_unit", self.host_unit)):
+            # Compiled code looks up ranks by them, and checks nothing.
+            raise WorkflowError(f"host_unit must hold unit ids of 0..{len(self.names) - 1}, got {self.host_unit}")
+        empty = [name for unit, name in enumerate(self.names) if unit not in self.host_unit]
+        if len(self.host_unit) != NUM_HOSTS or empty:
+            raise WorkflowError(
+                f"every unit type needs a host and every host a unit type (empty: {', '.join(empty) or 'none'})"
+            )
+
+    @property
+    def size(self) -> int:
+        return len(self.names)
+
+    @property
+    def encoding_bits(self) -> int:
+        return self.size**2
+
+    @property
+    def num_orders(self) -> int:
+        return math.factorial(self.size)
+
+    def untouched(self, held: int) -> tuple[str, ...]:
+        """The unit types of which a set of hosts has none, red's foothold apart."""
+        whole("a set of hosts, as bits", held, 0, 2**NUM_HOSTS - 1)
+        touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != FOOTHOLD}
+        return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
+
+    def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:
+        """The ids of unit types by name. what: who names them, for the error."""
+        if not isinstance(names, list | tuple):
+            raise WorkflowError(f"{what} must be a list of unit types, got {shown(names)}")
+        for name in names:
+            if not isinstance(name, str) or name not in self.names:
+                raise WorkflowError(f"{what} names {shown(name)}, which is none of the unit types {', '.join(self.names)}")
+        return tuple(self.names.index(name) for name in names)
+
+    def hosts(self, unit: int) -> tuple[str, ...]:
+        """The hosts of a unit type."""
+        whole("unit", unit, 0, self.size - 1)
+        return tuple(name for name, u in zip(HOST_NAMES, self.host_unit, strict=True) if u == unit)
+
+    def as_dict(self) -> dict[str, list[str]]:
+        """Unit type -> hosts, as in a TOML file."""
+        return {name: list(self.hosts(unit)) for unit, name in enumerate(self.names)}
+
+    @classmethod
+    def from_dict(cls, units: dict[str, list[str]]) -> "UnitScheme":
+        """From unit type -> hosts; every host must appear exactly once."""
+        if not isinstance(units, dict) or not all(isinstance(v, list) and isinstance(k, str) for k, v in units.items()):
+            raise WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
+        owner: dict[str, int] = {}
+        for unit, (name, hosts) in enumerate(units.items()):
+            for host in hosts:
+                if host not in HOST_NAMES:
+                    raise WorkflowError(
+                        f"unit type {shown(name)} names {shown(host)}, which is none of {', '.join(HOST_NAMES)}"
+                    )
+                if host in owner:
+                    raise WorkflowError(f"host {host} is in more than one unit type")
+                owner[host] = unit
+        missing = [host for host in HOST_NAMES if host not in owner]
+        if missing:
+            raise WorkflowError(f"every host needs a unit type (missing: {', '.join(missing)})")
+        return cls(tuple(units), tuple(owner[host] for host in HOST_NAMES))
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> "UnitScheme":
+        """From a TOML file with a table [units]: unit type = list of hosts."""
+        try:
+            document = read_toml(a_path("units", path))
+        except OSError as e:
+            raise WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
+        except ValueError as e:
+            raise WorkflowError(f"{path}: not a TOML file ({e})") from e
+        if "units" not in document:
+            raise WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
+        return cls.from_dict(document["units"])
+
+    @classmethod
+    def per_host(cls) -> "UnitScheme":
+        """Every host its own unit type: 13! orders."""
+        return cls(HOST_NAMES, tuple(range(NUM_HOSTS)))
+
+
+FIVE_TYPES = UnitScheme(UNIT_TYPES, tuple(UNIT_TYPES.index(host.unit) for host in HOSTS))
+
+# Orders with a name in the literature: D defender, E enterprise, S op_server, H op_host, U user.
+_LETTERS = {"D": "defender", "E": "enterprise", "S": "op_server", "H": "op_host", "U": "user"}
+NAMED_ORDERS = {
+    "critical_first": "DSEHU",
+    "enterprise_focus": "EDSHU",
+    "user_priority": "UDESH",
+    "operational_focus": "SHDEU",
+    "balanced": "DESUH",
+    "reverse": "UHESD",
+}
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """An order of unit types: fix the first one first.
+
+    For example:
+
+        order = ff.Workflow.parse("enterprise > user > op_server > op_host > defender")  # or a name: "critical_first"
+        order.ranks  # [5]: the position of user, op_host, op_server, enterprise, defender
+        order.kendall_distance(ff.Workflow.from_number(0))  # 0 equal, 1 reversed
+    """
+
+    order: tuple[int, ...]  # unit ids
+    scheme: UnitScheme = field(default=FIVE_TYPES, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.scheme, UnitScheme):
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(self.scheme)}")
+        numbers("order", self.order)
+        if sorted(self.order) != list(range(self.scheme.size)):
+            raise WorkflowError(f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}")
+
+    @classmethod
+    def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
+        """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
+        if not isinstance(scheme, UnitScheme):
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(scheme)}")
+        if not isinstance(text, str):
+            raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {shown(text)}")
+        if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:
+            text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
+        names = [name.strip() for name in re.split(r"->|>|→|,", text)]
+        if sorted(names) != sorted(scheme.names):
+            unknown = [name for name in names if name not in scheme.names]
+            twice = sorted({name for name in names if names.count(name) > 1 and name in scheme.names})
+            missing = [name for name in scheme.names if name not in names]
+            named = tuple(NAMED_ORDERS) if scheme == FIVE_TYPES else ()
+            problems = (("unknown", unknown), ("twice", twice), ("missing", missing))
+            said = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
+            hint = did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
+            known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
+            every = ", ".join(scheme.names)
+            raise WorkflowError(f"workflow {shown(text)} must name each of {every} exactly once ({said}){known}{hint}")
+        return cls(tuple(scheme.names.index(name) for name in names), scheme)
+
+    @classmethod
+    def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
+        """The order of this number, 0..U!-1."""
+        if not isinstance(scheme, UnitScheme):
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(scheme)}")
+        if not 0 <= whole("number", number, 0, sys.maxsize) < scheme.num_orders:
+            raise WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
+        units, order = list(range(scheme.size)), []
+        for left in range(scheme.size - 1, -1, -1):
+            index, number = divmod(number, math.factorial(left))
+            order.append(units.pop(index))
+        return cls(tuple(order), scheme)
+
+    @cached_property
+    def number(self) -> int:
+        """The order's number, 0..U!-1."""
+        total = 0
+        for position, unit in enumerate(self.order):
+            smaller_to_come = sum(later < unit for later in self.order[position + 1 :])
+            total += smaller_to_come * math.factorial(self.scheme.size - 1 - position)
+        return total
+
+    @cached_property
+    def ranks(self) -> np.ndarray:
+        """[U] position of each unit type, 0 = fix first."""
+        ranks = np.empty(self.scheme.size, np.int64)
+        ranks[list(self.order)] = np.arange(self.scheme.size)
+        ranks.setflags(write=False)
+        return ranks
+
+    def __str__(self) -> str:
+        return " > ".join(self.scheme.names[unit] for unit in self.order)
+
+    def encode(self) -> np.ndarray:
+        """[U * U] int8, bit U * position + unit id."""
+        bits = np.zeros(self.scheme.encoding_bits, np.int8)
+        for position, unit in enumerate(self.order):
+            bits[self.scheme.size * position + unit] = 1
+        return bits
+
+    def with_last(self, units: Sequence[int]) -> "Workflow":
+        """The same order with these unit types at its end, among themselves by id."""
+        numbers("units", units)
+        kept = tuple(unit for unit in self.order if unit not in units)
+        return Workflow(kept + tuple(sorted(units)), self.scheme)
+
+    def pair_signs(self) -> np.ndarray:
+        """[U * (U - 1) / 2] int8, one per pair a < b of unit ids: +1 if a comes before b, else -1."""
+        ranks = self.ranks
+        return np.array([1 if ranks[a] < ranks[b] else -1 for a, b in combinations(range(len(ranks)), 2)], np.int8)
+
+    def kendall_distance(self, other: "Workflow") -> float:
+        """Share of pairs of unit types that the two orders rank differently: 0 equal, 1 reversed."""
+        if not isinstance(other, Workflow):
+            raise WorkflowError(f"a workflow is compared with another one, got {shown(other)}")
+        if self.scheme != other.scheme:
+            raise WorkflowError("workflows of different unit schemes cannot be compared")
+        return float((self.pair_signs() != other.pair_signs()).mean())
+
+
+def all_workflows(scheme: UnitScheme = FIVE_TYPES) -> Iterator[Workflow]:
+    """All orders, by number. Lazy: 13 unit types have 6 billion."""
+    return (Workflow(order, scheme) for order in permutations(range(scheme.size)))

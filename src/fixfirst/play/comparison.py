@@ -1,0 +1,79 @@
+"""Two defenders on the same episodes: what one earns more than the other, and how sure that is.
+
+What happens by chance is a function of (seed, environment, episode, step, decision): both meet the same luck while they do
+the same. The difference of two returns of one episode varies less than either: it is what is averaged. B episodes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fixfirst.base.statistics import t_quantile
+from fixfirst.game.scenario import VariantName
+from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.play.evaluation import Played
+
+SHOWN = 3  # worst episodes of each
+
+
+@dataclass(frozen=True)
+class PairedEpisode:
+    """One episode, and what both earned in it."""
+
+    number: int  # among those played, from 0
+    first: float
+    second: float
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two defenders against one red agent."""
+
+    red_agent: str
+    steps: int
+    variant: VariantName
+    episodes: int
+    first: float  # mean return
+    second: float
+    mean: float  # second less first: above 0, the second is better
+    standard_error: float
+    low: float  # interval of the mean; those of several red agents hold together, with 95 % confidence
+    high: float
+    independent_episodes: int | None  # how many of each would be needed without common luck; None if they never differ
+    worst_of_first: tuple[PairedEpisode, ...]
+    worst_of_second: tuple[PairedEpisode, ...]
+
+    @property
+    def different(self) -> bool:
+        """Are they told apart?"""
+        return self.low > 0 or self.high < 0
+
+
+def paired(first: Played, second: Played, red_agent: str, comparisons: int = 1) -> Paired:
+    """Of the same episodes, two at least. comparisons: how many are made and have to hold together (Bonferroni)."""
+    a, b = first.returns, second.returns
+    gains, episodes = b - a, len(a)
+    mean, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(episodes))
+    half = t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * comparisons)) * error
+    apart = a.var(ddof=1) + b.var(ddof=1)
+    return Paired(
+        red_agent=red_agent,
+        steps=len(first.rollout.actions),
+        variant=first.variant,
+        episodes=episodes,
+        first=float(a.mean()),
+        second=float(b.mean()),
+        mean=mean,
+        standard_error=error,
+        low=mean - half,
+        high=mean + half,
+        independent_episodes=round(apart / error**2) if error > 0 else None,
+        worst_of_first=_worst(a, a, b),
+        worst_of_second=_worst(b, a, b),
+    )
+
+
+def _worst(returns: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[PairedEpisode, ...]:
+    """The episodes of the lowest returns [B], the worst first."""
+    numbers = np.argsort(returns, kind="stable")[:SHOWN].tolist()
+    return tuple(PairedEpisode(number, float(first[number]), float(second[number])) for number in numbers)

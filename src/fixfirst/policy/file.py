@@ -1,0 +1,327 @@
+"""A trained policy, ready to play, and its two files. Needs no PyTorch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fixfirst.base.checks import a_path, needs_torch, seed_number, whole, yes_or_no
+from fixfirst.base.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, shown
+from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.memory import MemoryScheme
+from fixfirst.policy.network import Network, shapes
+from fixfirst.policy.spec import Role
+from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, memories_of, probabilities
+from fixfirst.runs.array_files import check_arrays, read_pair, write_pair
+from fixfirst.runs.layout import BEST, MANIFEST, POLICY_JSON, POLICY_TENSORS, STUDY, trial_folder
+from fixfirst.runs.listing import find_runs
+from fixfirst.runs.lock import RUNNING, status
+from fixfirst.runs.rows import Outcome
+
+if TYPE_CHECKING:
+    from fixfirst.policy.torch_network import ActorCritic
+
+SHIPPED = Path(__file__).parent / "shipped"
+
+Order = Workflow | str
+Orders = Order | Sequence[Order]  # one for all environments, or one for each
+ANY_ORDER = "any"
+_KNOWS_NONE = "this policy knows no order: leave out workflow"
+MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
+
+
+def shipped_policies() -> list[str]:
+    """The names of the policies that come with fixfirst."""
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{POLICY_JSON}"))
+
+
+class _Play:
+    """What a policy keeps from call to call: N environments, how far their episodes are, what it remembers of each."""
+
+    def __init__(self, num_envs: int, role: Role):
+        self.memories = memories_of(role, num_envs)
+        self.steps = np.zeros(num_envs, np.int64)
+
+    def begin(self, mask: np.ndarray) -> None:
+        """New episodes in the environments of mask [N] bool."""
+        self.memories.forget(mask)
+        self.steps[mask] = 0
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
+class Policy:
+    """A trained policy, ready to play.
+
+    It remembers by itself what its role asks for, separately for every environment of the batch that `act` is called with:
+    say when episodes begin, with `reset` or with `episode_start`.
+
+    For example:
+
+        policy = ff.load_policy("runs/first")
+        envs = ff.make_vec(100)
+        obs, info = envs.reset(seed=0)
+        policy.reset(100)
+        for _ in range(100):
+            actions = policy.act(obs, workflow="enterprise_focus")  # [100, 52] -> [100]; an order for all, or a list of 100
+            obs, reward, terminated, truncated, info = envs.step(actions)
+    """
+
+    weights: dict[str, np.ndarray] = field(repr=False)
+    workflow: Workflow | None  # the order it follows; None: it knows no order, or is told one when it plays
+    role: Role  # what it reads and may choose, its opening
+    config: dict[str, Any] = field(repr=False)  # of its training
+    facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what it remembers goes with it, what it can work out again does not."""
+        return self.__dict__ | {"_kept": {name: kept for name, kept in self._kept.items() if name == "play"}}
+
+    @property
+    def scheme(self) -> UnitScheme | None:
+        """The unit types whose order it reads; None: it knows no order."""
+        return self.role.units
+
+    @property
+    def follows_any(self) -> bool:
+        """Was it trained on many orders, even if it carries one for those who name none?"""
+        return self.scheme is not None and (self.workflow is None or self.facts.get("follows") == ANY_ORDER)
+
+    @property
+    def probabilities(self) -> Probabilities:
+        """inputs [M, 52 + memory and workflow bits] -> probabilities [M, choices]."""
+        answer = probabilities(self.network)
+        return lambda inputs: answer(_bits("inputs", inputs, self.role.inputs))
+
+    @property
+    def network(self) -> Network:
+        """Its weights as the compiled code reads them: without checks, so they must be those of its role."""
+        check_arrays("the weights of this policy", self.weights, shapes(self.role.inputs, self.role.actions))
+        return Network.of(self.weights)
+
+    def player(self, workflow: Order | None = None, *, greedy: bool = False) -> PolicyTable:
+        """It as a player for rollouts, following this order or its own."""
+        return self.player_of(self.orders(workflow), greedy=greedy)
+
+    def player_of(self, orders: Sequence[Workflow], *, greedy: bool = False) -> PolicyTable:
+        """It as a player that knows several orders, which environments are assigned by number."""
+        if not isinstance(orders, list | tuple) or not all(isinstance(order, Workflow) for order in orders):
+            raise WorkflowError(f"orders must be a list of workflows, got {shown(orders)}")
+        if self.role.shield and not orders:
+            raise WorkflowError("this policy keeps to an order: name one, or several")
+        orders = [order for one in orders for order in self.orders(one)]
+        return PolicyTable(self.network, orders, role=self.role, greedy=greedy)
+
+    def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
+        """The different orders that are to be followed, and the number [N] of each environment's among them."""
+        whole("num_envs", num_envs, 0)
+        if workflow is None or isinstance(workflow, Workflow | str):
+            orders = self.orders(workflow)
+            if workflow is not None and not orders:
+                raise ConfigError(_KNOWS_NONE)
+            return orders, np.zeros(num_envs, np.int64)
+        if self.scheme is None:
+            raise ConfigError(_KNOWS_NONE)
+        each = _one_each(workflow, num_envs)
+        said = {order: number for number, order in enumerate(dict.fromkeys(each))}
+        parsed = tuple(order for one in said for order in self.orders(one))
+        return parsed or (Workflow.from_number(0, self.scheme),), np.array([said[order] for order in each], np.int64)
+
+    def reset(self, num_envs: int = 1) -> None:
+        """Episodes begin in this many environments: nothing is remembered."""
+        self._kept["play"] = _Play(whole("num_envs", num_envs, 0), self.role)
+
+    def act(
+        self,
+        obs: np.ndarray,
+        *,
+        episode_start: np.ndarray | None = None,
+        workflow: Orders | None = None,
+        greedy: bool = False,
+        seed: int = 0,
+        step: int | None = None,
+    ) -> np.ndarray:
+        """Actions [N] of the world for observations [N, 52] (or one for one), which count as taken.
+
+        episode_start [N] bool: where an episode begins with this observation. workflow: the order to follow instead of its
+        own, or a list of N, one for each environment; at the next step it may be another. Drawn actions are a pure function
+        of (seed, step, position in the batch), and the step is counted unless it is given.
+        """
+        batch = _bits("observations", obs, OBSERVATION_BITS, "; what a policy remembers it keeps itself")
+        orders, assigned = self.assign(workflow, len(batch))
+        player = self._player(orders, yes_or_no("greedy", greedy))
+        play = self._play(len(batch), episode_start)
+        words = (batch.astype(np.uint64) << np.arange(OBSERVATION_BITS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+        keys = np.empty(len(words), np.uint64)
+        chance_keys(seed_number("seed", seed, bits=63), 0, keys)
+        steps = play.steps if step is None else np.full(len(words), whole("step", step, 0), np.int64)
+        numbers = np.array([player.number_of(order) for order in orders] or [0], np.int64)
+        _, _, actions = player.choose_with(play.memories, words, numbers[assigned], keys, steps)
+        play.steps += 1
+        return actions if np.ndim(obs) == 2 else actions[0]
+
+    def _player(self, orders: tuple[Workflow, ...], greedy: bool) -> PolicyTable:
+        """The player kept from call to call: it comes to know every order, and forgets answers when there are many."""
+        player: PolicyTable | None = self._kept.get(greedy)
+        if player is None or player.table.filled[0] > MOST_KEPT_ROWS:
+            player = self._kept[greedy] = self.player_of(orders, greedy=greedy)
+        return player
+
+    def _play(self, num_envs: int, episode_start: np.ndarray | None) -> _Play:
+        play = self._kept.get("play")
+        starts = np.zeros(num_envs, np.bool_)
+        if episode_start is not None:
+            starts |= _mask(episode_start, num_envs)
+        if play is None or (len(play.steps) != num_envs and (starts.all() or not self._keeps_something)):
+            play = self._kept["play"] = _Play(num_envs, self.role)
+        if len(play.steps) != num_envs:
+            raise PolicyError(
+                f"this policy remembers {len(play.steps)} environments and got {num_envs} observations; "
+                f"begin new episodes with reset({num_envs})"
+            )
+        play.begin(starts)
+        return play
+
+    @property
+    def _keeps_something(self) -> bool:
+        return bool(self.role.memory.groups or self.role.masks or self.role.opening)
+
+    def to_torch(self) -> "ActorCritic":
+        """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
+        return needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
+
+    def orders(self, workflow: Order | None = None) -> tuple[Workflow, ...]:
+        """The order to play by: the given one, else its own; empty for a policy that knows none."""
+        if self.scheme is None:
+            return ()
+        chosen = workflow if workflow is not None else self.workflow
+        if chosen is None:
+            raise ConfigError("this policy follows any order: say which one (workflow=..., --workflow)")
+        order = chosen if isinstance(chosen, Workflow) else Workflow.parse(chosen, self.scheme)
+        if order.scheme != self.scheme:
+            raise WorkflowError(f"this policy orders {', '.join(self.scheme.names)}, not {', '.join(order.scheme.names)}")
+        return (order,)
+
+
+def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
+    """[N, number] of 0 and 1, from that or from one row: compiled code looks up weights by them, and checks nothing."""
+    try:
+        rows = np.atleast_2d(np.asarray(values))
+    except Exception as e:  # whatever stands there may raise anything
+        raise PolicyError(f"{what} are no array: {shown(values)} ({e})") from None
+    if rows.ndim != 2 or rows.shape[1] != number or rows.dtype.kind not in "biuf" or not np.isin(rows, (0, 1)).all():
+        raise PolicyError(f"{what} must be [N, {number}] bits, got shape {rows.shape}{hint}")
+    return rows
+
+
+def _one_each(workflow: Any, num_envs: int) -> list[Order]:
+    """[N] orders."""
+    if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
+        raise WorkflowError(f"workflow must be an order, or a list with one for each environment, got {shown(workflow)}")
+    each: list[Any] = list(workflow)
+    if len(each) != num_envs:
+        raise WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {len(each)}")
+    for place, order in enumerate(each):
+        if not isinstance(order, Workflow | str):
+            raise WorkflowError(f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {shown(order)}")
+    return each
+
+
+def _mask(values: Any, num_envs: int) -> np.ndarray:
+    """[N] bool: one for all, or one each."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0)
+    if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
+        raise PolicyError(f"episode_start must be {num_envs} booleans, got {shown(values)}")
+    return array.reshape(-1)
+
+
+def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
+    """A policy that follows any order, for somebody who wants this one unless told otherwise."""
+    facts, tensors = read_pair(source / POLICY_JSON, source / POLICY_TENSORS, "policy")
+    document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
+    target.mkdir(parents=True, exist_ok=True)
+    pair = target / POLICY_JSON, target / POLICY_TENSORS
+    write_pair(*pair, "policy", document | {"workflow": str(workflow), "follows": ANY_ORDER}, tensors)
+
+
+def load_policy(path: str | Path) -> Policy:
+    """From a folder with policy.json (or with best/), from the file itself, or one that comes with fixfirst by its name.
+
+    For example:
+
+        policy = ff.load_policy("champion")
+        action = policy.act(np.zeros(52), greedy=True)
+    """
+    folder = policy_folder(a_path("a policy", path))
+    facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
+    if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
+        raise PolicyError(f"{folder / POLICY_JSON}: damaged (its {odd[0]} is not a table)")
+    try:
+        scheme = None if facts["units"] is None else UnitScheme.from_dict(facts["units"])
+        workflow = None if facts["workflow"] is None or scheme is None else Workflow.parse(facts["workflow"], scheme)
+        memory = MemoryScheme.parse(facts.get("memory", "none"))
+        action_set = ActionSet.parse(facts.get("action_set", "all"))
+        opening = action_set.numbers(facts.get("opening", []))
+        idle = () if scheme is None else scheme.numbers(facts.get("idle", []), "idle")
+        role = Role(memory, action_set, scheme, opening, facts.get("shield", False) is True, idle)
+    except (KeyError, TypeError, AttributeError, ValueError) as e:
+        raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
+    check_arrays(folder / POLICY_TENSORS, tensors, shapes(role.inputs, role.actions))
+    return Policy(tensors, workflow, role, facts.get("config", {}), facts)
+
+
+def load_parent(path: Path, role: Role) -> Policy:
+    """A policy whose weights a training can inherit: of the same memory, action set and unit types, or of none of these."""
+    policy, scheme = load_policy(path), role.units
+    have = {"memory": policy.role.memory.name, "action set": policy.role.action_set.name}
+    need = {"memory": role.memory.name, "action set": role.action_set.name}
+    for what in need:
+        if have[what] != need[what]:
+            raise ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
+    if policy.scheme not in (None, scheme):
+        known = ", ".join(policy.scheme.names)
+        wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
+        raise ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
+    if policy.scheme is not None and policy.role.shield != role.shield:
+        kept = {True: "a shield", False: "rewards only"}
+        raise ConfigError(
+            f"{path}: keeps its order by {kept[policy.role.shield]}, the training by {kept[role.shield]} (--keep)"
+        )
+    return policy
+
+
+def policy_folder(path: Path) -> Path:
+    """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
+    if not path.exists() and str(path) in shipped_policies():
+        return SHIPPED / str(path)
+    folder = path.parent if path.name in (POLICY_JSON, POLICY_TENSORS) else path
+    if not (folder / POLICY_JSON).exists() and (folder / BEST / POLICY_JSON).exists():
+        folder = folder / BEST
+    if not (folder / POLICY_JSON).exists():
+        raise PolicyError(f"{path}: holds no policy ({_why_none(folder)})")
+    return folder
+
+
+def _why_none(folder: Path) -> str:
+    """What a folder without a policy is, and what to do about it."""
+    if not folder.exists():
+        shipped = shipped_policies()
+        return f"there is no such file or run; {', '.join(shipped)} come with fixfirst{did_you_mean(str(folder), shipped)}"
+    if (folder / STUDY).is_file():
+        searches = [run.name for run in find_runs(folder, 1)]
+        return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"
+    if not (folder / MANIFEST).is_file():
+        return f"{POLICY_JSON} is missing"
+    state = status(folder)
+    if state == RUNNING:
+        return "the run is going on and has none yet: wait for it, or look at it with fixfirst report"
+    if state == Outcome.INTERRUPTED:
+        return f"the run was interrupted before it had one: fixfirst resume {folder}"
+    return f"no order passed the gate; those of single trials are in {trial_folder(folder, 0).parent}"

@@ -1,0 +1,379 @@
+"""A frozen policy as a table: asked once per distinct row, its answer remembered.
+
+Observations repeat enormously. A *row* is all that a policy reads, packed into words (`network.py`): a thousand environments
+with the same row need one answer. Actions are then drawn by counter-based chance keyed by (seed, environment, episode,
+step), like those of the world.
+
+N environments, M rows, I inputs, A choices, W workflows. What a row is, `role.py` says.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from fixfirst.base.compile import called, compiled, inlined
+from fixfirst.game.chance import counter_uniform, environment_key
+from fixfirst.orders.order import Workflow
+from fixfirst.policy.network import (
+    INFINITY,
+    ONE,
+    ZERO,
+    Network,
+    Workspace,
+    fading,
+    fill_up,
+    forward,
+    list_bits,
+    lower_to_largest,
+)
+from fixfirst.policy.remembering import Memories, masked, suspects, unclean, write_bits, write_group
+from fixfirst.policy.shield import Shields
+from fixfirst.policy.spec import Role, bits_of, role_for, words_of
+
+# A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
+Probabilities = Callable[[np.ndarray], np.ndarray]
+
+
+class Table(NamedTuple):
+    """Distinct rows in the order in which they were met, C at most, and a hash table that finds them."""
+
+    filled: np.ndarray  # [1] int64: how many there are
+    rows: np.ndarray  # [C, K] uint64
+    cumulative: np.ndarray  # [C, A] float32: odds of an action or one before it
+    likely: np.ndarray  # [C] int64: the most probable action
+    slots: np.ndarray  # [a power of two, at least 2 C] int32: open addressing, row's words -> row; -1 = free
+
+    @classmethod
+    def empty(cls, capacity: int, words: int, actions: int) -> "Table":
+        slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
+        rows, cumulative = np.empty((capacity, words), np.uint64), np.empty((capacity, actions), np.float32)
+        return cls(np.zeros(1, np.int64), rows, cumulative, np.empty(capacity, np.int64), slots)
+
+
+class PolicyTable:
+    """A frozen policy that is asked once per distinct row and then remembered.
+
+    policy: a network, or a function. role: what it reads and chooses; unless given, no memory, all 145 actions, and the
+    order if there are workflows. told: what it is told instead of the workflow that it has to keep, one each. greedy: the
+    most probable action instead of a drawn one. openings: instead of the role's, one of these is drawn for every episode;
+    all of the same length.
+    """
+
+    def __init__(
+        self,
+        policy: Network | Probabilities,
+        workflows: Sequence[Workflow] = (),
+        *,
+        role: Role | None = None,
+        told: Sequence[Workflow] = (),
+        greedy: bool = False,
+        openings: Sequence[tuple[int, ...]] = (),
+    ):
+        self.role = role if role is not None else role_for(workflows)
+        self.arrays = self.role.arrays()
+        if openings:
+            self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
+        self.network = policy if isinstance(policy, Network) else None
+        self.desk = Desk.make(policy) if isinstance(policy, Network) else None
+        self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
+        self.orders = self.role.orders(told or workflows)  # [W, row words]
+        self.shields = self.role.shields(workflows)
+        self._numbers = {workflow: number for number, workflow in enumerate(workflows)}
+        self.greedy = greedy
+        self.table = Table.empty(256, self.role.row_words, self.role.actions)
+        self._memories = Memories(0)
+
+    def number_of(self, workflow: Workflow) -> int:
+        """The number by which environments are assigned this order; known from now on."""
+        if workflow not in self._numbers:
+            self._numbers[workflow] = len(self.orders)
+            self.orders = np.concatenate([self.orders, self.role.orders([workflow])])
+            one = self.role.shields([workflow])
+            self.shields = Shields(*(np.concatenate(pair) for pair in zip(self.shields, one, strict=True)))
+        return self._numbers[workflow]
+
+    def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
+        """See `Player`. Episodes begin at step 0: what was remembered is forgotten then."""
+        return self.choose(words, assigned, keys, when)[2]
+
+    def choose(
+        self, words: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The row, the choice and the world's action of every environment, all [N]; the action counts as taken."""
+        n, steps = len(words), np.full(len(words), when, np.int64)
+        if when == 0 or n != len(self._memories.records):
+            self._memories = memories_of(self.role, n)
+        return self.choose_with(self._memories, words, assigned, keys, steps)
+
+    def choose_with(
+        self, memories: Memories, words: np.ndarray, assigned: np.ndarray, keys: np.ndarray, steps: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As `choose`, with memories kept elsewhere. assigned [N]: workflows; steps [N]: of each environment's episode."""
+        found, choices = self.look(memories, words, assigned), np.empty(len(words), np.int64)
+        draw_choices(self.table, found, keys, steps, self.arrays.openings, choices)
+        actions = np.array(memories.actions_of(choices))
+        memories.remember(words, actions)
+        return found, choices, actions
+
+    def look(self, memories: Memories, words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
+        """The rows [N] that environments read now, answered if they are new."""
+        self.make_room(len(words))
+        rows, found, known = self.orders[assigned], np.empty(len(words), np.int64), int(self.table.filled[0])
+        read_rows(memories.records, self.arrays, self.shields, assigned, words, rows)
+        find_rows(self.table, rows, found)
+        self._answer(known)
+        return found
+
+    def look_after(self, words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
+        """The rows [N] that environments read after the last `choose`."""
+        return self.look(self._memories, words, assigned)
+
+    def _answer(self, known: int) -> None:
+        """Ask the policy about the rows from `known` on."""
+        count = int(self.table.filled[0])
+        if count == known:
+            return
+        rows = self.table.rows[known:count]
+        odds = self._probabilities(bits_of(rows, self.role.inputs))
+        allowed = self.role.allowed(rows)
+        if len(allowed):
+            odds = odds * allowed
+        if self.greedy:
+            odds = np.eye(self.role.actions, dtype=np.float32)[odds.argmax(axis=1)]
+        self.table.cumulative[known:count] = np.cumsum(odds, axis=1)
+        self.table.likely[known:count] = odds.argmax(axis=1)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """[M, row words] all that were met since it was told to forget."""
+        return self.table.rows[: self.table.filled[0]]
+
+    def make_room(self, more: int) -> None:
+        """Let the table hold so many rows more."""
+        count = int(self.table.filled[0])
+        if count + more <= len(self.table.rows):
+            return
+        larger = Table.empty(max(2 * len(self.table.rows), count + more), self.role.row_words, self.role.actions)
+        larger.cumulative[:count], larger.likely[:count] = self.table.cumulative[:count], self.table.likely[:count]
+        enter_rows(larger, self.table.rows[:count])
+        self.table = larger
+
+    def forget(self) -> None:
+        """For a policy that has changed."""
+        self.table.filled[0] = 0
+        self.table.slots[:] = -1
+
+
+def memories_of(role: Role, num_envs: int) -> Memories:
+    """Those of environments in which nothing has happened yet."""
+    return Memories(num_envs, role.memory, role.action_set, suspects=role.shield)
+
+
+def probabilities(network: Network) -> Probabilities:
+    """The actor as a function. It follows the weights when they change."""
+    desk = Desk.make(network)
+
+    def act(inputs: np.ndarray) -> np.ndarray:
+        odds = np.empty((len(inputs), network.size[1]), np.float32)
+        odds_of_rows(network.actor, words_of(inputs), desk, odds)
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    return act
+
+
+# ---------------------------------------------------------------- rows, compiled
+# Numba counts references to arrays by atomic operations, for views and for tuples of arrays that are handed on: what is done
+# in every step takes whole arrays and numbers.
+
+
+@inlined
+def read_row(memory, starts, suspicion, first_macro, slots, remembers, ranked, forbidden, order, observation, rows, i):
+    """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices."""
+    rows[i, 0] |= observation
+    words = rows.shape[1] - forbidden.shape[2]
+    if remembers:
+        write_bits(memory, starts, rows, i)
+    if suspicion >= 0:
+        suspect, top = suspects(memory, observation), 0
+        write_group(suspect, suspicion, rows, i)
+        while top < ranked.shape[1] and not (suspect | unclean(observation)) & ranked[order, top]:
+            top += 1
+        for k in range(forbidden.shape[2]):
+            rows[i, words + k] = forbidden[order, top, k]
+    if len(slots):
+        rows[i, words] |= uint64(masked(first_macro, slots, memory))
+
+
+@compiled
+def read_rows(memories, arrays, shields, assigned, words, rows):
+    """Complete rows [N, row words] of N environments that see words [N] and have to keep orders assigned [N]."""
+    starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
+    ranked, forbidden = shields.ranked, shields.forbidden
+    for i in range(len(words)):
+        memory, order = memories[i], assigned[i]
+        read_row(
+            memory, starts, suspicion, first_macro, slots, arrays.remembers, ranked, forbidden, order, words[i], rows, i
+        )
+
+
+@inlined
+def find_row(slots, rows, filled, read, i):
+    """The number of the row read[i] in a `Table`, entered if it is new. There must be room."""
+    mask = uint64(len(slots) - 1)
+    mixed = uint64(0)
+    for k in range(read.shape[1]):
+        mixed = mix_in(mixed, read[i, k])
+    slot = mixed & mask
+    while slots[slot] >= 0:
+        number = np.int64(slots[slot])
+        same = True
+        for k in range(read.shape[1]):
+            if rows[number, k] != read[i, k]:
+                same = False
+                break
+        if same:
+            return number
+        slot = (slot + uint64(1)) & mask
+    number = filled[0]
+    slots[slot] = number
+    for k in range(read.shape[1]):
+        rows[number, k] = read[i, k]
+    filled[0] = number + 1
+    return number
+
+
+@inlined
+def mix_in(mixed, word):
+    """One more word of a hash: multiplied by an odd number, the upper half folded onto the lower."""
+    mixed = (mixed ^ word) * uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> uint64(32))
+
+
+@compiled
+def find_rows(table, read, found):
+    """Fill found [N] with the numbers of rows read [N, row words]; new ones are entered."""
+    for i in range(len(read)):
+        found[i] = find_row(table.slots, table.rows, table.filled, read, i)
+
+
+@compiled
+def enter_rows(table, rows):
+    """Enter rows [M, row words], all different, in a table without any yet."""
+    for i in range(len(rows)):
+        find_row(table.slots, table.rows, table.filled, rows, i)
+
+
+# ---------------------------------------------------------------- answers, compiled
+
+
+class Desk(NamedTuple):
+    """Where one row at a time is answered."""
+
+    work: Workspace
+    starts: np.ndarray  # [2] int64
+    active: np.ndarray  # [I] int64
+
+    @classmethod
+    def make(cls, network: Network) -> "Desk":
+        inputs, actions = network.size
+        return cls(Workspace.make(1, actions), np.zeros(2, np.int64), np.zeros(inputs, np.int64))
+
+
+@called
+def answer_row(actor, rows, number, words, desk):
+    """Fill desk.work.outputs[0] with the odds of all actions for a row. Needs `fill_up` after every change of weights.
+
+    words: of a row's bits; if there are more, they hold the masked choices.
+    """
+    desk.starts[1] = list_bits(rows, number, words, desk.active, 0)
+    forward(actor, desk.starts, desk.active, 0, 1, desk.work)
+    odds = desk.work.outputs
+    if rows.shape[1] > words:
+        for a in range(len(actor.bias3)):
+            if rows[number, words + (a >> 6)] >> uint64(a & 63) & uint64(1):
+                odds[0, a] = -INFINITY
+    lower_to_largest(odds, 1)
+    for a in range(odds.shape[1]):
+        odds[0, a] = fading(odds[0, a])
+
+
+@compiled
+def odds_of_rows(actor, rows, desk, odds):
+    """Fill odds [M, A] of rows [M, K]."""
+    fill_up(actor, desk.work)
+    for i in range(len(rows)):
+        answer_row(actor, rows, i, rows.shape[1], desk)
+        for a in range(odds.shape[1]):
+            odds[i, a] = desk.work.outputs[0, a]
+
+
+@called
+def enter_odds(odds, cumulative, likely, number, greedy):
+    """Enter the odds [1, A] of a row; greedy: only the first of the largest counts."""
+    actions, best = cumulative.shape[1], 0
+    for a in range(1, actions):
+        if odds[0, a] > odds[0, best]:
+            best = a
+    running = ZERO
+    for a in range(actions):
+        if not greedy:
+            running += odds[0, a]
+        elif a == best:
+            running = ONE
+        cumulative[number, a] = running
+    likely[number] = best
+
+
+# ---------------------------------------------------------------- draws, compiled
+
+
+@inlined
+def draw_action(cumulative, likely, number, key, when):
+    """The first action whose cumulative odds exceed the draw. The likely one is tried before others are searched."""
+    last = cumulative.shape[1] - 1
+    threshold = counter_uniform(key, when) * cumulative[number, last]
+    low, high = 0, last
+    guess = likely[number]
+    if cumulative[number, guess] > threshold:
+        if guess == 0 or cumulative[number, guess - 1] <= threshold:
+            return guess
+        high = guess
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[number, middle] > threshold:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inlined
+def opening_choice(openings, key, when):
+    """The choice of this step, by the opening that is drawn for an episode: with the draw of its first step."""
+    return openings[np.int64(counter_uniform(key, 0) * len(openings)), when]
+
+
+@compiled
+def draw_choices(table, found, keys, steps, openings, choices):
+    """Fill choices [N] of environments whose rows are found [N], at these steps [N] of their episodes."""
+    for i in range(len(found)):
+        if steps[i] < openings.shape[1]:
+            choices[i] = opening_choice(openings, keys[i], steps[i])
+        else:
+            choices[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], steps[i])
+
+
+@compiled
+def chance_keys(seed, episode, keys):
+    """Fill keys [N] uint64, one per environment, for the draws of one episode."""
+    for i in range(len(keys)):
+        keys[i] = environment_key(environment_key(seed, i), episode)
+
+
+@compiled
+def uniform(keys, when, scale, out):
+    """Fill out [N] with draws in [0, scale)."""
+    for i in range(len(keys)):
+        out[i] = counter_uniform(keys[i], when) * scale[i]
