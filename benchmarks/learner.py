@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.learner.batch import Rows
-from fixfirst.learner.gradient import Bench, Settings, learn
+from fixfirst.learner.batch import UpdateBatch
+from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
@@ -72,7 +72,7 @@ def settled(red_agent, weights, rounds):
 def remembering(rounds):
     """Episodes per second with full memory and macros, from the champion's policy on, as its training ends."""
     champion = ff.load_policy("champion")
-    names = ", ".join(champion.role.action_set.names[choice] for choice in champion.role.opening) or "none"
+    names = ", ".join(champion.spec.action_set.names[choice] for choice in champion.spec.opening) or "none"
     course = {"starts": 1, "opening": names, "opening_episodes": 0, "growth": (), "total_episodes": 10**9}
     training = Training(make_config("champion", **course, episodes_per_update=250, learning_rate=3e-5, entropy=0.0))
     training.learner.start_from(champion.weights)
@@ -102,7 +102,7 @@ def row_cost(actions, rounds):
     def floats(count):
         return rng.random(count).astype(np.float32)
 
-    rows = Rows(
+    rows = UpdateBatch(
         starts=ends(bits),
         active=np.concatenate(bits),
         allowed=np.ones((ROWS, actions), np.bool_),
@@ -117,10 +117,10 @@ def row_cost(actions, rounds):
     )
     numbers = {"clip": 0.2, "entropy": 0.01, "value": 0.5, "max_grad_norm": 0.5}
     numbers = {name: np.float32(number) for name, number in numbers.items()}
-    settings = Settings(epochs=4, learning_rate=1e-4, beta1=0.9, beta2=0.99, parts=1, split=0, **numbers)
+    settings = PPONumbers(epochs=4, learning_rate=1e-4, beta1=0.9, beta2=0.99, parts=1, split=0, **numbers)
     moments, benches, stats = (
         np.zeros((2, len(network.vector)), np.float32),
-        (Bench.make(actions), Bench.make(1)),
+        (BackwardScratch.make(actions), BackwardScratch.make(1)),
         np.empty(5),
     )
     times = []

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import t
 
 import fixfirst as ff
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.learner.config import NONE
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import Workflow
@@ -33,7 +33,7 @@ def under_the_best_order(search: SharedSearch) -> list[float]:
     for number, told in zip(search.leaders(), best.told, strict=True):
         policy, kept = load_policy(replicate_folder(search.folder, number)), (Workflow.parse(best.workflow, search.scheme),)
         words = (Workflow.parse(told, search.scheme),)
-        player = PolicyTable(policy.network, kept, role=policy.role, told=words)
+        player = PolicyTable(policy.network, kept, spec=policy.spec, told=words)
         played = play(
             player,
             config.training.game,
@@ -54,7 +54,7 @@ def without_an_order(search: SharedSearch) -> list[float]:
     ppo = config.orders_config(0, (), search.first_order()).ppo
     trainings = []
     for number in search.beginners():
-        own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": derive(config.seed, "no order", number)}
+        own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": stream_seed(config.seed, "no order", number)}
         training = Training(config.training.model_copy(update=own), number)
         while training.episodes < contested and config.contested_rounds:
             training.step()

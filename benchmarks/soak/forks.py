@@ -10,9 +10,10 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from fixfirst.starting import leave
+
 from fixfirst.base.errors import LONGEST_MESSAGE
 from fixfirst.cli import main as fixfirst
-from fixfirst.starting import leave
 
 PATIENCE_S = 300.0  # what takes longer hangs
 

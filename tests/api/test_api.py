@@ -46,7 +46,7 @@ def test_the_main_job_is_one_call(run):
 
 def test_best_is_a_policy_that_plays(run):
     assert isinstance(run.best, ff.Policy) and run.best.workflow == run.ranking.rows[0].workflow
-    assert (run.best.role.memory.name, run.best.role.action_set.name) == ("full", "macros")
+    assert (run.best.spec.memory.name, run.best.spec.action_set.name) == ("full", "macros")
     envs = ff.make_vec(3)
     obs, _ = envs.reset(seed=0)
     assert run.best.act(obs).shape == (3,)

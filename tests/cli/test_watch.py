@@ -22,7 +22,7 @@ from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.page import open_page
 from fixfirst.reporter.replay import replay_page, replay_text
-from fixfirst.runs.files import sealed, sha256
+from fixfirst.runs.files import sha256, with_checksum
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 UNIT_OF = {host.name: host.unit for host in HOSTS}
@@ -345,7 +345,7 @@ def test_a_policy_file_that_names_a_world_we_do_not_have_is_refused(policy, tmp_
         (tmp_path / path).write_bytes((policy / path).read_bytes())
     facts = json.loads((tmp_path / "policy.json").read_text())
     facts["config"] = config
-    signed = sealed(facts)  # a forger can compute it, too
+    signed = with_checksum(facts)  # a forger can compute it, too
     (tmp_path / "policy.json").write_text(json.dumps(signed))
     assert main(["watch", str(tmp_path), *SHORT[:4]]) == 2
     error = capsys.readouterr().err

@@ -29,7 +29,7 @@ from fixfirst.game.scenario import HOST_ID, VARIANTS
 from fixfirst.game.state import RedAgent
 from fixfirst.game.world import World
 from fixfirst.play.baselines import DEFENDERS, make_baseline
-from fixfirst.play.episodes import tell
+from fixfirst.play.episodes import describe_episode
 from fixfirst.play.evaluation import play
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
@@ -226,7 +226,7 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
     decoys = next(variant.decoys for variant in VARIANTS if variant.name == played.variant)
     placed, verbs = 0, set()
     for number in range(8):
-        for step in tell(played, "", number).steps[1:]:
+        for step in describe_episode(played, "", number).steps[1:]:
             moment = step.moment
             verbs.add(moment.red.split()[0])
             assert moment.reward10 == step.reward10

@@ -18,7 +18,7 @@ from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
-from fixfirst.runs.files import sealed, sha256
+from fixfirst.runs.files import sha256, with_checksum
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 OTHER = "user > op_host > op_server > enterprise > defender"
@@ -165,7 +165,7 @@ def test_observations_must_be_52_bits(folder, wrong):
 @pytest.mark.parametrize("wrong", [np.ones((1, 10**6), np.uint8), np.zeros((1, 52)), np.full((1, 77), 2), np.zeros(3), None])
 def test_inputs_that_compiled_code_would_look_up_beyond_the_weights(folder, wrong):
     policy = load_policy(folder)
-    assert policy.role.inputs == 77 and policy.probabilities(np.zeros((2, 77))).shape == (2, 145)
+    assert policy.spec.inputs == 77 and policy.probabilities(np.zeros((2, 77))).shape == (2, 145)
     with pytest.raises(ff.PolicyError, match=r"inputs must be \[N, 77\] bits, got shape"):
         policy.probabilities(wrong)
     with pytest.raises(ff.WorkflowError, match="orders must be a list of workflows, got"):
@@ -193,7 +193,7 @@ def rewrite(folder, change):
 def forge(folder, data=None, **changes):
     data = (folder / "policy.safetensors").read_bytes() if data is None else data
     document = json.loads((folder / "policy.json").read_bytes()) | {"sha256": sha256(data)} | changes
-    document = sealed(document)
+    document = with_checksum(document)
     (folder / "policy.safetensors").write_bytes(data)
     (folder / "policy.json").write_text(json.dumps(document))
 
@@ -442,7 +442,7 @@ def test_forged_numbers_are_refused(two, change):
     path = two / "checkpoint-00000002.json"
     document = json.loads(path.read_bytes())
     document["numbers"] |= change
-    document = sealed(document)
+    document = with_checksum(document)
     path.write_text(json.dumps(document))
     resumed = training()
     (complaint,) = restore_checkpoint(two, resumed)

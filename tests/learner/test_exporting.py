@@ -14,21 +14,21 @@ from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.portable import Portable
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import chance_keys, uniform
 
 STATE = Portable.of(ff.load_policy("champion")).state_size
 ORDER = "op_server > enterprise > op_host > user > defender"
 
 
-def with_weights(role, workflow=None, seed=1):
-    weights = initial_weights(role.inputs, seed, role.actions, last=3.0)
-    return ff.Policy(weights, workflow, role, {}, {})
+def with_weights(spec, workflow=None, seed=1):
+    weights = initial_weights(spec.inputs, seed, spec.actions, last=3.0)
+    return ff.Policy(weights, workflow, spec, {}, {})
 
 
 def remembering(opening=(), memory="full", units=None, workflow=None, **more):
-    role = Role(MemoryScheme.parse(memory), ActionSet.parse("macros"), units, opening, **more)
-    return with_weights(role, workflow)
+    spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse("macros"), units, opening, **more)
+    return with_weights(spec, workflow)
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +110,13 @@ def test_onnx_plays_the_opening_first(tmp_path):
 
 
 SHIELDED = {
-    "all actions": Role(units=FIVE_TYPES, shield=True),
-    "idle types": Role(units=FIVE_TYPES, shield=True, idle=(1, 4)),
-    "macros and an opening": Role(MemoryScheme.parse("full"), ActionSet.parse("macros"), FIVE_TYPES, (30,), shield=True),
-    "by host": Role(MemoryScheme.parse("scans"), units=UnitScheme.per_host(), shield=True, idle=(2, 5, 7)),
-    "read only": Role(MemoryScheme.parse("full"), units=FIVE_TYPES),
+    "all actions": PolicySpec(units=FIVE_TYPES, shield=True),
+    "idle types": PolicySpec(units=FIVE_TYPES, shield=True, idle=(1, 4)),
+    "macros and an opening": PolicySpec(
+        MemoryScheme.parse("full"), ActionSet.parse("macros"), FIVE_TYPES, (30,), shield=True
+    ),
+    "by host": PolicySpec(MemoryScheme.parse("scans"), units=UnitScheme.per_host(), shield=True, idle=(2, 5, 7)),
+    "read only": PolicySpec(MemoryScheme.parse("full"), units=FIVE_TYPES),
 }
 
 
@@ -124,10 +126,10 @@ def any_orders(scheme, episodes=50):
     return lambda step: [ff.Workflow(tuple(rng.permutation(scheme.size).tolist()), scheme) for _ in range(episodes)]
 
 
-@pytest.mark.parametrize("role", SHIELDED.values(), ids=SHIELDED)
-def test_onnx_suspects_shields_and_is_told_an_order_at_every_turn(role, tmp_path):
-    policy = with_weights(role)
-    assert_same_actions(policy, onnx_player(policy, tmp_path), told=any_orders(role.units))
+@pytest.mark.parametrize("spec", SHIELDED.values(), ids=SHIELDED)
+def test_onnx_suspects_shields_and_is_told_an_order_at_every_turn(spec, tmp_path):
+    policy = with_weights(spec)
+    assert_same_actions(policy, onnx_player(policy, tmp_path), told=any_orders(spec.units))
 
 
 def test_pytorch_is_told_an_order_too(tmp_path):
@@ -139,7 +141,7 @@ def test_pytorch_is_told_an_order_too(tmp_path):
 def test_an_order_that_is_settled_is_part_of_the_file(shield, tmp_path):
     """The one that a policy carries which knows no other, or the one that is named when the file is written."""
     order = ff.Workflow.parse(ORDER)
-    carried = with_weights(Role(units=order.scheme, shield=shield, idle=(1,) if shield else ()), order)
+    carried = with_weights(PolicySpec(units=order.scheme, shield=shield, idle=(1,) if shield else ()), order)
     assert_same_actions(carried, onnx_player(carried, tmp_path))
     told = remembering(units=order.scheme, shield=shield)
     player = onnx_player(told, tmp_path, workflow=ORDER)

@@ -9,28 +9,30 @@ from fixfirst.orders.order import FIVE_TYPES, UnitScheme, all_workflows
 from fixfirst.policy import file as policy_file
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 
 N, STEPS = 12, 30
 RED = "b_line:0.5,meander:0.5"
 ORDERS = [str(order) for order in list(all_workflows())[::10]]  # 12 of the 120
 ROLES = {
-    "shield": Role(units=FIVE_TYPES, shield=True, idle=(1, 4)),
-    "shield, memory and macros": Role(MemoryScheme.parse("full"), ActionSet.parse("macros"), FIVE_TYPES, (30,), shield=True),
-    "read only": Role(units=FIVE_TYPES),
+    "shield": PolicySpec(units=FIVE_TYPES, shield=True, idle=(1, 4)),
+    "shield, memory and macros": PolicySpec(
+        MemoryScheme.parse("full"), ActionSet.parse("macros"), FIVE_TYPES, (30,), shield=True
+    ),
+    "read only": PolicySpec(units=FIVE_TYPES),
 }
 
 
-def policy_of(role, workflow=None):
+def policy_of(spec, workflow=None):
     """Untrained, but sure of itself: what it does depends on all it reads."""
-    weights = initial_weights(role.inputs, 1, role.actions, last=3.0)
-    return ff.Policy(weights, None if workflow is None else ff.Workflow.parse(workflow), role, {}, {})
+    weights = initial_weights(spec.inputs, 1, spec.actions, last=3.0)
+    return ff.Policy(weights, None if workflow is None else ff.Workflow.parse(workflow), spec, {}, {})
 
 
-@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_an_order_for_each_environment_gives_the_actions_of_policies_with_one_order_each(role):
+@pytest.mark.parametrize("spec", ROLES.values(), ids=ROLES)
+def test_an_order_for_each_environment_gives_the_actions_of_policies_with_one_order_each(spec):
     """All of them see the same games: each one's own environment is judged, and the actions are those of the one."""
-    together, alone = policy_of(role), [policy_of(role, order) for order in ORDERS]
+    together, alone = policy_of(spec), [policy_of(spec, order) for order in ORDERS]
     envs = [ff.make_vec(N, red_agent=RED, max_steps=20, autoreset_mode="same_step") for _ in range(N + 1)]
     seen, starts = [env.reset(seed=2)[0] for env in envs], [np.ones(N, bool)] * (N + 1)
     differ = 0
@@ -44,12 +46,12 @@ def test_an_order_for_each_environment_gives_the_actions_of_policies_with_one_or
     assert differ  # orders matter here
 
 
-@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
-def test_orders_may_change_at_any_step_and_what_is_remembered_stays(role):
+@pytest.mark.parametrize("spec", ROLES.values(), ids=ROLES)
+def test_orders_may_change_at_any_step_and_what_is_remembered_stays(spec):
     """Policies that are told one order, another at every step, remember what a policy with one order remembers of
     the same actions: so each answers like one that was told its order from the beginning."""
-    changing, rng = policy_of(role), np.random.default_rng(0)
-    steady = {order: policy_of(role, order) for order in ORDERS[:4]}
+    changing, rng = policy_of(spec), np.random.default_rng(0)
+    steady = {order: policy_of(spec, order) for order in ORDERS[:4]}
     envs = ff.make_vec(N, red_agent=RED)
     obs, _ = envs.reset(seed=1)
     for policy in (changing, *steady.values()):
@@ -102,7 +104,7 @@ def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_en
     groups = UnitScheme.from_dict(
         {"servers": ["Op_Server0"], "others": [h for h in ff.UnitScheme.per_host().names if h != "Op_Server0"]}
     )
-    policy = policy_of(Role(units=groups, shield=True))
+    policy = policy_of(PolicySpec(units=groups, shield=True))
     obs = np.zeros((2, 52), int)
     told = ["servers > others", ff.Workflow.parse("others > servers", groups)]
     assert policy.act(obs, workflow=told).shape == (2,)
@@ -129,4 +131,4 @@ def test_wrong_orders_get_one_line_and_leave_the_policy_as_it_was(workflow, mess
 
 def test_a_policy_without_an_order_cannot_be_told_one():
     with pytest.raises(ff.ConfigError, match="this policy knows no order: leave out workflow"):
-        policy_of(Role()).act(np.zeros(52, int), workflow="reverse")
+        policy_of(PolicySpec()).act(np.zeros(52, int), workflow="reverse")

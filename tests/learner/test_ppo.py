@@ -10,7 +10,7 @@ from fixfirst.game.backends import world_for
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.engines import make_learner
-from fixfirst.learner.gradient import Bench, Settings, adam, learn, power
+from fixfirst.learner.gradient import BackwardScratch, PPONumbers, adam, learn, power
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.ppo import PPO
 from fixfirst.learner.settings import make_config
@@ -18,7 +18,7 @@ from fixfirst.learner.torch_ppo import TorchPPO
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect
 from fixfirst.policy.network import Network
-from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 
 ORDER = "enterprise > op_server > op_host > user > defender"
@@ -28,10 +28,10 @@ def played(workflow, preset="default", **options):
     """A config, its rollout by the untrained policy, and rewards of it that hang on what was done."""
     settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 10_000, "n_envs": 16, "episodes_per_update": 16}
     config = make_config(preset, **settings, **options)
-    network = Network.of(initial_weights(config.role.inputs, 0, config.role.actions))
+    network = Network.of(initial_weights(config.spec.inputs, 0, config.spec.actions))
     rollout = collect(
         world_for(config.game, config.ppo.num_envs),
-        PolicyTable(network, config.workflows, role=config.role),
+        PolicyTable(network, config.workflows, spec=config.spec),
         world_seed=1,
         policy_seed=2,
         first_episode=0,
@@ -46,8 +46,8 @@ def autograd(config, rollout, rewards, old, new, entropy, allowed=None):
     old: the weights with which the rollout was played. allowed [A] bool: other actions are never taken.
     """
     rows = rollout.rows[rollout.found.ravel()]  # what was read, transition by transition
-    x = torch.from_numpy(bits_of(rows, config.role.inputs)).double()
-    masks = config.role.allowed(rows) if allowed is None else np.repeat(allowed[None], len(rows), axis=0)
+    x = torch.from_numpy(bits_of(rows, config.spec.inputs)).double()
+    masks = config.spec.allowed(rows) if allowed is None else np.repeat(allowed[None], len(rows), axis=0)
 
     def forward(weights, net):
         hidden = x
@@ -108,11 +108,11 @@ def test_gradients_are_those_of_autograd_in_double_precision(case):
     options = {"learning_rate": 0.02, "max_grad_norm": 1e9} | options
     first, rollout, rewards = played(workflow, **options, epochs=1)
     second = first.model_copy(update={"ppo": first.ppo.model_copy(update={"epochs": 2})})
-    role, entropy = first.role, first.ppo.entropy
-    once, twice = PPO(first.ppo, role, 0), PPO(second.ppo, role, 0)
+    spec, entropy = first.spec, first.ppo.entropy
+    once, twice = PPO(first.ppo, spec, 0), PPO(second.ppo, spec, 0)
     once.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
     stats = twice.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
-    old, new = initial_weights(role.inputs, 0, role.actions), once.weights
+    old, new = initial_weights(spec.inputs, 0, spec.actions), once.weights
     expected, numbers = autograd(first, rollout, rewards, old, new, entropy)
     assert np.abs(twice._gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)
     shown = [stats.policy_loss, stats.value_loss, stats.entropy, stats.approx_kl, stats.clip_fraction]
@@ -132,13 +132,23 @@ def test_actions_that_are_not_allowed_have_no_odds_and_no_gradient():
     seen = distinct_rows(rollout)
     starts, active = np.empty(len(seen.rows) + 1, np.int64), np.empty(52 * len(seen.rows), np.int64)
     bits_of_rows(seen.rows, 1, starts, active)
-    learner = PPO(config.ppo, config.role, 0)
+    learner = PPO(config.ppo, config.spec, 0)
     values = learner.values(starts, active)
     advantages, returns = targets(config.ppo, rewards, values[seen.found])
     masks = np.repeat(allowed[None], seen.used, axis=0)
     rows = aggregate(starts, active, masks, seen.found, rollout.actions, advantages, returns, seen.used, 145)
     moments, stats = np.zeros((2, len(network.vector)), np.float32), np.empty(5)
-    learn(network, gradient, *moments, 0, rows, learner.settings(0.003, 0.0), Bench.make(145), Bench.make(1), stats)
+    learn(
+        network,
+        gradient,
+        *moments,
+        0,
+        rows,
+        learner.settings(0.003, 0.0),
+        BackwardScratch.make(145),
+        BackwardScratch.make(1),
+        stats,
+    )
     expected, _ = autograd(config, rollout, rewards, weights, weights, 0.003, allowed)
     assert np.abs(gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)
     assert not gradient.actor.bias3[~allowed].any() and not gradient.actor.matrix3[:, ~allowed].any()
@@ -155,7 +165,7 @@ def test_actions_that_are_not_allowed_have_no_odds_and_no_gradient():
 def test_both_learners_learn_the_same(workflow, options):
     """Ten updates of four epochs on the same episodes: probabilities of all rows within 2 %, and the same statistics."""
     config, rollout, rewards = played(workflow, **options)
-    compiled, twin = PPO(config.ppo, config.role, 5), TorchPPO(config.ppo, config.role, 5)
+    compiled, twin = PPO(config.ppo, config.spec, 5), TorchPPO(config.ppo, config.spec, 5)
     assert np.array_equal(compiled.policy.vector, twin.policy.vector)
     for seed in range(10):
         ours, theirs = (
@@ -165,13 +175,13 @@ def test_both_learners_learn_the_same(workflow, options):
         assert ours.entropy == pytest.approx(theirs.entropy, rel=2e-3)
         assert ours.value_loss == pytest.approx(theirs.value_loss, rel=2e-3)
     difference = np.abs(compiled.policy.vector - twin.policy.vector)
-    moved = np.abs(compiled.policy.vector - Network.of(initial_weights(config.role.inputs, 5, config.role.actions)).vector)
+    moved = np.abs(compiled.policy.vector - Network.of(initial_weights(config.spec.inputs, 5, config.spec.actions)).vector)
     assert difference.mean() < 0.02 * moved.mean()
 
 
 def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_take_over():
     config, rollout, rewards = played("none")
-    learner, again, twin = (kind(config.ppo, config.role, seed) for seed, kind in enumerate((PPO, PPO, TorchPPO)))
+    learner, again, twin = (kind(config.ppo, config.spec, seed) for seed, kind in enumerate((PPO, PPO, TorchPPO)))
     learner.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
     for other in (again, twin):
         other.restore(learner.tensors())
@@ -183,9 +193,9 @@ def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_
 
 
 def test_who_learns():
-    assert isinstance(make_learner(PPOConfig(), Role(), 0), PPO)
-    assert isinstance(make_learner(PPOConfig(engine="torch"), Role(), 0), TorchPPO)
-    assert isinstance(make_learner(PPOConfig(minibatches=2), Role(), 0), TorchPPO)
+    assert isinstance(make_learner(PPOConfig(), PolicySpec(), 0), PPO)
+    assert isinstance(make_learner(PPOConfig(engine="torch"), PolicySpec(), 0), TorchPPO)
+    assert isinstance(make_learner(PPOConfig(minibatches=2), PolicySpec(), 0), TorchPPO)
     with pytest.raises(ValueError, match="engine 'compiled' learns from all at once, got minibatches=2; use engine 'torch'"):
         PPOConfig(engine="compiled", minibatches=2)
 
@@ -207,7 +217,7 @@ def settings(**options):
     numbers = {"clip": 0.2, "entropy": 0, "value": 0.5, "max_grad_norm": 1e9}
     numbers = {name: np.float32(number) for name, number in numbers.items()}
     rest = {"epochs": 1, "learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "parts": 1, "split": 0}
-    return Settings(**{**rest, **numbers} | options)
+    return PPONumbers(**{**rest, **numbers} | options)
 
 
 def test_adam_takes_pytorchs_steps():

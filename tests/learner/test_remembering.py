@@ -14,8 +14,8 @@ from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.policy.file import load_parent, load_policy
-from fixfirst.policy.spec import Role
-from fixfirst.runs.files import sealed
+from fixfirst.policy.spec import PolicySpec
+from fixfirst.runs.files import with_checksum
 
 SMALL = {
     "workflow": "none",
@@ -61,7 +61,7 @@ def test_act_keeps_the_memory_of_a_batch_of_environments(policy):
 
 
 def load_policy_again(policy):
-    return ff.Policy(policy.weights, policy.workflow, policy.role, policy.config, policy.facts)
+    return ff.Policy(policy.weights, policy.workflow, policy.spec, policy.config, policy.facts)
 
 
 def test_act_plays_what_a_rollout_plays(policy):
@@ -99,7 +99,7 @@ def test_a_policy_file_holds_memory_action_set_and_opening(policy, tmp_path):
     told = json.loads((tmp_path / "policy.json").read_text())
     assert told["memory"] == "full" and told["action_set"] == "macros" and (told["inputs"], told["actions"]) == (175, 40)
     assert told["opening"] == ["Decoy User2", "Decoy Enterprise0"]
-    assert policy.role == config(opening="Decoy User2, Decoy Enterprise0").role
+    assert policy.spec == config(opening="Decoy User2, Decoy Enterprise0").spec
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_policy_file_holds_memory_action_set_and_opening(policy, tmp_path):
 )
 def test_a_file_that_names_another_memory_action_set_or_opening_is_refused(policy, tmp_path, changes, says):
     facts = json.loads((tmp_path / "policy.json").read_text()) | changes
-    (tmp_path / "policy.json").write_text(json.dumps(sealed(facts)))
+    (tmp_path / "policy.json").write_text(json.dumps(with_checksum(facts)))
     with pytest.raises(PolicyError, match=re.escape(says)) as error:
         load_policy(tmp_path)
     assert "\n" not in str(error.value)
@@ -129,7 +129,7 @@ def test_a_file_that_names_another_memory_action_set_or_opening_is_refused(polic
 
 def test_weights_are_inherited_by_the_same_memory_and_actions_only(policy, tmp_path):
     with pytest.raises(ConfigError, match="has the memory full, the training needs a policy with none"):
-        load_parent(tmp_path, Role())
+        load_parent(tmp_path, PolicySpec())
     with pytest.raises(ConfigError, match="has the action set macros, the training needs a policy with all"):
-        load_parent(tmp_path, config(action_set="all").role)
-    assert load_parent(tmp_path, config().role).weights.keys() == policy.weights.keys()
+        load_parent(tmp_path, config(action_set="all").spec)
+    assert load_parent(tmp_path, config().spec).weights.keys() == policy.weights.keys()

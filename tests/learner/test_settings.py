@@ -74,9 +74,9 @@ def test_original_has_no_workflow_and_batches_of_20000_steps():
 
 
 def test_original_remembers_scans_and_chooses_from_27_actions_and_9_macros():
-    role = make_config("original").role
-    assert (role.memory.name, role.inputs) == ("scans", 62)
-    assert (len(role.action_set.actions), len(role.action_set.macros)) == (27, 9) and role.opening == ()
+    spec = make_config("original").spec
+    assert (spec.memory.name, spec.inputs) == ("scans", 62)
+    assert (len(spec.action_set.actions), len(spec.action_set.macros)) == (27, 9) and spec.opening == ()
 
 
 def test_all_presets_are_known():

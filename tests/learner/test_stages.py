@@ -16,7 +16,7 @@ from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.openings import better_half, first_openings, followed, tried
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.side_by_side import SideBySide
-from fixfirst.learner.stages import Begin, stages_of
+from fixfirst.learner.stages import StageKind, stages_of
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.play.evaluation import play
@@ -72,9 +72,9 @@ def test_a_course_has_its_stages():
     """Two starts of 20 of 200 episodes; the better goes on for 140; the last 20 have the opening."""
     stages = stages_of(config(**COURSE))
     assert [(stage.begin, stage.entrants, stage.episodes, stage.behind, stage.plan) for stage in stages] == [
-        (Begin.SCRATCH, 2, 20, 0, 160),
-        (Begin.BEST_START, 1, 140, 20, 160),
-        (Begin.OPENING, 1, 20, 0, 20),
+        (StageKind.SCRATCH, 2, 20, 0, 160),
+        (StageKind.BEST_START, 1, 140, 20, 160),
+        (StageKind.OPENING, 1, 20, 0, 20),
     ]
     assert [stage.progress(0) for stage in stages] == [0, 1 / 8, 0]
     assert [stage.share for stage in stages] == [(2, 20), (14, 140), (2, 20)]
@@ -83,11 +83,11 @@ def test_a_course_has_its_stages():
 def test_a_course_that_finds_an_opening_has_its_stages():
     stages = stages_of(config(**SEEKING))
     assert [(stage.begin, stage.entrants, stage.advance, stage.episodes) for stage in stages] == [
-        (Begin.SCRATCH, 3, 2, 20),
-        (Begin.BEST_START, 2, 2, 10),
-        (Begin.SEEK, 2, 2, 40),
-        (Begin.FINAL, 3, 2, 10),
-        (Begin.OPENING, 2, 1, 20),
+        (StageKind.SCRATCH, 3, 2, 20),
+        (StageKind.BEST_START, 2, 2, 10),
+        (StageKind.SEEK, 2, 2, 40),
+        (StageKind.FINAL, 3, 2, 10),
+        (StageKind.OPENING, 2, 1, 20),
     ]
     assert sum(stage.entrants * stage.episodes for stage in stages) == 230
     assert [stage.plan for stage in stages[:2]] == [70, 70]  # schedules reach as far as the line does
@@ -100,7 +100,7 @@ def test_the_better_start_goes_on():
         training.step(), training.step()
         ends.append((training.evaluate("scratch", 2_000).mean, training.learner.tensors()))
     training.next_of_stage()
-    assert training.stage.begin == Begin.BEST_START
+    assert training.stage.begin == StageKind.BEST_START
     best = max(ends, key=lambda end: end[0])[1]
     assert all(np.array_equal(array, best[name]) for name, array in training.learner.tensors().items())
     training.step()
@@ -109,7 +109,7 @@ def test_the_better_start_goes_on():
 
 def test_a_course_ends_with_its_opening_and_within_its_budget():
     training = trained(COURSE)
-    assert training.episodes == 200 and training.role.opening == training.role.action_set.numbers(["Decoy User2"] * 2)
+    assert training.episodes == 200 and training.spec.opening == training.spec.action_set.numbers(["Decoy User2"] * 2)
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_a_course_goes_on_from_any_checkpoint_with_the_same_bits(updates, course
     while not again.done:
         again.step()
     assert np.array_equal(whole.learner.policy.vector, again.learner.policy.vector)
-    assert whole.role == again.role and whole.updates == again.updates
+    assert whole.spec == again.spec and whole.updates == again.updates
 
 
 def test_the_best_of_the_ends_is_kept(sought):
     contest = sought.contest
-    assert sought.stage.begin == Begin.OPENING and len(contest.entrants) == 2 and len(contest.best) == 1
+    assert sought.stage.begin == StageKind.OPENING and len(contest.entrants) == 2 and len(contest.best) == 1
     assert all(np.array_equal(array, contest.best[0].tensors[name]) for name, array in sought.learner.tensors().items())
-    assert sought.role.opening == contest.best[0].opening
+    assert sought.spec.opening == contest.best[0].opening
     shown = sought.evaluate("opening", 10_000)
     assert shown.mean == contest.best[0].mean  # it is that policy which is evaluated
 
@@ -267,19 +267,19 @@ def test_bad_settings_get_one_line(settings, message):
 
 
 def sleepy():
-    role = config().role
-    network = Network.zeros(role.inputs, role.actions)
+    spec = config().spec
+    network = Network.zeros(spec.inputs, spec.actions)
     network.actor.bias3[0] = 50.0
     return network
 
 
 def test_the_better_half_of_openings_earns_most():
     """A policy that sleeps, against B_line."""
-    role, game = config().role, config(red_agent="b_line", max_steps=30).game
-    openings = followed(role, first_openings(role))
-    kept = better_half(sleepy(), role, openings, game, seed=3)
-    assert kept == better_half(sleepy(), role, openings, game, seed=3) and len(kept) == -(-len(openings) // 2)
-    earned = dict(zip(openings, tried(sleepy(), role, openings, game, 3, "opening", 30_000 // len(openings)), strict=True))
+    spec, game = config().spec, config(red_agent="b_line", max_steps=30).game
+    openings = followed(spec, first_openings(spec))
+    kept = better_half(sleepy(), spec, openings, game, seed=3)
+    assert kept == better_half(sleepy(), spec, openings, game, seed=3) and len(kept) == -(-len(openings) // 2)
+    earned = dict(zip(openings, tried(sleepy(), spec, openings, game, 3, "opening", 30_000 // len(openings)), strict=True))
     means = [earned[opening] for opening in kept]
     dropped = [earned[opening] for opening in set(openings) - set(kept)]
     assert means == sorted(means, reverse=True) and means[-1] >= max(dropped) and means[0] > max(dropped) + 0.5
@@ -287,11 +287,11 @@ def test_the_better_half_of_openings_earns_most():
 
 def test_openings_are_followed_by_every_decoy_that_is_left():
     """12 macros are 78 pairs; of Enterprise1, Enterprise2 and User3 there is one decoy only."""
-    role = config().role
-    pairs = followed(role, first_openings(role))
-    assert len(pairs) == 78 - 3 and all(replace(role, opening=opening) for opening in pairs)
-    user2, user3 = role.action_set.numbers(["Decoy User2", "Decoy User3"])
-    after = followed(role, [(user3,), (user2,)])
+    spec = config().spec
+    pairs = followed(spec, first_openings(spec))
+    assert len(pairs) == 78 - 3 and all(replace(spec, opening=opening) for opening in pairs)
+    user2, user3 = spec.action_set.numbers(["Decoy User2", "Decoy User3"])
+    after = followed(spec, [(user3,), (user2,)])
     assert after[0][0] == user3 and len(after) == 11 + 11  # both once; no second decoy on User3
     assert (user3, user2) in after and (user2, user3) not in after and (user2, user2) in after
 
@@ -299,9 +299,9 @@ def test_openings_are_followed_by_every_decoy_that_is_left():
 def test_openings_become_fewer_and_then_longer():
     training = Training(config(**SEEKING))
     left = []
-    while training.stage.begin != Begin.FINAL:
+    while training.stage.begin != StageKind.FINAL:
         training.step()
-        if training.stage.begin == Begin.SEEK and training.place == 0:
+        if training.stage.begin == StageKind.SEEK and training.place == 0:
             left.append(training._openings)
     assert [len(openings) for openings in left[:2]] == [6, 3] and set(left[1]) < set(left[0])  # of 12
     assert left[2] == left[3] and {len(opening) for opening in left[2]} == {2}  # the last two are followed
@@ -309,10 +309,10 @@ def test_openings_become_fewer_and_then_longer():
 
 
 def test_every_episode_begins_with_one_of_the_openings():
-    role = config().role
-    network, openings = Network.of(initial_weights(role.inputs, 1, role.actions)), followed(role, first_openings(role))[:5]
+    spec = config().spec
+    network, openings = Network.of(initial_weights(spec.inputs, 1, spec.actions)), followed(spec, first_openings(spec))[:5]
     game = config(max_steps=5).game
-    players = (PolicyTable(each, role=role, openings=openings) for each in (network, probabilities(network)))
+    players = (PolicyTable(each, spec=spec, openings=openings) for each in (network, probabilities(network)))
     drawn, alone = (play(player, game, episodes=2_000, seed=1, purpose="test").rollout for player in players)
     counts = [int((opening == drawn.choices[:2].T).all(axis=1).sum()) for opening in openings]
     assert sum(counts) == 2_000 and min(counts) > 330  # each some 400 times

@@ -21,7 +21,7 @@ from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.play.rollout import collect
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network, shapes
-from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable, probabilities
 
 
@@ -110,7 +110,7 @@ def played(workflow, **options):
     """A config, its rollout by the untrained policy, and the rewards of it."""
     settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 1000, "keep": "penalty"}
     config = make_config(ppo={"num_envs": 16} | options, **settings)
-    network = Network.of(initial_weights(config.role.inputs, 0))
+    network = Network.of(initial_weights(config.spec.inputs, 0))
     rollout = collect(
         world_for(config.game, config.ppo.num_envs),
         PolicyTable(network, config.workflows),
@@ -124,7 +124,7 @@ def played(workflow, **options):
 
 def test_a_batch_leads_every_transition_to_its_own_row():
     config, rollout, _ = played("all")
-    batch = make_batch(rollout, config.role)
+    batch = make_batch(rollout, config.spec)
     assert len(batch.inputs) < 480 == len(batch.row) == batch.counts.sum() and batch.after.shape == (16, 77)
     for t, episode in ((0, 0), (29, 5), (17, 11)):
         order = config.workflows[rollout.assigned[episode]]
@@ -140,7 +140,7 @@ def test_minibatches_are_learned_by_pytorch_and_need_no_more_than_their_own_tran
     ends = []
     for minibatches in (1, 3):
         config, rollout, rewards = played("none", minibatches=minibatches, engine="torch")
-        learner = make_learner(config.ppo, config.role, 0)
+        learner = make_learner(config.ppo, config.spec, 0)
         assert isinstance(learner, TorchPPO)
         learner.update(rollout, rewards, entropy=0.003, progress=0.0, seed=7)
         assert learner.tensors()["adam.step"] == 4 * minibatches
@@ -155,12 +155,12 @@ def test_without_pytorch_a_training_that_needs_it_says_how_to_get_it(monkeypatch
         ConfigError,
         match=r"engine 'auto' with minibatches=2 needs PyTorch, which is not installed: pip install 'fixfirst\[torch\]'",
     ):
-        make_learner(PPOConfig(minibatches=2), Role(), 0)
+        make_learner(PPOConfig(minibatches=2), PolicySpec(), 0)
 
 
 def test_the_compiled_policy_is_the_torch_policy():
     weights = initial_weights(77, 3)
-    learner = TorchPPO(PPOConfig(), Role(units=FIVE_TYPES), seed=3)
+    learner = TorchPPO(PPOConfig(), PolicySpec(units=FIVE_TYPES), seed=3)
     inputs = (np.random.default_rng(0).random((9, 77)) < 0.3).astype(np.float32)
     with torch.no_grad():
         expected = torch.softmax(learner.net.actor(torch.from_numpy(inputs)), dim=1).numpy()
@@ -178,7 +178,7 @@ def test_the_networks_are_77_64_64_145_and_77_64_64_1():
 def test_the_linear_schedule_goes_down_to_zero():
     _, rollout, rewards = played("none")
     for schedule, rates in (("linear", [0.002, 0.0015, 0.0]), ("constant", [0.002] * 3)):
-        learner = TorchPPO(PPOConfig(lr_schedule=schedule), Role(), seed=0)
+        learner = TorchPPO(PPOConfig(lr_schedule=schedule), PolicySpec(), seed=0)
         for progress, rate in zip((0.0, 0.25, 1.0), rates, strict=True):
             learner.update(rollout, rewards, entropy=0.0, progress=progress, seed=0)
             assert learner.optimiser.learning_rate == pytest.approx(rate)
@@ -188,12 +188,12 @@ def test_adam_has_the_bits_of_pytorchs_own():
     """Three updates of four epochs, also of the moments; and PyTorch's compiler, which its own would import, is left out."""
     _, rollout, rewards = played("none")
     config = PPOConfig()
-    ours, net = TorchPPO(config, Role(), seed=3), ActorCritic(52)
+    ours, net = TorchPPO(config, PolicySpec(), seed=3), ActorCritic(52)
     net.load_state_dict({name: torch.from_numpy(array) for name, array in initial_weights(52, 3).items()})
     theirs = torch.optim.Adam(net.parameters(), lr=config.learning_rate, betas=config.adam_betas, fused=True)
     for seed in range(3):
         ours.update(rollout, rewards, entropy=0.01, progress=0.0, seed=seed)
-        update(net, theirs, config, rollout, rewards, Role(), entropy=0.01, seed=seed)
+        update(net, theirs, config, rollout, rewards, PolicySpec(), entropy=0.01, seed=seed)
     for name, parameter in net.named_parameters():
         assert np.array_equal(ours.weights[name], parameter.detach().numpy()), name
         state = theirs.state[parameter]
@@ -218,7 +218,7 @@ class OneTrunk(nn.Module):
 def test_a_network_of_ones_own_learns_to_defend():
     torch.manual_seed(0)
     config = make_config(workflow="none", total_episodes=6_000, max_steps=30)
-    training = Training(config, learner=TorchPPO(config.ppo, config.role, 0, net=OneTrunk()))
+    training = Training(config, learner=TorchPPO(config.ppo, config.spec, 0, net=OneTrunk()))
     first = training.step().row.env_reward
     while not training.done:
         last = training.step().row.env_reward

@@ -15,7 +15,7 @@ from searches import end, wait_for
 
 from fixfirst.api.settings import train_config
 from fixfirst.base.errors import FixfirstError
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import HOST_NAMES
@@ -542,7 +542,9 @@ def test_training_gate_and_tests_never_share_an_episode():
     training = Training(make_config(n_envs=50, workflow="none", red_agent="meander", max_steps=60))
     purposes = ("inherit", "gate/1", "gate/2", "test", "protocol")
     first, again = ({p: play(sleep, game, episodes=50, seed=0, purpose=p).rollout.held for p in purposes} for _ in range(2))
-    own = collect(training.world, sleep, world_seed=derive(0, "world"), policy_seed=derive(0, "policy"), first_episode=0)
+    own = collect(
+        training.world, sleep, world_seed=stream_seed(0, "world"), policy_seed=stream_seed(0, "policy"), first_episode=0
+    )
     for a, b in combinations([*first.values(), own.held], 2):
         assert not np.array_equal(a, b)
     assert all(np.array_equal(first[purpose], again[purpose]) for purpose in purposes)

@@ -5,7 +5,7 @@ import pytest
 
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.orders.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, price, standard_errors
-from fixfirst.searcher.shared import lags
+from fixfirst.searcher.shared import worst_shortfall
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())
 THREE = UnitScheme.from_dict({"a": HOSTS[0], "b": HOSTS[1], "c": [*HOSTS[2], *HOSTS[3], *HOSTS[4]]})
@@ -110,7 +110,7 @@ def test_intervals_hold_where_trainings_that_lag_are_dropped():
         more = 0.15 * rng.standard_normal((begin, 1)) + 1.5 * (rng.random((begin, 1)) < 1 / 12)
         values = -14 - (4 + more) * before(1, 0) + 0.03 * rng.standard_normal((begin, 6))
         half_way = values + 0.3 * rng.standard_normal((begin, 6))
-        least = np.argsort(lags(half_way, [workflow.order for workflow in ORDERS]))[:8]
+        least = np.argsort(worst_shortfall(half_way, [workflow.order for workflow in ORDERS]))[:8]
         return price(ORDERS, values[least], RELEVANT, 0.5, 0).swaps[0]
 
     covered, width = [], []

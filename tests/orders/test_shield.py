@@ -13,7 +13,7 @@ from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.shield import shields_of
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, probabilities
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > user > op_host > defender")
@@ -92,12 +92,12 @@ def test_idle_types_come_last_and_orders_that_differ_in_them_are_one():
 def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_its_order(memory, actions):
     """Untrained, so that it tries everything: against B_line it repairs often, and hardly ever out of order."""
     config = make_config(workflow=str(USER_FIRST), memory=memory, action_set=actions, max_steps=30)
-    role = config.role
-    assert role.shield and role.inputs == role.memory.inputs + 13 + 25
-    network = Network.of(initial_weights(role.inputs, 1, role.actions))
+    spec = config.spec
+    assert spec.shield and spec.inputs == spec.memory.inputs + 13 + 25
+    network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
     both = [
         play(
-            PolicyTable(policy, [USER_FIRST], role=role),
+            PolicyTable(policy, [USER_FIRST], spec=spec),
             config.game,
             episodes=200,
             seed=1,
@@ -114,8 +114,8 @@ def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_it
 
 
 def test_what_a_policy_is_told_may_differ_from_what_it_keeps():
-    role = Role(units=FIVE_TYPES, shield=True)
-    network = Network.of(initial_weights(role.inputs, 1, role.actions))
-    kept = PolicyTable(network, [USER_FIRST], role=role, told=[ENTERPRISE_FIRST])
-    assert np.array_equal(kept.orders, PolicyTable(network, [ENTERPRISE_FIRST], role=role).orders)
-    assert np.array_equal(kept.shields.forbidden, PolicyTable(network, [USER_FIRST], role=role).shields.forbidden)
+    spec = PolicySpec(units=FIVE_TYPES, shield=True)
+    network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
+    kept = PolicyTable(network, [USER_FIRST], spec=spec, told=[ENTERPRISE_FIRST])
+    assert np.array_equal(kept.orders, PolicyTable(network, [ENTERPRISE_FIRST], spec=spec).orders)
+    assert np.array_equal(kept.shields.forbidden, PolicyTable(network, [USER_FIRST], spec=spec).shields.forbidden)

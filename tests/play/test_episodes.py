@@ -5,7 +5,7 @@ import pytest
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.actions import NUM_ACTIONS, action_id
-from fixfirst.game.drawing import Cost, costs, moment_of
+from fixfirst.game.drawing import Cost, costs, summarise_turn
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import HOST_ID, HOST_NAMES, VARIANTS
 from fixfirst.game.state import RedVerb
@@ -14,7 +14,7 @@ from fixfirst.orders.compliance import Judging
 from fixfirst.orders.explanation import reasons
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
-from fixfirst.play.episodes import notable, tell
+from fixfirst.play.episodes import describe_episode, notable
 from fixfirst.play.evaluation import play
 
 ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")
@@ -38,7 +38,9 @@ def watch(player, episodes, *, steps=100, red_agent="b_line", seed=0, workflows=
 
 def scripted(*actions, steps=6, red_agent="b_line"):
     """The only episode of a script, as a list of steps; [0] is the start."""
-    return tell(watch(Script(*actions), 1, steps=steps, red_agent=red_agent, workflows=(ORDER,)), "only", 0).steps
+    return describe_episode(
+        watch(Script(*actions), 1, steps=steps, red_agent=red_agent, workflows=(ORDER,)), "only", 0
+    ).steps
 
 
 # ---------------------------------------------------------------- one episode by hand
@@ -112,7 +114,7 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
         world.step(np.full(300, restore[t % 3]))
         for turn in world.turns():
             if turn["red_verb"] == RedVerb.SCAN and not turn["scan_answered"]:
-                moment = moment_of(turn, "current")
+                moment = summarise_turn(turn, "current")
                 assert moment.red == f"Scan {moment.red_target} (out of reach)" and moment.red_worked is False
                 assert moment.red_target.startswith("Op_")
                 unreached += 1
@@ -148,7 +150,7 @@ def test_what_is_seen_and_what_is_true_are_those_of_the_world():
     for actions in np.random.default_rng(1).integers(0, NUM_ACTIONS, (50, 60)):
         world.step(actions)
         for turn, bits, access in zip(world.turns(), world.observations.reshape(60, 13, 4), world.access, strict=True):
-            moment = moment_of(turn, "current")
+            moment = summarise_turn(turn, "current")
             assert moment.activity == tuple(activities[tuple(four[:2].tolist())] for four in bits)
             assert moment.belief == tuple(beliefs[tuple(four[2:].tolist())] for four in bits)
             assert moment.access == tuple(("none", "user", "root")[level] for level in access)
@@ -160,7 +162,7 @@ def test_the_episodes_are_the_first_ones_of_the_evaluation():
     played = watch(player, 20, red_agent="meander", steps=40, seed=7)
     assert measured.turns is None and np.array_equal(played.returns, measured.returns[:20])
     for number in (0, 19):
-        told = tell(played, "", number)
+        told = describe_episode(played, "", number)
         assert told.return10 == told.steps[-1].moment.return10 == round(10 * measured.returns[number])
         assert told.return10 == sum(step.reward10 for step in told.steps)
 
@@ -251,7 +253,7 @@ def test_verdicts_agree_with_the_compliance_of_the_evaluation(rule):
     counts = played.counts(judging)
     ranks = {name: ORDER.ranks[unit] for name, unit in zip(HOST_NAMES, ORDER.scheme.host_unit, strict=True)}
     for number in range(40):
-        told = tell(played, "", number, judging)
+        told = describe_episode(played, "", number, judging)
         assert told.count("violation") == counts.judged[number] - counts.compliant[number]
         assert told.count("in order") == counts.compliant[number]
         for before, step in zip(told.steps, told.steps[1:], strict=False):

@@ -6,18 +6,18 @@ from numba import njit
 
 from fixfirst.policy.network import (
     HIDDEN,
+    LayerBuffers,
     Network,
-    Workspace,
     add_outer,
     add_product,
+    exp_nonpositive,
     exponential,
-    fading,
-    fill_up,
     forward,
     list_bits,
+    load_output_layer,
     log,
-    lower_to_largest,
     shapes,
+    subtract_row_max,
     tanh,
 )
 
@@ -42,13 +42,13 @@ def each(function):
 
 def test_exponentials_are_within_two_roundings():
     x = np.concatenate([np.linspace(-87, 0, 200_001), [-1e-30, -0.0, 0.0]]).astype(np.float32)
-    y = each(fading)(x)
+    y = each(exp_nonpositive)(x)
     assert np.abs(y / np.exp(x.astype(np.float64)) - 1).max() < 2 * EPSILON
     assert y[-1] == y[-2] == 1  # so that the ratio of a policy to itself is exactly 1
 
 
 def test_below_the_smallest_number_the_exponential_is_zero():
-    assert each(fading)(np.array([-87.5, -100, -1e30, -np.inf], np.float32)).tolist() == [0, 0, 0, 0]
+    assert each(exp_nonpositive)(np.array([-87.5, -100, -1e30, -np.inf], np.float32)).tolist() == [0, 0, 0, 0]
 
 
 def test_the_exponential_of_any_number():
@@ -106,7 +106,7 @@ def test_outer_products_add_row_by_row(rows):
 def test_logits_are_lowered_until_the_largest_is_zero():
     @njit
     def lower(x, rows):
-        lower_to_largest(x, rows)
+        subtract_row_max(x, rows)
 
     x = np.random.default_rng(0).normal(size=(9, 160)).astype(np.float32) * 30
     x[3, 5] = -np.inf
@@ -127,7 +127,7 @@ def test_the_set_bits_of_a_row_are_listed():
 
 @njit
 def outputs_of(net, starts, active, first, rows, work):
-    fill_up(net, work)
+    load_output_layer(net, work)
     forward(net, starts, active, first, rows, work)
 
 
@@ -140,7 +140,7 @@ def test_rows_go_through_the_network(actions, rows):
     network.vector[:] = rng.normal(size=len(network.vector)) * 0.3
     bits = rng.random((10, 70)) < 0.2
     starts, active = np.concatenate([[0], bits.sum(axis=1).cumsum()]), np.nonzero(bits)[1]
-    several, one = Workspace.make(8, actions), Workspace.make(1, actions)
+    several, one = LayerBuffers.make(8, actions), LayerBuffers.make(1, actions)
     outputs_of(network.actor, starts, active, 2, rows, several)
     net = [array.astype(np.float64) for array in network.actor]
     hidden = np.tanh(np.tanh(bits @ net[0] + net[1]) @ net[2] + net[3])

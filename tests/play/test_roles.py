@@ -11,25 +11,25 @@ from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
-from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 MACROS = ActionSet.parse("macros")
 
 
-def role(memory="full", action_set="macros", units=None, opening=()):
-    return Role(MemoryScheme.parse(memory), ActionSet.parse(action_set), units, opening)
+def spec(memory="full", action_set="macros", units=None, opening=()):
+    return PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set), units, opening)
 
 
 ROLES = {
-    "full, macros": role(),
-    "full, all actions": role(action_set="all"),
-    "scans, macros": role("scans"),
-    "no memory, macros": role("none"),
-    "scans, the winner's set": role("scans", "original"),
-    "full, macros, orders": role(units=FIVE_TYPES),
-    "with an opening": role(opening=MACROS.numbers(["Decoy User2", "Restore User1"])),
+    "full, macros": spec(),
+    "full, all actions": spec(action_set="all"),
+    "scans, macros": spec("scans"),
+    "no memory, macros": spec("none"),
+    "scans, the winner's set": spec("scans", "original"),
+    "full, macros, orders": spec(units=FIVE_TYPES),
+    "with an opening": spec(opening=MACROS.numbers(["Decoy User2", "Restore User1"])),
 }
 
 
@@ -58,7 +58,7 @@ def test_the_compiled_loop_plays_what_is_played_step_by_step(name, greedy):
     chosen = ROLES[name]
     workflows = ORDERS if chosen.units is not None else ()
     net = network(chosen)
-    fast, slow = (play(kind(net, workflows, role=chosen, greedy=greedy), workflows) for kind in (PolicyTable, InSteps))
+    fast, slow = (play(kind(net, workflows, spec=chosen, greedy=greedy), workflows) for kind in (PolicyTable, InSteps))
     for field in ("words", "held", "actions", "rewards10", "choices"):
         assert np.array_equal(getattr(fast, field), getattr(slow, field)), field
     assert np.array_equal(fast.rows[fast.found], slow.rows[slow.found])  # numbered in another order
@@ -70,7 +70,7 @@ def test_a_row_is_the_observation_the_memory_and_the_order(name):
     """The memory of each episode, followed by hand with the actions that were played."""
     chosen = ROLES[name]
     workflows = ORDERS if chosen.units is not None else ()
-    rollout = play(PolicyTable(network(chosen), workflows, role=chosen), workflows, num_envs=9)
+    rollout = play(PolicyTable(network(chosen), workflows, spec=chosen), workflows, num_envs=9)
     memories = Memories(18, chosen.memory, chosen.action_set)
     for t in range(41):
         rows = rollout.rows[rollout.found[t]]
@@ -90,7 +90,7 @@ def test_a_row_is_the_observation_the_memory_and_the_order(name):
 
 def test_an_opening_begins_every_episode():
     chosen = ROLES["with an opening"]
-    rollout = play(PolicyTable(network(chosen), role=chosen))
+    rollout = play(PolicyTable(network(chosen), spec=chosen))
     assert (rollout.choices[0] == chosen.opening[0]).all() and (rollout.choices[1] == chosen.opening[1]).all()
     later = rollout.after(2)
     assert later.actions.shape[0] == 38 and np.array_equal(later.found, rollout.found[2:])
@@ -98,13 +98,13 @@ def test_an_opening_begins_every_episode():
 
 def test_an_opening_that_is_not_legal_is_refused():
     with pytest.raises(ConfigError, match=r"an opening names choices of 0\.\.39, got 40"):
-        role(opening=(3, 40))
+        spec(opening=(3, 40))
     too_many = ["Decoy User2", "Decoy User3", "Sleep", "Decoy User3"]  # User3's list has one decoy
     with pytest.raises(ConfigError, match="cannot be played: its choice 4, Decoy User3, is masked, as all its decoys"):
-        role(opening=MACROS.numbers(too_many))
-    role(opening=MACROS.numbers([*too_many[:2], "Restore User3", "Decoy User3"]))  # has it again
+        spec(opening=MACROS.numbers(too_many))
+    spec(opening=MACROS.numbers([*too_many[:2], "Restore User3", "Decoy User3"]))  # has it again
 
 
 def test_without_masks_a_macro_may_be_named_as_often_as_one_likes():
     original = ActionSet.parse("original")
-    assert role("scans", original, opening=original.numbers(["Decoy User4"] * 3)).opening == (35, 35, 35)
+    assert spec("scans", original, opening=original.numbers(["Decoy User4"] * 3)).opening == (35, 35, 35)

@@ -14,11 +14,11 @@ from fixfirst.base.files import read_json
 from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
-from fixfirst.reporter.build import meant, report_document, write_report
+from fixfirst.reporter.build import expand_run_folders, report_document, write_report
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.markdown import escaped
 from fixfirst.reporter.read import read_run
-from fixfirst.runs.files import sealed, write_json
+from fixfirst.runs.files import with_checksum, write_json
 from fixfirst.runs.lock import locked
 from fixfirst.runs.rows import LARGEST
 
@@ -43,7 +43,7 @@ BLANK = FigureData("blank", "", "<svg/>", lambda: b"", (), ())
 
 def words_of(*folders):
     """What a report says, its figures left blank: drawing them takes a second."""
-    return report_document(meant(folders), draw=lambda make: BLANK)
+    return report_document(expand_run_folders(folders), draw=lambda make: BLANK)
 
 
 def answer(*folders):
@@ -333,7 +333,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_shown(search, name, garbage, to
 
 def test_a_changed_digit_of_a_result_is_noticed(tmp_path):
     folder = write_training(tmp_path / "run")
-    write_json(folder / "result.json", sealed(read_json(folder / "result.json")))
+    write_json(folder / "result.json", with_checksum(read_json(folder / "result.json")))
     assert words_of(folder).missing == ()
     text = (folder / "result.json").read_text()
     (folder / "result.json").write_text(text.replace("-15.0", "-12.0"))

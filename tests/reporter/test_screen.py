@@ -17,7 +17,7 @@ from fixfirst.reporter.screen import Progress, sparkline
 from fixfirst.reporter.search_results import print_searches, ranking_table, searches_document
 from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.runs.ledger import standings
+from fixfirst.runs.ledger import rank_trials
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.trial import JobProgress
 
@@ -57,7 +57,7 @@ class FakeSearch:
         return 100 + sum(trial.episodes for trial in self.trials)
 
     def standings(self):
-        return standings(self.trials, self.scheme, 1000)
+        return rank_trials(self.trials, self.scheme, 1000)
 
     @property
     def result(self):

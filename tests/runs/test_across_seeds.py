@@ -7,7 +7,7 @@ import pytest
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter.verdicts import orders_across_seeds, verdict_over_seeds
 from fixfirst.runs.across_seeds import SeedResult, compare, mean_interval, spread_between_seeds
-from fixfirst.runs.ledger import standings
+from fixfirst.runs.ledger import rank_trials
 from fixfirst.runs.rows import Status, Trial
 
 A, B, C, D = list(all_workflows())[:4]
@@ -26,7 +26,7 @@ def found(seed, *trials, red_agent="b_line"):
         )
         for number, (workflow, mean) in enumerate(trials)
     ]
-    return SeedResult(red_agent, seed, FIVE_TYPES, rows, standings(rows, FIVE_TYPES, test_episodes=1000))
+    return SeedResult(red_agent, seed, FIVE_TYPES, rows, rank_trials(rows, FIVE_TYPES, test_episodes=1000))
 
 
 def test_the_mean_over_two_seeds_and_its_t_interval():

@@ -9,7 +9,15 @@ from fixfirst.base.errors import RunDirError
 from fixfirst.runs.files import write_atomically
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.lock import is_locked, locked
-from fixfirst.runs.manifest import beginning, changed_since, create_run, machine, read_manifest, read_toml, write_manifest
+from fixfirst.runs.manifest import (
+    changed_since,
+    create_run,
+    machine,
+    new_run_folder,
+    read_manifest,
+    read_toml,
+    write_manifest,
+)
 
 NO_SUCH_PROCESS = 2**22 + 1  # Linux has no larger number than 2**22
 
@@ -62,13 +70,13 @@ def test_what_is_somebodys_is_not_written_over(tmp_path, mine):
 
 
 def test_a_study_that_was_cut_short_can_be_begun_again(tmp_path):
-    with pytest.raises(KeyboardInterrupt), beginning(tmp_path, ["a-0", "b-0"]):
+    with pytest.raises(KeyboardInterrupt), new_run_folder(tmp_path, ["a-0", "b-0"]):
         begin(tmp_path / "a-0")
         raise KeyboardInterrupt
-    with beginning(tmp_path, ["a-0", "b-0"]):
+    with new_run_folder(tmp_path, ["a-0", "b-0"]):
         begin(tmp_path / "a-0", seed=1)
     (tmp_path / "a-0" / "trials.csv").touch()
-    with pytest.raises(RunDirError, match="exists already"), beginning(tmp_path, ["a-0", "b-0"]):
+    with pytest.raises(RunDirError, match="exists already"), new_run_folder(tmp_path, ["a-0", "b-0"]):
         pass
 
 

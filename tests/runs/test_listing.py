@@ -9,7 +9,7 @@ from run_folder import BEST, write_config, write_search, write_training
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.reporter.overview import advice, runs_table
 from fixfirst.reporter.screen import results
-from fixfirst.runs.config_reading import deciding_settings, flat_settings, scheme_of, setting
+from fixfirst.runs.config_reading import flat_settings, result_settings, scheme_of, setting
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.listing import find_runs, summarise_run, summarise_runs
 from fixfirst.runs.lock import Session, locked
@@ -67,7 +67,7 @@ def test_a_setting_is_found_wherever_it_stands_and_the_outermost_wins(config):
 def test_old_and_new_configurations_say_the_same():
     deciding = {"kind": "search", "total_episodes": "3000", "strategy": "gp_ucb", "red_agent": "meander"}
     deciding |= {"compliance_threshold": "0.9", "ppo.num_envs": "100"}
-    assert deciding_settings(Kind.SEARCH, NESTED) == deciding_settings(Kind.SEARCH, FLAT) == deciding
+    assert result_settings(Kind.SEARCH, NESTED) == result_settings(Kind.SEARCH, FLAT) == deciding
     assert [*flat_settings(NESTED)][:3] == ["seed", "total_episodes", "strategy"]  # the search's own come first
 
 

@@ -33,7 +33,7 @@ from searches import (
 )
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.cli import main
 from fixfirst.orders.order import all_workflows
 from fixfirst.policy.file import load_policy
@@ -257,7 +257,7 @@ def test_every_choice_can_be_redone_from_the_ledger(run):
     assert [choice["how"] for choice in choices[:4]] == ["random", "random", "random", "ucb"]
     for first in sorted({int(choice["round"]) for choice in choices}):
         strategy = Strategy(
-            StrategyConfig(seed=derive(config["training"]["seed"], "search"), beta=config["gp_beta"], initial_orders=3)
+            StrategyConfig(seed=stream_seed(config["training"]["seed"], "search"), beta=config["gp_beta"], initial_orders=3)
         )
         for trial in trials[:first]:
             numbers = float(trial["return_mean"]), float(trial["return_se"])

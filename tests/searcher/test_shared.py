@@ -22,7 +22,7 @@ from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
 from fixfirst.searcher.executors.inline import InlineExecutor
 from fixfirst.searcher.loop import begin_search, run_searches
-from fixfirst.searcher.shared import SharedSearch, is_falling, lags
+from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
 
 SMALL = {
@@ -127,8 +127,8 @@ def test_a_training_lags_by_what_it_earns_less_under_all_orders_with_one_type_be
     behind = np.array([order.index(1) < order.index(0) for order in orders])
     one = np.arange(6) == np.flatnonzero(behind)[0]
     earned = -14.0 - np.stack([0 * behind, 2.0 * behind, 3.0 * one, np.full(6, 0.5)])
-    assert lags(earned, orders).tolist() == [0, 2, 1, 0.5]
-    assert lags(np.zeros((2, 0)), []).tolist() == [0, 0]  # before the first round
+    assert worst_shortfall(earned, orders).tolist() == [0, 2, 1, 0.5]
+    assert worst_shortfall(np.zeros((2, 0)), []).tolist() == [0, 0]  # before the first round
 
 
 def test_those_that_lag_least_go_on_as_replicates(tmp_path):
@@ -142,7 +142,7 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     assert players[0] == {0, 1, 2, 3} and players[1] == players[2]
     earned = np.array([[row.mean for row in rows if (row.round, row.replicate) == (1, number)] for number in range(4)])
     played = [Workflow.parse(row.workflow, config.scheme).order for row in rows if (row.round, row.replicate) == (1, 0)]
-    assert players[1] == set(np.argsort(lags(earned, played))[:2].tolist())
+    assert players[1] == set(np.argsort(worst_shortfall(earned, played))[:2].tolist())
     assert run.answer.replicates == 2 and run.answer.episodes == 4 * 30 + (4 + 2 * 2) * 10
     cut = tmp_path / "cut"
     shutil.copytree(run.folder, cut)

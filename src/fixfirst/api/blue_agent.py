@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from fixfirst.api.evaluating import load_named
-from fixfirst.base.checks import seed_number
+from fixfirst.base.checks import check_seed
 from fixfirst.base.errors import ConfigError, CyborgError, FixfirstError, PolicyError
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.state import OBSERVATION_BITS
@@ -55,7 +55,7 @@ class BlueAgent:
             raise ConfigError(f"no policy was named: BlueAgent(policy), or {POLICY_VARIABLE}=RUN in the environment")
         self.policy = load_named(named)
         self.policy.assign(workflow, 1)  # what is wrong with the order is said at once
-        self.workflow, self._greedy, self._seed = workflow, greedy, seed_number("seed", seed)
+        self.workflow, self._greedy, self._seed = workflow, greedy, check_seed("seed", seed)
         self._episode = 0
         self.policy.reset()
 
@@ -69,7 +69,7 @@ class BlueAgent:
             shape = "of different lengths"
         if len(shape) != 1:
             raise PolicyError(f"observations must be [{OBSERVATION_BITS}] bits, one at a time, got shape {shape}")
-        seed = derive(self._seed, "agent", self._episode)
+        seed = stream_seed(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 
     def end_episode(self) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 from fixfirst.api.evaluating import Named, listed_reds, make_player
 from fixfirst.api.settings import game_and_judging
-from fixfirst.base.checks import seed_number, yes_or_no
+from fixfirst.base.checks import check_bool, check_seed
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.game import red_agent_name
 from fixfirst.play.comparison import Paired, paired
-from fixfirst.play.evaluation import PROTOCOL_PURPOSE, Played, check_enough, play
+from fixfirst.play.evaluation import PROTOCOL_PURPOSE, EpisodeBatch, check_enough, play
 from fixfirst.play.leaderboard import LEADERBOARD_REDS
 from fixfirst.reporter.screen import Progress
 
@@ -35,17 +35,17 @@ def compare(
         for row in ff.compare("runs/first", "champion"):
             print(row.red_agent, row.mean, row.low, row.high, row.different)
     """
-    seed = seed_number("seed", seed)
+    seed = check_seed("seed", seed)
     check_enough(episodes)
     game, _ = game_and_judging(settings | {"max_steps": steps})
     reds = [red_agent_name(red) for red in listed_reds(red_agent)]
     players = [make_player(policy, workflow, greedy) for policy in (first, second)]
     announce_compilation()
     rows: list[Paired] = []
-    with Progress(2 * episodes * len(reds), quiet=yes_or_no("quiet", quiet)) as progress:
+    with Progress(2 * episodes * len(reds), quiet=check_bool("quiet", quiet)) as progress:
         for red in reds:
             against = game.model_copy(update={"red_agent": red})
-            played: list[Played] = []
+            played: list[EpisodeBatch] = []
             for player, orders in players:
                 before = (2 * len(rows) + len(played)) * episodes
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.settings import game_and_judging
-from fixfirst.base.checks import a_path, seed_number, whole, yes_or_no
+from fixfirst.base.checks import check_bool, check_int, check_path, check_seed
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.errors import ConfigError, did_you_mean, shown
+from fixfirst.base.errors import ConfigError, did_you_mean, quoted
 from fixfirst.game.game import red_agent_name
 from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline
@@ -15,13 +15,13 @@ from fixfirst.play.evaluation import (
     PROTOCOL_PURPOSE,
     PROTOCOL_REDS,
     PROTOCOL_STEPS,
+    EpisodeBatch,
     Evaluation,
-    Played,
     check_enough,
     evaluate as evaluate_player,
     play,
 )
-from fixfirst.play.leaderboard import LEADERBOARD_REDS, Standing, standing_of
+from fixfirst.play.leaderboard import LEADERBOARD_REDS, LeaderboardScore, leaderboard_score
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, load_policy, shipped_policies
 from fixfirst.policy.table import PolicyTable
@@ -58,16 +58,16 @@ def evaluate(
     """
     game, judging = game_and_judging(settings)
     check_enough(episodes)
-    seed = seed_number("seed", seed)
+    seed = check_seed("seed", seed)
     reds = listed_reds(red_agent)
-    lengths = [whole("steps", length) for length in list_of("steps", steps)]
+    lengths = [check_int("steps", length) for length in list_of("steps", steps)]
     games = [
         game.model_copy(update={"red_agent": red_agent_name(red), "max_steps": length}) for red in reds for length in lengths
     ]
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
     rows: list[Evaluation] = []
-    with Progress(episodes * len(games), quiet=yes_or_no("quiet", quiet)) as progress:
+    with Progress(episodes * len(games), quiet=check_bool("quiet", quiet)) as progress:
         for played in games:
             before, name = episodes * len(rows), f"{played.red_agent}, {played.max_steps} steps on {played.backend}"
 
@@ -99,7 +99,7 @@ def leaderboard(
     seed: int = 0,
     quiet: bool = False,
     **settings: Any,
-) -> Standing:
+) -> LeaderboardScore:
     """The challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and their total.
 
     policy, workflow, greedy and quiet as in `evaluate`. episodes: against each red agent; one of 100 steps counts for the
@@ -118,11 +118,11 @@ def leaderboard(
             )
     game, judging = game_and_judging(settings | _RULES | {"max_steps": max(PROTOCOL_STEPS)})
     check_enough(episodes)
-    seed = seed_number("seed", seed)
+    seed = check_seed("seed", seed)
     player, orders = make_player(policy, workflow, greedy)
     announce_compilation()
-    played: dict[str, Played] = {}
-    with Progress(episodes * len(LEADERBOARD_REDS), quiet=yes_or_no("quiet", quiet)) as progress:
+    played: dict[str, EpisodeBatch] = {}
+    with Progress(episodes * len(LEADERBOARD_REDS), quiet=check_bool("quiet", quiet)) as progress:
         for red in LEADERBOARD_REDS:
 
             def on_pass(done: int, before: int = episodes * len(played), red: str = red) -> None:
@@ -138,7 +138,7 @@ def leaderboard(
                 workflows=orders,
                 on_pass=on_pass,
             )
-    return standing_of(played, judging)
+    return leaderboard_score(played, judging)
 
 
 def listed_reds(red_agent: Any) -> list[Any]:
@@ -149,7 +149,7 @@ def listed_reds(red_agent: Any) -> list[Any]:
 def list_of(what: str, values: Any) -> list[Any]:
     """One value, or several in a list or tuple."""
     if isinstance(values, dict | set) or values is None:
-        raise ConfigError(f"{what} must be one value or a list of them, got {shown(values)}")
+        raise ConfigError(f"{what} must be one value or a list of them, got {quoted(values)}")
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
@@ -157,7 +157,7 @@ def make_player(
     policy: Named, workflow: str | None, greedy: bool, later: Sequence[str] = ()
 ) -> tuple[Player, tuple[Workflow, ...]]:
     """A baseline by name, or a policy, with the workflows it is judged against. later: those it is told on the way."""
-    greedy = yes_or_no("greedy", greedy)
+    greedy = check_bool("greedy", greedy)
     if isinstance(policy, str) and policy in BASELINES:
         if later and workflow is None:
             raise ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
@@ -168,7 +168,7 @@ def make_player(
         if loaded.scheme is None:
             raise ConfigError(f"{policy} follows no order, so that none can change: train one with --workflow all")
         orders = loaded.orders(workflow) + tuple(Workflow.parse(text, loaded.scheme) for text in later)
-        return PolicyTable(loaded.network, orders, role=loaded.role, greedy=greedy), orders
+        return PolicyTable(loaded.network, orders, spec=loaded.spec, greedy=greedy), orders
     orders, player = loaded.orders(workflow), loaded.player(workflow if loaded.scheme is not None else None, greedy=greedy)
     if loaded.scheme is None and workflow is not None:  # it cannot follow an order, but can be judged by one
         return player, (Workflow.parse(workflow),)
@@ -192,7 +192,7 @@ def load_named(policy: Named) -> Policy:
     """The policy itself, or the one in a run, folder or file."""
     if isinstance(policy, Policy):
         return policy
-    policy = a_path("a policy", policy)
+    policy = check_path("a policy", policy)
     if not policy.exists() and str(policy) not in shipped_policies():
         shipped = ", ".join(shipped_policies()) or "there is none"
         known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({shipped})"

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import get_args
 
 from fixfirst.api.evaluating import Named, load_named
-from fixfirst.base.checks import a_path
-from fixfirst.base.errors import ConfigError, shown
+from fixfirst.base.checks import check_path
+from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.policy.export import SUFFIXES, Target, export_policy
 from fixfirst.policy.file import Policy
 
@@ -20,9 +20,9 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
         ff.export("runs/first", "onnx", "policy.onnx")
     """
     if not isinstance(to, str) or to not in get_args(Target):
-        raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {shown(to)}")
+        raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {quoted(to)}")
     loaded = load_named(policy)
-    path = _default_path(policy, SUFFIXES[to]) if out is None else a_path("out", out)
+    path = _default_path(policy, SUFFIXES[to]) if out is None else check_path("out", out)
     if not path.name:
         raise ConfigError(f"out must be a file, got {str(out)!r}")
     try:

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.api.evaluating import load_named
-from fixfirst.base.checks import seed_number, whole, yes_or_no
-from fixfirst.base.errors import ConfigError, shown
+from fixfirst.base.checks import check_bool, check_int, check_seed
+from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.game.scenario import NUM_HOSTS
 from fixfirst.game.state import OBSERVATION_BITS
 from fixfirst.game.world import World
 from fixfirst.play.envs import VecWorld
-from fixfirst.play.rollout import Track, play_steps
+from fixfirst.play.rollout import Trajectory, play_steps
 from fixfirst.policy.file import Orders, Policy
 from fixfirst.policy.spec import bits_of
 
@@ -66,25 +66,25 @@ def rollout(
     if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
         raise ConfigError(
             "rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, "
-            f"got {shown(envs)}"
+            f"got {quoted(envs)}"
         )
-    loaded, count = load_named(policy), whole("steps", steps)
+    loaded, count = load_named(policy), check_int("steps", steps)
     records = _shared_memories(envs, loaded)
     orders, assigned = loaded.assign(workflow, envs.num_envs)
-    player = loaded.player_of(orders, greedy=yes_or_no("greedy", greedy))
-    track, number = Track.empty(count, envs.num_envs), seed_number("seed", seed, bits=63)
+    player = loaded.player_of(orders, greedy=check_bool("greedy", greedy))
+    track, number = Trajectory.empty(count, envs.num_envs), check_seed("seed", seed, bits=63)
     play_steps(envs.world, player, assigned, number, track, records)
     return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended)
 
 
 def _shared_memories(envs: VecWorld, policy: Policy) -> np.ndarray | None:
     """What the environments remember, if they do it for a policy like this one; None if they remember nothing."""
-    mine, role = envs.memories, policy.role
+    mine, spec = envs.memories, policy.spec
     if mine.idle:
         return None
-    if (mine.scheme, mine.action_set) != (role.memory, role.action_set):
+    if (mine.scheme, mine.action_set) != (spec.memory, spec.action_set):
         raise ConfigError(
             f"the environments have the memory {mine.scheme} and the action set {mine.action_set}, the policy has "
-            f"{role.memory} and {role.action_set}; make them with the policy's, or with neither"
+            f"{spec.memory} and {spec.action_set}; make them with the policy's, or with neither"
         )
     return mine.records

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fixfirst.base.checks import a_path
+from fixfirst.base.checks import check_path
 from fixfirst.reporter.build import Format, WrittenReport, write_report
 
 
@@ -25,5 +25,5 @@ def report(
         page = ff.report("runs/first", out="report.html").path
     """
     folders = list(runs) if isinstance(runs, list | tuple) else [runs]
-    place, pictures = (None if path is None else a_path("out", path) for path in (out, figures))
-    return write_report([a_path("a run", folder) for folder in folders], place, figures=pictures, form=form, say=say)
+    place, pictures = (None if path is None else check_path("out", path) for path in (out, figures))
+    return write_report([check_path("a run", folder) for folder in folders], place, figures=pictures, form=form, say=say)

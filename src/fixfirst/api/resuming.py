@@ -7,10 +7,10 @@ from typing import Literal
 from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun
 from fixfirst.api.searching import resume_searches
 from fixfirst.api.training import resume_training
-from fixfirst.base.checks import a_path, yes_or_no
+from fixfirst.base.checks import check_bool, check_path
 from fixfirst.base.errors import in_one_line
 from fixfirst.runs.layout import MANIFEST, STUDY, Kind
-from fixfirst.runs.manifest import changed_since, check_own, kind_of, read_manifest
+from fixfirst.runs.manifest import changed_since, kind_of, read_manifest, refuse_links
 from fixfirst.searcher.executors.choice import Execution
 
 
@@ -35,10 +35,10 @@ def resume(
 
         run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
-    folder = a_path("run", run)
-    report, quiet = yes_or_no("report", report), yes_or_no("quiet", quiet)
+    folder = check_path("run", run)
+    report, quiet = check_bool("report", report), check_bool("quiet", quiet)
     kind = kind_of(folder)
-    check_own(folder)
+    refuse_links(folder)
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
     if changes := changed_since(read_manifest(folder, STUDY if kind == Kind.STUDY else MANIFEST)):
         said = in_one_line(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")

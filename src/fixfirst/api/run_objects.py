@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.reporting import report
-from fixfirst.base.checks import a_path
+from fixfirst.base.checks import check_path
 from fixfirst.base.errors import PolicyError, RunDirError
 from fixfirst.base.files import read_file
 from fixfirst.learner.config import TrainConfig
@@ -17,9 +17,9 @@ from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter.build import WrittenReport
 from fixfirst.runs.across_seeds import Comparison, compare
 from fixfirst.runs.answers import Answer
-from fixfirst.runs.files import check_whose, read_sealed, sha256
+from fixfirst.runs.files import check_same_run, read_own_json, sha256
 from fixfirst.runs.layout import BEST, LEDGER, POLICY_JSON, POLICY_TENSORS, REPORT, RESULT, Kind
-from fixfirst.runs.ledger import Standings
+from fixfirst.runs.ledger import RankedTrials
 from fixfirst.runs.manifest import kind_of, read_config
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.config import SearchConfig
@@ -68,7 +68,7 @@ class SearchRun:
         return () if isinstance(self.search, SharedSearch) else tuple(self.search.trials)
 
     @property
-    def standings(self) -> Standings | None:
+    def standings(self) -> RankedTrials | None:
         """The ranking with what it rests on; None if no order passed the gate."""
         return None if isinstance(self.search, SharedSearch) else self.search.standings()
 
@@ -153,7 +153,7 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
 
         run = ff.load_run("runs/first")  # a SearchRun, TrainRun or StudyRun
     """
-    folder = a_path("a run", path)
+    folder = check_path("a run", path)
     kind = kind_of(folder)
     if kind == Kind.TRAIN:
         return load_training(folder)
@@ -168,8 +168,8 @@ def load_training(folder: Path) -> TrainRun:
     if not path.exists():
         return TrainRun(folder, config, None, None)
     try:
-        result = read_sealed(path)
-        check_whose(result, folder)
+        result = read_own_json(path)
+        check_same_run(result, folder)
         policy = sha256(read_file(folder / POLICY_TENSORS))
         if result.get("policy_sha256", policy) != policy:
             raise ValueError(f"{POLICY_TENSORS} is not the policy it tells of")

@@ -10,7 +10,7 @@ from fixfirst.api.reporting import report as write_report
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.settings import search_configs
 from fixfirst.api.watching import write_replays
-from fixfirst.base.checks import a_path, yes_or_no
+from fixfirst.base.checks import check_bool, check_path
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import Interrupted
 from fixfirst.game.world import compile_kernel
@@ -54,11 +54,11 @@ def search(
     trials run, which does not change the result. report: end with a page about it.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
-    file, grouping = (None if path is None else a_path("config, units", path) for path in (config, units))
+    file, grouping = (None if path is None else check_path("config, units", path) for path in (config, units))
     configs = search_configs(settings, file, grouping, seeds)
-    folder = unused_folder(study_name(configs)) if out is None else a_path("out", out)
+    folder = unused_folder(study_name(configs)) if out is None else check_path("out", out)
     execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    report, quiet = yes_or_no("report", report), yes_or_no("quiet", quiet)
+    report, quiet = check_bool("report", report), check_bool("quiet", quiet)
     return run_study(configs, lambda: begin_study(configs, folder), execution, report=report, quiet=quiet)
 
 

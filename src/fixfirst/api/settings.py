@@ -21,7 +21,9 @@ from fixfirst.searcher.config import SearchConfig, resolve_search
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 
 
-def said(model: type[BaseModel], given: Mapping[str, Any], file: Path | None, units: Path | None) -> dict[str, Any]:
+def collect_settings(
+    model: type[BaseModel], given: Mapping[str, Any], file: Path | None, units: Path | None
+) -> dict[str, Any]:
     """All settings that were said somewhere, nested as in a config file. units: a TOML file that groups the hosts."""
     from_file = nested({} if file is None else _settings_of(file), model, source=f"{file}: ")
     variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in places(model) if name != "units")
@@ -46,7 +48,7 @@ def _settings_of(file: Path) -> dict[str, Any]:
 
 def train_config(given: Mapping[str, Any], file: Path | None = None, units: Path | None = None) -> TrainConfig:
     """The config of one training."""
-    return resolve(TrainConfig, said(TrainConfig, given, file, units))
+    return resolve(TrainConfig, collect_settings(TrainConfig, given, file, units))
 
 
 def search_configs(
@@ -55,7 +57,7 @@ def search_configs(
     """The configs of a study's searches: every red agent under every seed; of a single search, one."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise ConfigError(f"--seeds must be at least 1, got {seeds}")
-    settings = said(SearchConfig, given, file, units)
+    settings = collect_settings(SearchConfig, given, file, units)
     named = value_in(settings, places(SearchConfig)["red_agent"])
     agents = red_agents(Game().red_agent if named is None else named)
     firsts = [resolve_search(settings, {"red_agent": agent}) for agent in agents]

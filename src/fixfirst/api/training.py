@@ -6,7 +6,7 @@ from typing import Any
 
 from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.api.settings import train_config
-from fixfirst.base.checks import a_path, whole, yes_or_no
+from fixfirst.base.checks import check_bool, check_int, check_path
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import Interrupted, RunDirError
 from fixfirst.learner.checkpoint import delete_checkpoints
@@ -17,7 +17,7 @@ from fixfirst.learner.training_run import TrainingRun, interrupts
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.screen import Progress
-from fixfirst.runs.files import RUN_HASH, begun_with
+from fixfirst.runs.files import RUN_HASH, run_hash_of
 from fixfirst.runs.layout import MANIFEST, POLICY_JSON, RESULT, TENSORBOARD, Kind, unused_folder
 from fixfirst.runs.lock import Session, last_outcome, locked
 from fixfirst.runs.manifest import check_config, create_run, read_config, read_manifest
@@ -50,11 +50,11 @@ def train(
         run = ff.train(workflow="critical_first", red_agent="meander", total_episodes=2_000, out="runs/mine", quiet=True)
         run.evaluation.mean, run.best, run.accepted
     """
-    file, grouping = (None if path is None else a_path("config, units", path) for path in (config, units))
+    file, grouping = (None if path is None else check_path("config, units", path) for path in (config, units))
     resolved = train_config(settings, file, grouping)
-    folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else a_path("out", out)
-    tensorboard, quiet = yes_or_no("tensorboard", tensorboard), yes_or_no("quiet", quiet)
-    processes = whole("workers", workers, 0)
+    folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else check_path("out", out)
+    tensorboard, quiet = check_bool("tensorboard", tensorboard), check_bool("quiet", quiet)
+    processes = check_int("workers", workers, 0)
     check_trainable(resolved)
     announce_compilation()
     start = _starting_weights(resolved, from_policy)
@@ -85,7 +85,7 @@ def _options(folder: Path, options: Any) -> tuple[str | None, bool]:
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
-    return None if from_policy is None else load_parent(a_path("from_policy", from_policy), config.role).weights
+    return None if from_policy is None else load_parent(check_path("from_policy", from_policy), config.spec).weights
 
 
 def _run(config: TrainConfig, folder: Path, start: Weights | None, tensorboard: bool, workers: int, quiet: bool) -> TrainRun:
@@ -123,7 +123,7 @@ def _work(
             done = f"interrupted after {run.training.episodes:,} episodes"
             raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
         shown = run.training.evaluate("test", TEST_EPISODES)
-        facts = {"accepted": run.accepted, "episodes": run.training.episodes, RUN_HASH: begun_with(folder)}
+        facts = {"accepted": run.accepted, "episodes": run.training.episodes, RUN_HASH: run_hash_of(folder)}
         run.conclude({"evaluation": asdict(shown), **facts})
         session.finished = True
         return TrainRun(folder, config, shown, run.accepted)

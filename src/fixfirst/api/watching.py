@@ -7,16 +7,16 @@ from typing import Any
 from fixfirst.api.evaluating import Named, load_named, make_player
 from fixfirst.api.run_objects import SearchRun, load_run
 from fixfirst.api.settings import game_and_judging
-from fixfirst.base.checks import a_path, seed_number, whole, yes_or_no
+from fixfirst.base.checks import check_bool, check_int, check_path, check_seed
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.errors import ConfigError, RunDirError, shown
+from fixfirst.base.errors import ConfigError, RunDirError, quoted
 from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES
-from fixfirst.play.episodes import document, notable, tell
-from fixfirst.play.evaluation import MOST_KEPT, PROTOCOL_PURPOSE, Played, play
+from fixfirst.play.episodes import describe_episode, document, notable
+from fixfirst.play.evaluation import MOST_KEPT, PROTOCOL_PURPOSE, EpisodeBatch, play
 from fixfirst.play.rollout import Change
 from fixfirst.policy.file import Policy
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.reporter.animation import write_gif
 from fixfirst.reporter.page import open_page as show_page
@@ -37,8 +37,8 @@ def watch(
 
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
-    place, open_page = None if out is None else a_path("out", out), yes_or_no("open_page", open_page)
-    animation = None if gif is None else a_path("gif", gif)
+    place, open_page = None if out is None else check_path("out", out), check_bool("open_page", open_page)
+    animation = None if gif is None else check_path("gif", gif)
     told = replay(policy, **options)
     path = page_path(policy, place)
     write_replay(path, told)
@@ -69,15 +69,15 @@ def replay(
     beside: a second policy in the same episodes, and one more episode, in which the two are furthest apart. then: other
     orders from some step on, such as "30: user_priority". number: this episode only.
     """
-    seed, steps, greedy = seed_number("seed", seed), whole("steps", steps), yes_or_no("greedy", greedy)
+    seed, steps, greedy = check_seed("seed", seed), check_int("steps", steps), check_bool("greedy", greedy)
     given = {name: value for name, value in settings.items() if value is not None}
     trained = {} if isinstance(policy, str) and policy in BASELINES else _trained_in(policy)
     if given.get("backend") == "cyborg":  # is what it is
         trained["variant"] = None
     game, judging = game_and_judging({**trained, **given, "max_steps": steps})
-    count = EPISODES[game.backend] if episodes is None else whole("episodes", episodes, 0)
+    count = EPISODES[game.backend] if episodes is None else check_int("episodes", episodes, 0)
     if number is not None:
-        if whole("number", number, 0) >= MOST_KEPT:
+        if check_int("number", number, 0) >= MOST_KEPT:
             raise ConfigError(f"number must be in 0..{MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
@@ -86,7 +86,7 @@ def replay(
         raise ConfigError("orders change one after the other: name the steps of --then in ascending order")
     announce_compilation()
 
-    def show(whom: Named) -> tuple[Played, Role]:
+    def show(whom: Named) -> tuple[EpisodeBatch, PolicySpec]:
         player, orders = make_player(whom, workflow, greedy, [order for _, order in later])
         played = play(
             player,
@@ -98,13 +98,13 @@ def replay(
             keep_turns=True,
             changes=changes,
         )
-        return played, player.role if isinstance(player, PolicyTable) else Role()
+        return played, player.spec if isinstance(player, PolicyTable) else PolicySpec()
 
     shown = [(whom, *show(whom)) for whom in (policy, beside) if whom is not None]
     numbers = notable(*(played for _, played, _ in shown)) if number is None else {"chosen": number}
     documents: list[dict[str, Any]] = []
-    for whom, played, role in shown:
-        told = [tell(played, label, place, judging, role) for label, place in numbers.items()]
+    for whom, played, spec in shown:
+        told = [describe_episode(played, label, place, judging, spec) for label, place in numbers.items()]
         facts = {
             "policy": str(whom) if not isinstance(whom, Policy) else "a policy",
             "red_agent": game.red_agent,
@@ -113,9 +113,9 @@ def replay(
             "seed": seed,
             "greedy": greedy,
             "rule": judging.rule,
-            "memory": role.memory.name,
-            "shield": role.shield,
-            "opening": [role.action_set.names[choice] for choice in role.opening],
+            "memory": spec.memory.name,
+            "shield": spec.shield,
+            "opening": [spec.action_set.names[choice] for choice in spec.opening],
         }
         documents.append(document(played, told, facts, beside=bool(documents)))
     return documents[0] | ({"beside": documents[1]} if beside is not None else {})
@@ -148,7 +148,7 @@ def _change(text: str, steps: int) -> tuple[int, str]:
     """The step and the order of "30: user > enterprise > ..."."""
     step, colon, order = text.partition(":")
     if not colon or not step.strip().isdecimal() or not 2 <= int(step) <= steps or not order.strip():
-        raise ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {shown(text)}')
+        raise ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {quoted(text)}')
     return int(step), order.strip()
 
 

@@ -10,70 +10,70 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fixfirst.base.errors import ConfigError, FixfirstError, WorldError, shown
+from fixfirst.base.errors import ConfigError, FixfirstError, WorldError, quoted
 
 LONGEST_NAME, LONGEST_PATH = 255, 4_000  # of a file, bytes and characters
 MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
 
 
-def whole(what: str, value: Any, least: int = 1, most: int = MOST) -> int:
+def check_int(what: str, value: Any, least: int = 1, most: int = MOST) -> int:
     """A whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise WorldError(f"{what} must be a whole number, at least {least}, got {shown(value)}")
+        raise WorldError(f"{what} must be a whole number, at least {least}, got {quoted(value)}")
     if value > most:
-        raise WorldError(f"{what} must be at most {most}, got {shown(value)}")
+        raise WorldError(f"{what} must be at most {most}, got {quoted(value)}")
     return int(value)
 
 
-def yes_or_no(what: str, value: Any) -> bool:
+def check_bool(what: str, value: Any) -> bool:
     """True or False, and nothing that is only like it."""
     if not isinstance(value, bool | np.bool_):
-        raise WorldError(f"{what} must be True or False, got {shown(value)}")
+        raise WorldError(f"{what} must be True or False, got {quoted(value)}")
     return bool(value)
 
 
-def one_of(what: str, value: Any, known: Sequence[str]) -> str:
+def check_choice(what: str, value: Any, known: Sequence[str]) -> str:
     """One of these names."""
     if not isinstance(value, str) or value not in known:
-        raise WorldError(f"unknown {what} {shown(value)}; use {', '.join(known)}")
+        raise WorldError(f"unknown {what} {quoted(value)}; use {', '.join(known)}")
     return value
 
 
-def texts(what: str, values: Any) -> Sequence[str]:
+def check_strings(what: str, values: Any) -> Sequence[str]:
     """Texts in a list or a tuple."""
     if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
-        raise WorldError(f"{what} must be a tuple of texts, got {shown(values)}")
+        raise WorldError(f"{what} must be a tuple of texts, got {quoted(values)}")
     return values
 
 
-def numbers(what: str, values: Any) -> Sequence[int]:
+def check_ints(what: str, values: Any) -> Sequence[int]:
     """Whole numbers in a list or a tuple."""
     right = isinstance(values, list | tuple) and all(
         isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values
     )
     if not right:
-        raise WorldError(f"{what} must be a tuple of whole numbers, got {shown(values)}")
+        raise WorldError(f"{what} must be a tuple of whole numbers, got {quoted(values)}")
     return cast(Sequence[int], values)
 
 
-def a_path(what: str, value: Any) -> Path:
+def check_path(what: str, value: Any) -> Path:
     """A path, as text or as a Path; one that a file may have."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(text, str) or "\0" in text:
-        raise ConfigError(f"{what} must be a path, got {shown(value)}")
+        raise ConfigError(f"{what} must be a path, got {quoted(value)}")
     try:
         too_long = any(len(os.fsencode(name)) > LONGEST_NAME for name in text.split(os.sep)) or len(text) > LONGEST_PATH
     except UnicodeEncodeError:
-        raise ConfigError(f"{what} must be a path, got {shown(value)}") from None
+        raise ConfigError(f"{what} must be a path, got {quoted(value)}") from None
     if too_long:
-        raise ConfigError(f"{what} must be a path, got one that is too long: {shown(text)}")
+        raise ConfigError(f"{what} must be a path, got one that is too long: {quoted(text)}")
     return Path(value)
 
 
-def seed_number(what: str, value: Any, bits: int = 64) -> int:
+def check_seed(what: str, value: Any, bits: int = 64) -> int:
     """A seed: one of 0..2**bits-1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise WorldError(f"{what} must be a whole number, got {shown(value)}")
+        raise WorldError(f"{what} must be a whole number, got {quoted(value)}")
     if not 0 <= value < 2**bits:
         raise WorldError(f"{what} must be in 0..2**{bits}-1, got {value}")
     return int(value)
@@ -95,7 +95,7 @@ else:
     ModelMetaclass = type(BaseModel)
 
 
-class _Told(ModelMetaclass):
+class _RaisesConfigError(ModelMetaclass):
     """Whoever makes settings by calling their class gets our error, as for any other argument."""
 
     def __call__(cls, *values: Any, **named: Any) -> Any:
@@ -107,7 +107,7 @@ class _Told(ModelMetaclass):
             raise ConfigError(str(error)) from None
 
 
-class Settings(BaseModel, metaclass=_Told):
+class Settings(BaseModel, metaclass=_RaisesConfigError):
     """Named values, checked when they are made, and frozen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -120,6 +120,6 @@ def first_problem(error: ValidationError, named: Callable[[tuple[str, ...]], str
     if isinstance(cause, FixfirstError):
         return cause
     name = named(tuple(str(part) for part in first["loc"]))
-    came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {shown(first['input'])}"
+    came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {quoted(first['input'])}"
     message = first["msg"].removeprefix("Value error, ")
     return ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}")

@@ -34,7 +34,7 @@ def did_you_mean(word: str, known: "Iterable[str]") -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """A value as messages quote it; some cannot say what they are, or are nested too deeply to."""
     try:
         return repr(value)

@@ -149,7 +149,7 @@ def _work(connection: Connection) -> None:
         try:
             parent.say("done", job(argument, lambda message: parent.say("progress", message), parent))
         except Exception as error:  # everything goes to the parent, which raises it
-            parent.say("raised", carried(error))
+            parent.say("raised", carry_error(error))
 
 
 # ---------------------------------------------------------------- exceptions that cross a process border
@@ -157,7 +157,7 @@ def _work(connection: Connection) -> None:
 Carried = tuple[Exception | None, str]
 
 
-def carried(error: Exception) -> Carried:
+def carry_error(error: Exception) -> Carried:
     """A job's exception on its way to the driver. Only our own kinds travel as objects; any other might not unpickle."""
     if isinstance(error, MemoryError):
         error = MemoryError(*error.args)  # not one of NumPy's
@@ -165,6 +165,6 @@ def carried(error: Exception) -> Carried:
     return error if known else None, "".join(traceback.format_exception(error))
 
 
-def raise_carried(content: Carried) -> NoReturn:
+def raise_carried_error(content: Carried) -> NoReturn:
     error, text = content
     raise error if error is not None else RuntimeError(f"a worker failed:\n{text}")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.checks import a_path
+from fixfirst.base.checks import check_path
 from fixfirst.base.errors import CyborgError
 from fixfirst.game.state import RedAgent
 
@@ -34,7 +34,7 @@ def find_cyborg(path: str | Path | None = None) -> Path:
     """The folder that contains the package `CybORG`: below `path`, else below FIXFIRST_CYBORG, else on Python's path."""
     given = path or os.environ.get(ENVIRONMENT_VARIABLE)
     if given:
-        start = a_path("cyborg", given).expanduser().resolve()
+        start = check_path("cyborg", given).expanduser().resolve()
         for folder in (start, start / "CybORG", start / "Debugged_CybORG" / "CybORG", start.parent):
             if _holds_package(folder):
                 return folder

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.checks import whole
+from fixfirst.base.checks import check_int
 from fixfirst.base.errors import CyborgError, WorkerError
 from fixfirst.base.jobs import available_cores, follow_parent
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
@@ -83,7 +83,7 @@ def record(
     folder: Path, out: Path, recording: Recording, *, num_workers: int | None = None, say: Callable[[str], None] = print
 ) -> Summary:
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
-    whole("episodes", recording.episodes), whole("steps", recording.steps)
+    check_int("episodes", recording.episodes), check_int("steps", recording.steps)
     if recording.policy not in (MIXTURE, *DEFENDERS):
         raise CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(DEFENDERS)}")
     red_odds(recording.red_agent, 1), check_seeds(recording.seed, 1)

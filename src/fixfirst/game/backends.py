@@ -32,8 +32,8 @@ from typing import IO, Any, Unpack, get_args
 
 import numpy as np
 
-from fixfirst.base.checks import one_of, whole
-from fixfirst.base.errors import WorkerError, WorldError, shown
+from fixfirst.base.checks import check_choice, check_int
+from fixfirst.base.errors import WorkerError, WorldError, quoted
 from fixfirst.base.jobs import available_cores, follow_parent
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.game import Backend, Game
@@ -69,10 +69,10 @@ class WorkerWorld(BaseWorld):
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         **settings: Unpack[WorldSettings],
     ):
-        n = whole("num_envs", num_envs)
-        num_workers = min(n, available_cores() if num_workers is None else whole("num_workers", num_workers))
+        n = check_int("num_envs", num_envs)
+        num_workers = min(n, available_cores() if num_workers is None else check_int("num_workers", num_workers))
         if timeout_s is not None and not timeout_s > 0:
-            raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {shown(timeout_s)}")
+            raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {quoted(timeout_s)}")
         memory = _new_memory(_layout(n)[0])
         try:
             shared = _views(memory, n)
@@ -307,7 +307,7 @@ def make_world(
     backend: `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in worker
     processes, from the checkout `cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
     """
-    name = one_of("backend", backend, get_args(Backend))
+    name = check_choice("backend", backend, get_args(Backend))
     if name == "simulator":
         return World(num_envs, **settings)
     if name == "workers":

@@ -50,7 +50,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Moment:
+class TurnSummary:
     """The end of one turn: what red and blue did in it, what is true since, and what blue sees of it."""
 
     step: int  # turns taken; 0 = nobody has acted yet
@@ -73,12 +73,12 @@ class Moment:
         return sum(cost.tenths for cost in self.costs)
 
 
-def moment_of(turn: np.void, variant: VariantName) -> Moment:
+def summarise_turn(turn: np.void, variant: VariantName) -> TurnSummary:
     """One record of TURN_DTYPE in plain values."""
     red, red_target, red_worked = _red(turn)
     action = ACTIONS[turn["blue_action"]]
     view = [int(turn["observation"]) >> BITS_PER_HOST * host for host in range(NUM_HOSTS)]
-    return Moment(
+    return TurnSummary(
         step=int(turn["step"]),
         red=red,
         red_target=red_target,
@@ -177,7 +177,7 @@ def outcome(worked: bool | None) -> str:
     return {True: ": worked", False: ": failed", None: ""}[worked]
 
 
-def as_text(moment: Moment) -> str:
+def as_text(moment: TurnSummary) -> str:
     """The moment as lines of text, a line per host."""
     lines = [
         f"step {moment.step}   reward {tenths(moment.reward10)}   return {tenths(moment.return10)}   OT service {moment.ot}",
@@ -211,7 +211,7 @@ _BELIEVED = {
 _RED, _BLUE = "#b84a00", "#005a8f"
 
 
-def picture(moment: Moment) -> np.ndarray:
+def picture(moment: TurnSummary) -> np.ndarray:
     """The moment as a picture, [height, width, 3] uint8. A host's left half: what blue believes; right: the truth."""
     from PIL import Image, ImageDraw  # a tenth of a second: only for those who look
 
@@ -239,7 +239,7 @@ def picture(moment: Moment) -> np.ndarray:
     return np.asarray(small, np.uint8).copy()
 
 
-def _draw_host(pen: "_Pen", moment: Moment, host: int) -> None:
+def _draw_host(pen: "_Pen", moment: TurnSummary, host: int) -> None:
     name = HOST_NAMES[host]
     x, y = PLACES[name]
     left, top, half = x - _BOX_W / 2, y - _BOX_H / 2, _BOX_W / 2

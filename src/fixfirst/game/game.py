@@ -10,8 +10,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from pydantic import Field, field_validator
 
-from fixfirst.base.checks import MOST, Settings, one_of
-from fixfirst.base.errors import WorldError, shown
+from fixfirst.base.checks import MOST, Settings, check_choice
+from fixfirst.base.errors import WorldError, quoted
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import VariantName
 from fixfirst.game.state import RedAgent
@@ -93,7 +93,7 @@ def red_agent_name(text: str) -> str:
     name = _RED_ALIASES.get(key, key)
     if name not in red_agent_names():
         raise WorldError(
-            f"unknown red agent {shown(text)}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, "
+            f"unknown red agent {quoted(text)}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, "
             "RedMeanderAgent, SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
         )
     return name
@@ -109,28 +109,28 @@ def red_agent_spec(spec: str) -> str:
 def _agent_weights(spec: str) -> list[float]:
     """Weights of all agents in a name or a mixture `name:weight,name:weight`."""
     if not isinstance(spec, str):
-        raise WorldError(f"a red agent is given by name, got {shown(spec)}")
+        raise WorldError(f"a red agent is given by name, got {quoted(spec)}")
     weights = [0.0] * len(red_agent_names())
     for part in spec.split(","):
         name, colon, weight = part.partition(":")
         if not colon and "," in spec:
             raise WorldError(
-                f"red agent mixture {shown(spec)} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5"
+                f"red agent mixture {quoted(spec)} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5"
             )
         try:
             value = float(weight) if colon else 1.0
         except ValueError:
-            raise WorldError(f"weight {weight!r} in red agent mixture {shown(spec)} is not a number") from None
+            raise WorldError(f"weight {weight!r} in red agent mixture {quoted(spec)} is not a number") from None
         if not (math.isfinite(value) and value >= 0):
-            raise WorldError(f"weight {weight} in red agent mixture {shown(spec)} must be a finite number, at least 0")
+            raise WorldError(f"weight {weight} in red agent mixture {quoted(spec)} must be a finite number, at least 0")
         weights[red_agent_names().index(red_agent_name(name))] += value
     if not math.isfinite(sum(weights)):
-        raise WorldError(f"the weights of red agent mixture {shown(spec)} are too large to be compared")
+        raise WorldError(f"the weights of red agent mixture {quoted(spec)} are too large to be compared")
     if sum(weights) <= 0:
-        raise WorldError(f"the weights of red agent mixture {shown(spec)} sum to 0; at least one must be positive")
+        raise WorldError(f"the weights of red agent mixture {quoted(spec)} sum to 0; at least one must be positive")
     return weights
 
 
 def check_variant(variant: str) -> VariantName:
     """The variant itself, if there is one of this name."""
-    return cast(VariantName, one_of("variant", variant, get_args(VariantName)))
+    return cast(VariantName, check_choice("variant", variant, get_args(VariantName)))

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-from fixfirst.base.errors import ConfigError, shown
+from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.game.state import RedAgent
 
 FILES_VARIABLE = "FIXFIRST_RED_AGENTS"
@@ -47,13 +47,13 @@ def red_agent(name: str) -> Callable[[Decide], Decide]:
             intends(env, Verb.DISCOVER, USER)
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name):
-        raise ConfigError(f"a red agent's name is a word in lower case, got {shown(name)}")
+        raise ConfigError(f"a red agent's name is a word in lower case, got {quoted(name)}")
     if name.upper() in RedAgent.__members__:
         raise ConfigError(f"{name} is one of our red agents; give yours another name")
 
     def register(function: Decide) -> Decide:
         if not isinstance(function, FunctionType) or len(inspect.signature(function).parameters) != 2:
-            raise ConfigError(f"red agent {shown(name)} must be a function of (env, chance)")
+            raise ConfigError(f"red agent {quoted(name)} must be a function of (env, chance)")
         before = digest()
         _own[name] = function
         _share(function)

@@ -10,9 +10,9 @@ from typing import NamedTuple, Self, TypedDict, Unpack
 
 import numpy as np
 
-from fixfirst.base.checks import one_of, seed_number, whole, yes_or_no
+from fixfirst.base.checks import check_bool, check_choice, check_int, check_seed
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.errors import ActionError, ResetNeeded, WorldError, shown
+from fixfirst.base.errors import ActionError, ResetNeeded, WorldError, quoted
 from fixfirst.game import rules
 from fixfirst.game.actions import ACTIONS, NUM_ACTIONS
 from fixfirst.game.attackers import BLINE_LAST_STAGE
@@ -86,13 +86,13 @@ class BaseWorld(ABC):
         env_ids: Sequence[int] | np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
     ):
-        self.num_envs = n = whole("num_envs", num_envs)
+        self.num_envs = n = check_int("num_envs", num_envs)
         self.red_agent = red_agent
         self.variant = check_variant(variant)
-        self.green = yes_or_no("green", green)
-        self.max_steps = None if max_steps is None else whole("max_steps", max_steps)
+        self.green = check_bool("green", green)
+        self.max_steps = None if max_steps is None else check_int("max_steps", max_steps)
         self._red_odds = red_odds(red_agent, n)  # [N, 3 and own ones]
-        self.autoreset = one_of("autoreset", autoreset, tuple(AUTORESET_MODES))
+        self.autoreset = check_choice("autoreset", autoreset, tuple(AUTORESET_MODES))
         self._autoreset = AUTORESET_MODES[autoreset]
         self.env_ids = np.arange(n) if env_ids is None else check_env_ids(env_ids, n)
 
@@ -120,11 +120,11 @@ class BaseWorld(ABC):
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
         elif np.shape(values := as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
-            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {shown(mask)}")
+            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {quoted(mask)}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         seeds = None if seed is None else check_seeds(seed, self.num_envs)
-        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, whole("episode", episode, 0)))
+        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, check_int("episode", episode, 0)))
 
     def begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         """`reset` with arguments already checked: mask [N] bool; seeds [N] uint64 or None; episodes [N], used with seeds."""
@@ -183,7 +183,7 @@ class BaseWorld(ABC):
         self.close()
 
 
-class Inside(NamedTuple):
+class KernelState(NamedTuple):
     """What compiled code needs to step a world's environments itself; see `rules.py`."""
 
     states: np.ndarray  # [N] of STATE_DTYPE
@@ -237,10 +237,10 @@ class World(BaseWorld):
         )
         return num_ended
 
-    def inside(self) -> Inside:
+    def inside(self) -> KernelState:
         """For compiled code that steps the environments itself, and has them shown when it is done (`show`)."""
         self._require_reset("inside")
-        return Inside(
+        return KernelState(
             self._states,
             self._chances,
             self._red_odds,
@@ -310,7 +310,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int) -> None:
     for name, (shape, dtype) in ARRAYS.items():
         array = arrays.get(name) if isinstance(arrays, Mapping) else None
         if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != ((num_envs, *shape), np.dtype(dtype)):
-            told = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else shown(array)
+            told = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else quoted(array)
             raise WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {told}")
         if not (array.flags.writeable and array.flags.c_contiguous):
             raise WorldError(f"arrays[{name!r}] must be writable and contiguous")
@@ -319,8 +319,8 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int) -> None:
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     """Seeds [N] uint64 from one seed or one per environment."""
     if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(as_array("seed", seed)):
-        return np.full(num_envs, seed_number("a seed", seed), np.uint64)
-    seeds = [seed_number("a seed", one) for one in seed]
+        return np.full(num_envs, check_seed("a seed", seed), np.uint64)
+    seeds = [check_seed("a seed", one) for one in seed]
     if len(seeds) != num_envs:
         raise WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
     return np.array(seeds, np.uint64)
@@ -330,7 +330,7 @@ def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndar
     """Numbers of environments [N] int64."""
     array = as_array("env_ids", env_ids)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
-        raise WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {shown(env_ids)}")
+        raise WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {quoted(env_ids)}")
     return np.array(array, np.int64)
 
 
@@ -339,7 +339,7 @@ def as_array(what: str, value: object) -> np.ndarray:
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError) as e:
-        raise WorldError(f"{what} is no array: {shown(value)} ({e})") from None
+        raise WorldError(f"{what} is no array: {quoted(value)} ({e})") from None
 
 
 def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
@@ -347,7 +347,7 @@ def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
     try:
         array = np.asarray(actions)
     except (ValueError, TypeError, OverflowError) as e:
-        raise ActionError(f"actions are no array: {shown(actions)} ({e})") from None
+        raise ActionError(f"actions are no array: {quoted(actions)} ({e})") from None
     if array.shape != (num_envs,):
         raise ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
     if array.dtype.kind not in "iu":

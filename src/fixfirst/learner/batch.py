@@ -16,7 +16,7 @@ from fixfirst.policy.network import list_bits
 from fixfirst.policy.table import chance_keys, uniform
 
 
-class Seen(NamedTuple):
+class DistinctInputs(NamedTuple):
     """The distinct rows of a rollout."""
 
     rows: np.ndarray  # [V, row words] uint64: V >= U, the last V - U were seen after the last action only
@@ -24,7 +24,7 @@ class Seen(NamedTuple):
     found: np.ndarray  # [T + 1, B] int64: the row of each step, and of what came after the last one
 
 
-def distinct_rows(rollout: Rollout, seed: int | None = None) -> Seen:
+def distinct_rows(rollout: Rollout, seed: int | None = None) -> DistinctInputs:
     """Every row that was met once, in the order in which they were met; with a seed, those met before an action shuffled."""
     numbers, met = np.full(len(rollout.rows), -1, np.int64), np.empty(len(rollout.rows), np.int64)
     found = np.empty(rollout.found.shape, np.int64)
@@ -35,7 +35,7 @@ def distinct_rows(rollout: Rollout, seed: int | None = None) -> Seen:
         uniform(keys, 0, np.ones(used), draws)
         order = np.concatenate([np.argsort(draws, kind="stable"), np.arange(used, count)])
         met[:count], found = met[order], np.argsort(order, kind="stable")[found]
-    return Seen(rollout.rows[met[:count]], used, found)
+    return DistinctInputs(rollout.rows[met[:count]], used, found)
 
 
 @compiled
@@ -132,7 +132,7 @@ def total_of(x, shift, squared, columns):
 # ---------------------------------------------------------------- sums per row and per pair
 
 
-class Rows(NamedTuple):
+class UpdateBatch(NamedTuple):
     """What one update learns from: U distinct rows and the pairs that occurred in them."""
 
     starts: np.ndarray  # [U + 1] int64: the set bits of row u are active[starts[u]:starts[u + 1]]
@@ -191,7 +191,7 @@ def aggregate(starts, active, allowed, found, actions, advantages, returns, used
         first_pair[row + 1] = pairs
         for pair in range(first_pair[row], pairs):
             pair_of[action[pair]] = -1
-    return Rows(
+    return UpdateBatch(
         starts[: used + 1],
         active,
         allowed,

@@ -59,7 +59,7 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
 def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     """Of the weights and of Adam's moments; the same of all that the contest holds."""
     expected: dict[str, tuple[int, ...]] = {}
-    for name, shape in shapes(training.role.inputs, training.role.actions).items():
+    for name, shape in shapes(training.spec.inputs, training.spec.actions).items():
         expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
     expected |= {"adam.step": ()}
     contest = numbers["contest"]
@@ -99,7 +99,7 @@ def _are_columns(value: list[Any]) -> bool:
 
 
 def _is_opening(value: Any, training: Training) -> bool:
-    choices = range(training.role.actions)
+    choices = range(training.spec.actions)
     return isinstance(value, list) and all(type(choice) is int and choice in choices for choice in value)
 
 
@@ -130,17 +130,17 @@ def _is_candidate(value: Any, training: Training) -> bool:
 def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
     """Write policy.safetensors and policy.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    config, workflows, role = training.config, training.workflows, training.role
+    config, workflows, spec = training.config, training.workflows, training.spec
     document = {
         "workflow": str(workflows[0]) if len(workflows) == 1 else None,
         "units": None if config.policy_scheme is None else config.policy_scheme.as_dict(),
-        "memory": role.memory.name,
-        "action_set": role.action_set.name,
-        "shield": role.shield,
+        "memory": spec.memory.name,
+        "action_set": spec.action_set.name,
+        "shield": spec.shield,
         "idle": list(config.idle),
-        "opening": [role.action_set.names[choice] for choice in role.opening],
-        "inputs": role.inputs,
-        "actions": role.actions,
+        "opening": [spec.action_set.names[choice] for choice in spec.opening],
+        "inputs": spec.inputs,
+        "actions": spec.actions,
         "episodes": training.episodes,
         "updates": training.updates,
         "versions": versions(),

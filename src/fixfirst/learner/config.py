@@ -18,7 +18,7 @@ from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
@@ -245,7 +245,7 @@ class TrainConfig(Settings):
     For example:
 
         config = ff.make_config(workflow="critical_first", n_envs=100)
-        config.game.red_agent, config.ppo.num_envs, config.role.inputs
+        config.game.red_agent, config.ppo.num_envs, config.spec.inputs
     """
 
     workflow: str = Field(
@@ -285,7 +285,7 @@ class TrainConfig(Settings):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "TrainConfig":
-        _ = self.scheme, self.workflows, self.role  # they make sense
+        _ = self.scheme, self.workflows, self.spec  # they make sense
         if self.preset not in PRESETS:
             hint = did_you_mean(self.preset, PRESETS)
             raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {self.preset!r}{hint}")
@@ -324,26 +324,28 @@ class TrainConfig(Settings):
         return None if self.workflow == NONE else self.scheme
 
     @property
-    def role(self) -> Role:
+    def spec(self) -> PolicySpec:
         """What the policy reads and may choose."""
         scheme = self.policy_scheme
         shield = scheme is not None and self.alignment.kind == "shield"
-        role = Role(MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), scheme, (), shield, self.idle_units)
-        if self.course.opening == "find" and not role.action_set.macros:
+        spec = PolicySpec(
+            MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), scheme, (), shield, self.idle_units
+        )
+        if self.course.opening == "find" and not spec.action_set.macros:
             raise ConfigError(
-                f"openings are found among decoy macros, the action set {role.action_set} has none; use macros"
+                f"openings are found among decoy macros, the action set {spec.action_set} has none; use macros"
             )
-        opened = self.opened(role)  # makes sense, also if it is for later
-        return role if self.course.after else opened
+        opened = self.opened(spec)  # makes sense, also if it is for later
+        return spec if self.course.after else opened
 
-    def opened(self, role: Role) -> Role:
-        """The role with the opening that is given by name, if one is."""
+    def opened(self, spec: PolicySpec) -> PolicySpec:
+        """The spec with the opening that is given by name, if one is."""
         if self.course.opening in (NONE, "find"):
-            return role
+            return spec
         names = tuple(name.strip() for name in self.course.opening.split(","))
         if len(names) >= self.game.max_steps:
             raise ConfigError(f"an opening of {len(names)} choices leaves nothing to choose in {self.game.max_steps} steps")
-        return replace(role, opening=role.action_set.numbers(names))
+        return replace(spec, opening=spec.action_set.numbers(names))
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:

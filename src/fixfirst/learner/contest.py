@@ -71,7 +71,7 @@ class Contest:
 
     @classmethod
     def restored(cls, numbers: dict[str, Any], tensors: Weights) -> "Contest":
-        """From what `numbers` and `tensors` told."""
+        """From what `check_ints` and `tensors` told."""
         best = tuple(
             Candidate(mean, tuple(opening), part_of(tensors, f"best{place}."))
             for place, (mean, opening) in enumerate(numbers["best"])

@@ -4,15 +4,15 @@ from fixfirst.base.checks import needs_torch
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.interface import Learner
 from fixfirst.learner.ppo import PPO
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 
 
-def make_learner(config: PPOConfig, role: Role, seed: int) -> Learner:
+def make_learner(config: PPOConfig, spec: PolicySpec, seed: int) -> Learner:
     """The learner that a config asks for."""
     if config.uses_torch:
-        learner: Learner = needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, role, seed)
+        learner: Learner = needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, spec, seed)
         return learner
-    return PPO(config, role, seed)
+    return PPO(config, spec, seed)
 
 
 def asked_by(config: PPOConfig) -> str:

@@ -23,15 +23,15 @@ from fixfirst.policy.network import (
     ONE,
     TWO,
     ZERO,
-    Workspace,
+    LayerBuffers,
     add_outer,
     add_product,
+    exp_nonpositive,
     exponential,
-    fading,
-    fill_up,
     forward,
+    load_output_layer,
     log,
-    lower_to_largest,
+    subtract_row_max,
     whole_tiles,
 )
 from fixfirst.policy.vectors import TILE, add_to_lines, dot
@@ -43,7 +43,7 @@ _EPSILON = np.float32(1e-8)
 _TINY = np.float32(1e-15)
 
 
-class Settings(NamedTuple):
+class PPONumbers(NamedTuple):
     """Numbers that steer one update."""
 
     epochs: int
@@ -61,10 +61,10 @@ class Settings(NamedTuple):
 # ---------------------------------------------------------------- one update
 
 
-class Bench(NamedTuple):
+class BackwardScratch(NamedTuple):
     """Where one network is worked on, forward and backward; W = outputs filled up to whole tiles."""
 
-    work: Workspace
+    work: LayerBuffers
     back2: np.ndarray  # [H, H] the second layer's matrix, transposed
     back3: np.ndarray  # [W, H] the third's
     matrix3: np.ndarray  # [H, W] gradient of the third layer
@@ -75,8 +75,8 @@ class Bench(NamedTuple):
     ones: np.ndarray  # [R, W]
 
     @classmethod
-    def make(cls, outputs: int) -> "Bench":
-        work = Workspace.make(BLOCK, outputs)
+    def make(cls, outputs: int) -> "BackwardScratch":
+        work = LayerBuffers.make(BLOCK, outputs)
         width = len(work.bias3)
         return cls(
             work,
@@ -128,7 +128,7 @@ def learn(network, gradient, moment1, moment2, steps, rows, settings, actor_benc
 @compiled
 def values_of_rows(critic, starts, active, work, values):
     """Fill values [V] of rows whose set bits are active[starts[v] : starts[v + 1]]."""
-    fill_up(critic, work)
+    load_output_layer(critic, work)
     for first in range(0, len(values), BLOCK):
         rows = min(BLOCK, len(values) - first)
         forward(critic, starts, active, first, rows, work)
@@ -140,31 +140,31 @@ def values_of_rows(critic, starts, active, work, values):
 
 
 @called
-def policy_gradient(actor, gradient, rows, span, old, is_new, pair_slopes, settings, bench, stats):
+def policy_gradient(actor, gradient, rows, span, old, is_new, pair_slopes, settings, scratch, stats):
     """Add the gradient of the policy loss and of the entropy bonus, on a span of rows: first, end, share of a transition.
 
     is_new: their log-probabilities `old` [P] are taken down first; with a share of 0, nothing else is done.
     """
-    begin(actor, bench)
+    begin(actor, scratch)
     begin_row, end_row, share = span
-    logits, odds = bench.work.outputs, bench.odds
+    logits, odds = scratch.work.outputs, scratch.odds
     for first in range(begin_row, end_row, BLOCK):
         n = min(BLOCK, end_row - first)
-        forward(actor, rows.starts, rows.active, first, n, bench.work)
+        forward(actor, rows.starts, rows.active, first, n, scratch.work)
         if len(rows.allowed):
-            bar(logits, rows.allowed, first, n)
-        lower_to_largest(logits, n)
+            mask_logits(logits, rows.allowed, first, n)
+        subtract_row_max(logits, n)
         for r in range(n):
             for a in range(logits.shape[1]):
-                odds[r, a] = fading(logits[r, a])
-        slopes(rows, first, n, share, old, is_new, pair_slopes, settings, bench, stats)
+                odds[r, a] = exp_nonpositive(logits[r, a])
+        slopes(rows, first, n, share, old, is_new, pair_slopes, settings, scratch, stats)
         if share > ZERO:
-            backward(gradient, rows.starts, rows.active, first, n, bench)
-    end(gradient, bench)
+            backward(gradient, rows.starts, rows.active, first, n, scratch)
+    end(gradient, scratch)
 
 
 @called
-def bar(logits, allowed, first, n):
+def mask_logits(logits, allowed, first, n):
     """Actions that are not allowed in the n rows from `first` on, [U, A], are not taken."""
     for r in range(n):
         for a in range(allowed.shape[1]):
@@ -172,19 +172,19 @@ def bar(logits, allowed, first, n):
 
 
 @called
-def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, bench, stats):
+def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, scratch, stats):
     """Turn the logits [R, A] of the n rows from `first_row` on into the loss's gradient with respect to them.
 
     A row's largest logit is 0; odds = e^logits. With p = odds / their sum, g the derivative of the loss with respect to a
     pair's log-probability, G the sum of the row's: the gradient is g - p G, and for the entropy bonus
     weight * p (log p + entropy). pair_slopes [P]: g, scratch.
     """
-    logits, odds = bench.work.outputs, bench.odds
+    logits, odds = scratch.work.outputs, scratch.odds
     width = logits.shape[1]
     low, high = ONE - settings.clip, ONE + settings.clip
     policy_loss, entropies, divergence, clipped = 0.0, 0.0, 0.0, 0.0
     for r in range(n):
-        row, total = first_row + r, dot(odds, bench.ones, r, width)
+        row, total = first_row + r, dot(odds, scratch.ones, r, width)
         first, last, log_sum, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], np.float32(log(total)), ZERO
         for k in range(first, last):
             log_prob = logits[r, rows.action[k]] - log_sum
@@ -219,68 +219,68 @@ def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, bench,
 
 
 @called
-def value_gradient(critic, gradient, rows, span, settings, bench, stats):
+def value_gradient(critic, gradient, rows, span, settings, scratch, stats):
     """Add the gradient of the value loss, on a span of rows."""
-    begin(critic, bench)
+    begin(critic, scratch)
     begin_row, end_row, share = span
-    outputs, factor = bench.work.outputs, TWO * settings.value * share
+    outputs, factor = scratch.work.outputs, TWO * settings.value * share
     for first in range(begin_row, end_row, BLOCK):
         n = min(BLOCK, end_row - first)
-        forward(critic, rows.starts, rows.active, first, n, bench.work)
+        forward(critic, rows.starts, rows.active, first, n, scratch.work)
         for r in range(n):
             row, value = first + r, outputs[r, 0]
             stats[1] += rows.visits[row] * value * value - TWO * value * rows.returns[row] + rows.squares[row]
             outputs[r, 0] = factor * (rows.visits[row] * value - rows.returns[row])
             for unused in range(1, outputs.shape[1]):
                 outputs[r, unused] = ZERO
-        backward(gradient, rows.starts, rows.active, first, n, bench)
-    end(gradient, bench)
+        backward(gradient, rows.starts, rows.active, first, n, scratch)
+    end(gradient, scratch)
 
 
 # ---------------------------------------------------------------- backward
 
 
 @called
-def begin(net, bench):
-    """Make a bench ready for a network whose weights may have changed."""
-    fill_up(net, bench.work)
-    transpose(net.matrix2, bench.back2)
-    transpose(bench.work.matrix3, bench.back3)
-    bench.matrix3[:] = 0
-    bench.bias3[:] = 0
+def begin(net, scratch):
+    """Make a scratch ready for a network whose weights may have changed."""
+    load_output_layer(net, scratch.work)
+    transpose(net.matrix2, scratch.back2)
+    transpose(scratch.work.matrix3, scratch.back3)
+    scratch.matrix3[:] = 0
+    scratch.bias3[:] = 0
 
 
 @called
-def end(gradient, bench):
+def end(gradient, scratch):
     """Take over the last layer's gradient."""
     for n in range(len(gradient.bias3)):
-        gradient.bias3[n] = bench.bias3[n]
+        gradient.bias3[n] = scratch.bias3[n]
         for h in range(HIDDEN):
-            gradient.matrix3[h, n] = bench.matrix3[h, n]
+            gradient.matrix3[h, n] = scratch.matrix3[h, n]
 
 
 @called
-def backward(gradient, starts, active, first, n, bench):
+def backward(gradient, starts, active, first, n, scratch):
     """Add to a network's gradient what the n rows from `first` on contribute. Uses what `forward` left.
 
     The loss's gradient with respect to the outputs stands in their place.
     """
-    hidden1, hidden2, outputs = bench.work.hidden1, bench.work.hidden2, bench.work.outputs
-    slope1, slope2 = bench.slope1, bench.slope2
+    hidden1, hidden2, outputs = scratch.work.hidden1, scratch.work.hidden2, scratch.work.outputs
+    slope1, slope2 = scratch.slope1, scratch.slope2
     for r in range(n, whole_tiles(n)):
         for a in range(outputs.shape[1]):
             outputs[r, a] = ZERO
-    add_outer(hidden2, outputs, bench.matrix3, n)
+    add_outer(hidden2, outputs, scratch.matrix3, n)
     slope2[:] = 0
-    add_product(outputs, bench.back3, slope2, n)
+    add_product(outputs, scratch.back3, slope2, n)
     through_tanh(hidden2, slope2, n)
     add_outer(hidden1, slope2, gradient.matrix2, n)
     slope1[:] = 0
-    add_product(slope2, bench.back2, slope1, n)
+    add_product(slope2, scratch.back2, slope1, n)
     through_tanh(hidden1, slope1, n)
     for r in range(n):
         for a in range(outputs.shape[1]):
-            bench.bias3[a] += outputs[r, a]
+            scratch.bias3[a] += outputs[r, a]
         for h in range(HIDDEN):
             gradient.bias2[h] += slope2[r, h]
             gradient.bias1[h] += slope1[r, h]

@@ -34,7 +34,7 @@ def widen(weights: Weights, inputs: int) -> dict[str, np.ndarray]:
     return wide
 
 
-def soften(weights: Weights, factor: float) -> dict[str, np.ndarray]:
+def raise_temperature(weights: Weights, factor: float) -> dict[str, np.ndarray]:
     """The same preferences, less sure: the actor's logits times `factor`, so that it explores again."""
     soft = dict(weights)
     for name in ("actor.4.weight", "actor.4.bias"):

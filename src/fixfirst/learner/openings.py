@@ -15,7 +15,7 @@ from fixfirst.base.errors import ConfigError
 from fixfirst.game.game import Game
 from fixfirst.play.evaluation import evaluate
 from fixfirst.policy.network import Network
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
 Opening = tuple[int, ...]
@@ -24,38 +24,42 @@ FOLLOWED = 2  # openings that are made longer
 LOOK = 30_000  # episodes in which all that are still thought of are tried
 
 
-def first_openings(role: Role) -> tuple[Opening, ...]:
+def first_openings(spec: PolicySpec) -> tuple[Opening, ...]:
     """Single decoys."""
-    macros = range(len(role.action_set.actions), role.actions)
+    macros = range(len(spec.action_set.actions), spec.actions)
     if not macros:
-        raise ConfigError(f"openings are made of decoy macros, and the action set {role.action_set} has none; use macros")
+        raise ConfigError(f"openings are made of decoy macros, and the action set {spec.action_set} has none; use macros")
     return tuple((macro,) for macro in macros)
 
 
-def followed(role: Role, openings: Sequence[Opening]) -> tuple[Opening, ...]:
+def followed(spec: PolicySpec, openings: Sequence[Opening]) -> tuple[Opening, ...]:
     """Each with every decoy that can follow; of two that place the same decoys, one."""
-    longer = [(*opening, *last) for opening in openings for last in first_openings(role)]
+    longer = [(*opening, *last) for opening in openings for last in first_openings(spec)]
     each_once = {tuple(sorted(opening)): opening for opening in reversed(longer)}.values()
-    return tuple(opening for opening in reversed(each_once) if role.action_set.first_masked(opening) is None)
+    return tuple(opening for opening in reversed(each_once) if spec.action_set.first_masked(opening) is None)
 
 
 def tried(
-    network: Network, role: Role, openings: Sequence[Opening], game: Game, seed: int, purpose: str, episodes: int
+    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int, purpose: str, episodes: int
 ) -> list[float]:
     """What a policy earns with each of these openings, all on the same episodes."""
     games = game.model_copy(update={"backend": "simulator"})  # thousands of episodes
-    players = (PolicyTable(network, role=role, openings=(opening,)) for opening in openings)
+    players = (PolicyTable(network, spec=spec, openings=(opening,)) for opening in openings)
     return [evaluate(player, games, episodes=episodes, seed=seed, purpose=purpose).mean for player in players]
 
 
-def better_half(network: Network, role: Role, openings: Sequence[Opening], game: Game, seed: int) -> tuple[Opening, ...]:
+def better_half(
+    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
+) -> tuple[Opening, ...]:
     """Those with which the policy earns most as it is, the best first."""
-    earned = tried(network, role, openings, game, seed, "opening", LOOK // len(openings))
+    earned = tried(network, spec, openings, game, seed, "opening", LOOK // len(openings))
     ranked = np.argsort(-np.array(earned), kind="stable")
     return tuple(openings[number] for number in ranked[: -(-len(openings) // 2)])
 
 
-def next_openings(network: Network, role: Role, openings: Sequence[Opening], game: Game, seed: int) -> tuple[Opening, ...]:
+def next_openings(
+    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
+) -> tuple[Opening, ...]:
     """What is thought of after these: the better half, or what can follow it."""
-    kept = better_half(network, role, openings, game, seed)
-    return followed(role, kept) if len(kept) <= FOLLOWED and len(kept[0]) < LENGTH else kept
+    kept = better_half(network, spec, openings, game, seed)
+    return followed(spec, kept) if len(kept) <= FOLLOWED and len(kept[0]) < LENGTH else kept

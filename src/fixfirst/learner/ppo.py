@@ -7,22 +7,22 @@ import numpy as np
 
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.gradient import Bench, Settings, learn, values_of_rows
+from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.network import Network, Weights
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 
 
 class PPO:
     """The compiled learner; see `Learner`."""
 
-    def __init__(self, config: PPOConfig, role: Role, seed: int):
-        self.config, self.role = config, role
-        self.policy = Network.of(initial_weights(role.inputs, seed, role.actions, config.last_layer))
-        self._gradient, self._first, self._second = (Network.zeros(role.inputs, role.actions) for _ in range(3))
-        self._benches = Bench.make(role.actions), Bench.make(1)
+    def __init__(self, config: PPOConfig, spec: PolicySpec, seed: int):
+        self.config, self.spec = config, spec
+        self.policy = Network.of(initial_weights(spec.inputs, seed, spec.actions, config.last_layer))
+        self._gradient, self._first, self._second = (Network.zeros(spec.inputs, spec.actions) for _ in range(3))
+        self._benches = BackwardScratch.make(spec.actions), BackwardScratch.make(1)
         self._steps = 0
 
     @property
@@ -41,13 +41,13 @@ class PPO:
 
     def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
         """See `Learner`."""
-        config, role, seen = self.config, self.role, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
+        config, spec, seen = self.config, self.spec, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
         starts = np.empty(len(seen.rows) + 1, np.int64)
-        active = np.empty(len(seen.rows) * role.inputs, np.int64)
-        bits_of_rows(seen.rows, role.words, starts, active)
+        active = np.empty(len(seen.rows) * spec.inputs, np.int64)
+        bits_of_rows(seen.rows, spec.words, starts, active)
         advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found])
-        allowed = role.allowed(seen.rows[: seen.used])
-        learned = seen.found, rollout.choices, advantages, returns, seen.used, role.actions
+        allowed = spec.allowed(seen.rows[: seen.used])
+        learned = seen.found, rollout.choices, advantages, returns, seen.used, spec.actions
         rows = aggregate(starts, active, allowed, *learned)
         settings, stats = self.settings(entropy, progress), np.empty(5)
         moments = self._first.vector, self._second.vector
@@ -62,10 +62,10 @@ class PPO:
         values_of_rows(self.policy.critic, starts, active, self._benches[1].work, values)
         return values
 
-    def settings(self, entropy: float, progress: float) -> Settings:
+    def settings(self, entropy: float, progress: float) -> PPONumbers:
         """What steers an update."""
         config = self.config
-        return Settings(
+        return PPONumbers(
             epochs=config.epochs,
             clip=np.float32(config.clip),
             entropy=np.float32(entropy),

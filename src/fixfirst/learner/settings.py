@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from fixfirst.base.checks import MOST, first_problem
-from fixfirst.base.errors import ConfigError, did_you_mean, shown
+from fixfirst.base.errors import ConfigError, did_you_mean, quoted
 from fixfirst.learner.config import FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 
@@ -68,10 +68,10 @@ def nested(settings: Mapping[str, Any], model: type[BaseModel], source: str = ""
         elif name in known:
             place, content = known[name][:-1], {known[name][-1]: value}
         elif name in tables:
-            raise ConfigError(f"{source}setting {shown(name)} must be a table, got {shown(value)}")
+            raise ConfigError(f"{source}setting {quoted(name)} must be a table, got {quoted(value)}")
         else:
             hint = did_you_mean(name, known) or f"; known are {', '.join(sorted(known))}"
-            raise ConfigError(f"{source}unknown setting {shown(name)}{hint}")
+            raise ConfigError(f"{source}unknown setting {quoted(name)}{hint}")
         for table in reversed(place):
             content = {table: content}
         document = merged(document, content)
@@ -95,7 +95,7 @@ def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
     preset = "default" if preset is None else preset
     if not isinstance(preset, str) or preset not in PRESETS:
         hint = did_you_mean(str(preset), PRESETS)
-        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {shown(preset)}{hint}")
+        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {quoted(preset)}{hint}")
     values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
     given = merged(given, _kept_passes(values, given, model))
     _check_plain(given, np.void)  # a record would count as an empty list
@@ -118,7 +118,7 @@ def _check_plain(given: Any, kind: type) -> None:
         if isinstance(value, Mapping):
             _check_plain(value, kind)
         elif isinstance(value, kind):
-            raise ConfigError(f"{name} must be a plain value, got {shown(value)}")
+            raise ConfigError(f"{name} must be a plain value, got {quoted(value)}")
 
 
 def _check_size(name: str, value: Any) -> None:
@@ -127,7 +127,7 @@ def _check_size(name: str, value: Any) -> None:
         for one in value:
             _check_size(name, one)
     elif isinstance(value, int | float) and not abs(value) <= MOST:
-        raise ConfigError(f"{name} must be a number of at most {MOST:,}, got {shown(value)}")
+        raise ConfigError(f"{name} must be a number of at most {MOST:,}, got {quoted(value)}")
 
 
 def value_in(document: Mapping[str, Any], place: Place) -> Any:

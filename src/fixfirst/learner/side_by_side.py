@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import current_process
 from multiprocessing.connection import wait
 
-from fixfirst.base.jobs import JobProcess, available_cores, raise_carried
+from fixfirst.base.jobs import JobProcess, available_cores, raise_carried_error
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.training import Training
@@ -124,7 +124,7 @@ class SideBySide:
                 continue
             self._idle.append(process)
             if kind == "raised":
-                raise_carried(content)
+                raise_carried_error(content)
             self._elsewhere[place] = content
 
     def _ready(self, timeout_s: float) -> Iterator[JobProcess]:

@@ -17,7 +17,7 @@ from enum import Enum
 from fixfirst.learner.config import PPOConfig, TrainConfig
 
 
-class Begin(Enum):
+class StageKind(Enum):
     """How a stage begins."""
 
     SCRATCH = "scratch"
@@ -31,7 +31,7 @@ class Begin(Enum):
 class Stage:
     """Some updates under one plan, of each that competes in it."""
 
-    begin: Begin
+    begin: StageKind
     episodes: int  # of each
     behind: int  # episodes of its plan that are behind it when it begins
     plan: int  # episodes of its plan
@@ -62,9 +62,9 @@ def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
     ppo, course, lines = config.ppo, config.course, config.course.lines
     plain = (config.total_episodes - course.aside) // lines  # episodes of one that goes on, without an opening
     first, plan = course.start_episodes if course.starts > 1 else plain, plain + course.seeking
-    stages = [Stage(Begin.SCRATCH, first, 0, plan, ppo, course.starts, lines, 2_000)]
+    stages = [Stage(StageKind.SCRATCH, first, 0, plan, ppo, course.starts, lines, 2_000)]
     if plain > first:
-        stages.append(Stage(Begin.BEST_START, plain - first, first, plan, ppo, lines, lines))
+        stages.append(Stage(StageKind.BEST_START, plain - first, first, plan, ppo, lines, lines))
     if not course.after:
         return tuple(stages)
     changed = {
@@ -79,8 +79,8 @@ def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
         # In the middle third of a plan: with 0.01 of entropy all openings look the same, at the end nothing is learned.
         seeking = later.model_copy(update={"learning_rate": ppo.learning_rate})
         steady = later.model_copy(update={"lr_schedule": "constant", "entropy_schedule": "constant"})
-        stages.append(Stage(Begin.SEEK, seek, seek, 3 * seek, seeking, lines, finals, 4_000))
-        stages.append(Stage(Begin.FINAL, final, 0, final, steady, finals + 1, course.last, 8_000))
+        stages.append(Stage(StageKind.SEEK, seek, seek, 3 * seek, seeking, lines, finals, 4_000))
+        stages.append(Stage(StageKind.FINAL, final, 0, final, steady, finals + 1, course.last, 8_000))
     last = course.opening_episodes
-    stages.append(Stage(Begin.OPENING, last, 0, last, later, course.last, 1, 10_000))
+    stages.append(Stage(StageKind.OPENING, last, 0, last, later, course.last, 1, 10_000))
     return tuple(stages)

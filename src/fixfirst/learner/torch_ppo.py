@@ -21,7 +21,7 @@ from fixfirst.learner.interface import UpdateStats, named_moments, part_of
 from fixfirst.learner.networks import initial_weights
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.network import Network, Weights
-from fixfirst.policy.spec import Role, bits_of
+from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import Probabilities
 from fixfirst.policy.torch_network import ActorCritic
 
@@ -100,10 +100,10 @@ class Batch:
     forbidden: Tensor | None = None  # [U, A] bool: choices that are masked
 
 
-def make_batch(rollout: Rollout, role: Role) -> Batch:
+def make_batch(rollout: Rollout, spec: PolicySpec) -> Batch:
     """The distinct rows of a rollout."""
     seen = distinct_rows(rollout)
-    inputs, allowed = torch.from_numpy(bits_of(seen.rows, role.inputs)), role.allowed(seen.rows[: seen.used])
+    inputs, allowed = torch.from_numpy(bits_of(seen.rows, spec.inputs)), spec.allowed(seen.rows[: seen.used])
     row = torch.from_numpy(seen.found[:-1].ravel())
     return Batch(
         inputs=inputs[: seen.used],
@@ -129,7 +129,7 @@ def update(
     config: PPOConfig,
     rollout: Rollout,
     rewards: np.ndarray,
-    role: Role,
+    spec: PolicySpec,
     *,
     seed: int,
     entropy: float | None = None,
@@ -140,7 +140,7 @@ def update(
     """
     if entropy is not None:
         config = config.model_copy(update={"entropy": entropy})
-    batch = make_batch(rollout, role)
+    batch = make_batch(rollout, spec)
     with torch.no_grad():
         old_log_probs = _chosen(log_probabilities(net, batch), batch.row, batch.action)
         values = net.critic(batch.inputs).squeeze(1)[batch.row].reshape(rewards.shape)
@@ -212,15 +212,15 @@ def _chosen(log_probs: Tensor, row: Tensor, action: Tensor) -> Tensor:
 class TorchPPO:
     """The learner of PyTorch; see `Learner`. net: one of your own (`ActorAndCritic`) instead of the usual networks."""
 
-    def __init__(self, config: PPOConfig, role: Role, seed: int, net: nn.Module | None = None):
+    def __init__(self, config: PPOConfig, spec: PolicySpec, seed: int, net: nn.Module | None = None):
         torch.set_num_threads(1)  # spinning thread pools lose at these sizes
-        self.config, self.role = config, role
-        self.net: Any = net if net is not None else ActorCritic(role.inputs, role.actions)
+        self.config, self.spec = config, spec
+        self.net: Any = net if net is not None else ActorCritic(spec.inputs, spec.actions)
         self.optimiser = Adam(self.net, config.learning_rate, config.adam_betas)
-        self._network = Network.zeros(role.inputs, role.actions)  # a copy, to play with
+        self._network = Network.zeros(spec.inputs, spec.actions)  # a copy, to play with
         self.policy: Network | Probabilities = self._network if net is None else self._probabilities
         if net is None:
-            self.start_from(initial_weights(role.inputs, seed, role.actions, config.last_layer))
+            self.start_from(initial_weights(spec.inputs, seed, spec.actions, config.last_layer))
 
     @torch.no_grad()
     def _probabilities(self, inputs: np.ndarray) -> np.ndarray:
@@ -248,7 +248,7 @@ class TorchPPO:
     def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
         """See `Learner`."""
         self.optimiser.learning_rate = self.config.learning_rate_at(progress)
-        stats = update(self.net, self.optimiser, self.config, rollout, rewards, self.role, seed=seed, entropy=entropy)
+        stats = update(self.net, self.optimiser, self.config, rollout, rewards, self.spec, seed=seed, entropy=entropy)
         self._follow()
         return stats
 

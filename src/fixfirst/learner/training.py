@@ -14,7 +14,7 @@ import numpy as np
 
 from fixfirst.base.checks import needs_torch
 from fixfirst.base.errors import ConfigError
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.game.actions import ACTIONS
 from fixfirst.game.backends import world_for
 from fixfirst.game.scenario import RESTORE_COST
@@ -23,14 +23,14 @@ from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.engines import asked_by, make_learner
 from fixfirst.learner.interface import Learner, part_of
-from fixfirst.learner.networks import soften, widen
+from fixfirst.learner.networks import raise_temperature, widen
 from fixfirst.learner.openings import first_openings, next_openings, tried
-from fixfirst.learner.stages import Begin, Stage, stages_of
+from fixfirst.learner.stages import Stage, StageKind, stages_of
 from fixfirst.learner.update import Update
 from fixfirst.orders.compliance import Gate
 from fixfirst.orders.judging import Counts, Judgement, delta_reward, judge, penalty_reward
 from fixfirst.orders.order import Workflow
-from fixfirst.play.evaluation import Evaluation, Played, play
+from fixfirst.play.evaluation import EpisodeBatch, Evaluation, play
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.table import PolicyTable
@@ -63,7 +63,7 @@ class Training:
         self.latest: Counts | None = None  # of the last update's episodes
         self._look = Look()
         self._world: BaseWorld | None = None
-        self.contest = Contest.from_scratch(config.role.opening, self.stages[0].entrants)
+        self.contest = Contest.from_scratch(config.spec.opening, self.stages[0].entrants)
         self._sit_down(0, 0, learner)
 
     @classmethod
@@ -82,22 +82,22 @@ class Training:
         self.place, self.stage_number, self._stage_updates, self._stage_episodes = place, stage, 0, 0
         self.multiplier = self.config.alignment.weight
         opening, tensors = self.contest.begins(place)
-        self.role = replace(self.config.role, opening=opening)
-        self._openings = first_openings(self.role) if self.stage.begin == Begin.SEEK else ()  # that are still thought of
+        self.spec = replace(self.config.spec, opening=opening)
+        self._openings = first_openings(self.spec) if self.stage.begin == StageKind.SEEK else ()  # that are still thought of
         number = sum(earlier.entrants for earlier in self.stages[:stage]) + place
         names = () if number == 0 else (number,)  # each has episodes and weights of its own
-        self._seeds = {name: derive(self.config.seed, name, *names) for name in ("world", "policy", "weights")}
-        self.learner = learner if learner is not None else make_learner(self.stage.ppo, self.role, self._seeds["weights"])
-        if tensors is not None and self.stage.begin == Begin.OPENING:
+        self._seeds = {name: stream_seed(self.config.seed, name, *names) for name in ("world", "policy", "weights")}
+        self.learner = learner if learner is not None else make_learner(self.stage.ppo, self.spec, self._seeds["weights"])
+        if tensors is not None and self.stage.begin == StageKind.OPENING:
             self.learner.start_from(part_of(tensors, "net."))  # with a fresh optimiser
         elif tensors is not None:
             self.learner.restore(tensors)
         self._take_a_table()
 
     def _take_a_table(self) -> None:
-        """To play with the learner's policy, in the present role."""
-        openings = self._openings or (self.role.opening,)
-        self._player = PolicyTable(self.learner.policy, self.workflows, role=self.role, openings=openings)
+        """To play with the learner's policy, in the present spec."""
+        openings = self._openings or (self.spec.opening,)
+        self._player = PolicyTable(self.learner.policy, self.workflows, spec=self.spec, openings=openings)
 
     @property
     def stage(self) -> Stage:
@@ -111,26 +111,26 @@ class Training:
         self.contest = self._next_contest(self.stages[self.stage_number + 1].begin)
         return self._sit_down(self.stage_number + 1, 0)
 
-    def _next_contest(self, begin: Begin) -> Contest:
+    def _next_contest(self, begin: StageKind) -> Contest:
         best = self.contest.best
-        if begin == Begin.FINAL:
+        if begin == StageKind.FINAL:
             finalists = islice(cycle(best), self.config.course.finals)  # some twice, if fewer are left
             return Contest.going_on([replace(best[0], opening=()), *finalists])
-        if begin == Begin.OPENING and self.stage.begin != Begin.FINAL:
-            return Contest.going_on([replace(best[0], opening=self.config.opened(self.role).opening)])
+        if begin == StageKind.OPENING and self.stage.begin != StageKind.FINAL:
+            return Contest.going_on([replace(best[0], opening=self.config.opened(self.spec).opening)])
         return Contest.going_on(best)
 
     def candidates(self) -> list[Candidate]:
         """What was trained in this stage, on fresh episodes: with every opening that it may go on with."""
         stage, tensors = self.stage, {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
-        if stage.begin == Begin.SEEK:
+        if stage.begin == StageKind.SEEK:
             policy, config = self.learner.policy, self.config
             assert isinstance(policy, Network)
-            means = tried(policy, self.role, self._openings, config.game, config.seed, stage.begin.value, stage.judged_on)
+            means = tried(policy, self.spec, self._openings, config.game, config.seed, stage.begin.value, stage.judged_on)
             return [Candidate(mean, opening, tensors) for mean, opening in zip(means, self._openings, strict=True)]
         rated = stage.entrants > stage.advance  # else it goes on, whatever it earns
         mean = self.evaluate(stage.begin.value, stage.judged_on).mean if rated else 0.0
-        return [Candidate(mean, self.role.opening, tensors)]
+        return [Candidate(mean, self.spec.opening, tensors)]
 
     def take_over(self, updates: Sequence[Update], candidates: Sequence[Candidate]) -> None:
         """Let one that was trained elsewhere, from its beginning to its end, count as trained here."""
@@ -149,7 +149,7 @@ class Training:
         self.contest = self.contest.entered(candidates, stage.advance)
         if self.stage_number == len(self.stages) - 1 and self.place == stage.entrants - 1:
             best = self.contest.best[0]
-            self.role = replace(self.role, opening=best.opening)
+            self.spec = replace(self.spec, opening=best.opening)
             self.learner.restore(best.tensors)
             self._take_a_table()
 
@@ -162,7 +162,7 @@ class Training:
             return
         policy, config = self.learner.policy, self.config
         assert isinstance(policy, Network)
-        self._openings = next_openings(policy, self.role, self._openings, config.game, config.seed)
+        self._openings = next_openings(policy, self.spec, self._openings, config.game, config.seed)
         self._take_a_table()
 
     @property
@@ -212,7 +212,7 @@ class Training:
             (self._rewards(rollout) + alignment)[opening:],
             entropy=self._entropy(counts),
             progress=self._progress,
-            seed=derive(config.seed, "batch", self.updates),
+            seed=stream_seed(config.seed, "batch", self.updates),
         )
         if not self.learner.is_sound:
             raise ConfigError(
@@ -311,13 +311,13 @@ class Training:
         it is.
         """
         config = self.config
-        wide = widen(weights, self.role.inputs)
+        wide = widen(weights, self.spec.inputs)
         self._start_from(wide)
         if len(self.workflows) != 1 or config.softening == 1:
             return
         shown = self.evaluate("inherit", config.gate.gate_episodes).compliance
         if shown is None or not config.gate.accepts(shown):
-            self._start_from(soften(wide, config.softening))
+            self._start_from(raise_temperature(wide, config.softening))
 
     def _start_from(self, weights: Weights) -> None:
         self.learner.start_from(weights)
@@ -354,7 +354,7 @@ class Training:
         played = self._play_frozen(purpose, episodes, seed)
         return Evaluation.of(played, self.config.game.red_agent, self.config.judging)
 
-    def _play_frozen(self, purpose: str, episodes: int, seed: int | None = None) -> Played:
+    def _play_frozen(self, purpose: str, episodes: int, seed: int | None = None) -> EpisodeBatch:
         config = self.config
         return play(
             self._player,
@@ -379,7 +379,7 @@ class Training:
             "stage_updates": self._stage_updates,
             "stage_episodes": self._stage_episodes,
             "place": self.place,
-            "opening": list(self.role.opening),
+            "opening": list(self.spec.opening),
             "openings": [list(opening) for opening in self._openings],
             "contest": self.contest.numbers(),
             "look": list(self._look),
@@ -393,7 +393,7 @@ class Training:
         """Go on from a saved state."""
         self.contest = Contest.restored(numbers["contest"], tensors)
         self._sit_down(numbers["stage"], numbers["place"])
-        self.role = replace(self.role, opening=tuple(numbers["opening"]))
+        self.spec = replace(self.spec, opening=tuple(numbers["opening"]))
         self._openings = tuple(tuple(opening) for opening in numbers["openings"])
         own = ("net.", "adam.")
         self.learner.restore({name: tensor for name, tensor in tensors.items() if name.startswith(own)})

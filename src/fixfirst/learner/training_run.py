@@ -24,7 +24,7 @@ from fixfirst.learner.training import Training
 from fixfirst.learner.update import Update
 from fixfirst.policy.network import Weights
 from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.files import sealed, sha256, write_json
+from fixfirst.runs.files import sha256, with_checksum, write_json
 from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
 from fixfirst.runs.logs import CsvLog, keep_rows
 from fixfirst.runs.rows import EpisodeRow, UpdateRow
@@ -109,7 +109,7 @@ class TrainingRun:
     def conclude(self, result: dict[str, Any]) -> None:
         """Write the result; with it the training is done, and only then its checkpoints go."""
         policy = sha256(read_file(self.folder / POLICY_TENSORS))
-        write_json(self.folder / RESULT, sealed(result | {"policy_sha256": policy}))
+        write_json(self.folder / RESULT, with_checksum(result | {"policy_sha256": policy}))
         delete_checkpoints(self.folder)
 
     def _write(self, update: Update) -> None:

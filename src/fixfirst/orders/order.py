@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.base.checks import a_path, numbers, texts, whole
-from fixfirst.base.errors import WorkflowError, did_you_mean, shown
+from fixfirst.base.checks import check_int, check_ints, check_path, check_strings
+from fixfirst.base.errors import WorkflowError, did_you_mean, quoted
 from fixfirst.base.files import read_toml
 from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
 
@@ -38,15 +38,15 @@ class UnitScheme:
     host_unit: tuple[int, ...]  # [H] unit id of each host
 
     def __post_init__(self) -> None:
-        texts("names", self.names)
+        check_strings("names", self.names)
         if not MIN_UNITS <= len(self.names) <= MAX_UNITS:
             raise WorkflowError(f"a unit scheme has {MIN_UNITS} to {MAX_UNITS} unit types, got {len(self.names)}")
         for name in self.names:
             if not re.fullmatch(r"\w[\w.-]*", name):
-                raise WorkflowError(f"unit type {shown(name)} must be a word of letters, digits, '_', '-' or '.'")
+                raise WorkflowError(f"unit type {quoted(name)} must be a word of letters, digits, '_', '-' or '.'")
         if len(set(self.names)) != len(self.names):
             raise WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
-        if not all(0 <= unit < len(self.names) for unit in numbers("host_unit", self.host_unit)):
+        if not all(0 <= unit < len(self.names) for unit in check_ints("host_unit", self.host_unit)):
             # Compiled code looks up ranks by them, and checks nothing.
             raise WorkflowError(f"host_unit must hold unit ids of 0..{len(self.names) - 1}, got {self.host_unit}")
         empty = [name for unit, name in enumerate(self.names) if unit not in self.host_unit]
@@ -69,22 +69,22 @@ class UnitScheme:
 
     def untouched(self, held: int) -> tuple[str, ...]:
         """The unit types of which a set of hosts has none, red's foothold apart."""
-        whole("a set of hosts, as bits", held, 0, 2**NUM_HOSTS - 1)
+        check_int("a set of hosts, as bits", held, 0, 2**NUM_HOSTS - 1)
         touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != FOOTHOLD}
         return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
 
     def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:
         """The ids of unit types by name. what: who names them, for the error."""
         if not isinstance(names, list | tuple):
-            raise WorkflowError(f"{what} must be a list of unit types, got {shown(names)}")
+            raise WorkflowError(f"{what} must be a list of unit types, got {quoted(names)}")
         for name in names:
             if not isinstance(name, str) or name not in self.names:
-                raise WorkflowError(f"{what} names {shown(name)}, which is none of the unit types {', '.join(self.names)}")
+                raise WorkflowError(f"{what} names {quoted(name)}, which is none of the unit types {', '.join(self.names)}")
         return tuple(self.names.index(name) for name in names)
 
     def hosts(self, unit: int) -> tuple[str, ...]:
         """The hosts of a unit type."""
-        whole("unit", unit, 0, self.size - 1)
+        check_int("unit", unit, 0, self.size - 1)
         return tuple(name for name, u in zip(HOST_NAMES, self.host_unit, strict=True) if u == unit)
 
     def as_dict(self) -> dict[str, list[str]]:
@@ -101,7 +101,7 @@ class UnitScheme:
             for host in hosts:
                 if host not in HOST_NAMES:
                     raise WorkflowError(
-                        f"unit type {shown(name)} names {shown(host)}, which is none of {', '.join(HOST_NAMES)}"
+                        f"unit type {quoted(name)} names {quoted(host)}, which is none of {', '.join(HOST_NAMES)}"
                     )
                 if host in owner:
                     raise WorkflowError(f"host {host} is in more than one unit type")
@@ -115,7 +115,7 @@ class UnitScheme:
     def from_toml(cls, path: str | Path) -> "UnitScheme":
         """From a TOML file with a table [units]: unit type = list of hosts."""
         try:
-            document = read_toml(a_path("units", path))
+            document = read_toml(check_path("units", path))
         except OSError as e:
             raise WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
         except ValueError as e:
@@ -160,8 +160,8 @@ class Workflow:
 
     def __post_init__(self) -> None:
         if not isinstance(self.scheme, UnitScheme):
-            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(self.scheme)}")
-        numbers("order", self.order)
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {quoted(self.scheme)}")
+        check_ints("order", self.order)
         if sorted(self.order) != list(range(self.scheme.size)):
             raise WorkflowError(f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}")
 
@@ -169,9 +169,9 @@ class Workflow:
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
         if not isinstance(scheme, UnitScheme):
-            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(scheme)}")
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {quoted(scheme)}")
         if not isinstance(text, str):
-            raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {shown(text)}")
+            raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {quoted(text)}")
         if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:
             text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
         names = [name.strip() for name in re.split(r"->|>|→|,", text)]
@@ -185,15 +185,15 @@ class Workflow:
             hint = did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
             known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
             every = ", ".join(scheme.names)
-            raise WorkflowError(f"workflow {shown(text)} must name each of {every} exactly once ({said}){known}{hint}")
+            raise WorkflowError(f"workflow {quoted(text)} must name each of {every} exactly once ({said}){known}{hint}")
         return cls(tuple(scheme.names.index(name) for name in names), scheme)
 
     @classmethod
     def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """The order of this number, 0..U!-1."""
         if not isinstance(scheme, UnitScheme):
-            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {shown(scheme)}")
-        if not 0 <= whole("number", number, 0, sys.maxsize) < scheme.num_orders:
+            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {quoted(scheme)}")
+        if not 0 <= check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
             raise WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
         units, order = list(range(scheme.size)), []
         for left in range(scheme.size - 1, -1, -1):
@@ -230,7 +230,7 @@ class Workflow:
 
     def with_last(self, units: Sequence[int]) -> "Workflow":
         """The same order with these unit types at its end, among themselves by id."""
-        numbers("units", units)
+        check_ints("units", units)
         kept = tuple(unit for unit in self.order if unit not in units)
         return Workflow(kept + tuple(sorted(units)), self.scheme)
 
@@ -242,7 +242,7 @@ class Workflow:
     def kendall_distance(self, other: "Workflow") -> float:
         """Share of pairs of unit types that the two orders rank differently: 0 equal, 1 reversed."""
         if not isinstance(other, Workflow):
-            raise WorkflowError(f"a workflow is compared with another one, got {shown(other)}")
+            raise WorkflowError(f"a workflow is compared with another one, got {quoted(other)}")
         if self.scheme != other.scheme:
             raise WorkflowError("workflows of different unit schemes cannot be compared")
         return float((self.pair_signs() != other.pair_signs()).mean())

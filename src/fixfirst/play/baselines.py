@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError, shown
+from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
 from fixfirst.game.scenario import DECOYS, FOOTHOLD, HOST_NAMES, NUM_HOSTS
 from fixfirst.game.state import OBSERVATION_BITS
@@ -216,5 +216,5 @@ def make_baseline(name: str, workflows: Sequence[Workflow] = ()) -> Player:
             raise ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
     if name not in _BY_OBSERVATION:
-        raise ConfigError(f"unknown baseline {shown(name)}; use {', '.join(BASELINES)}")
+        raise ConfigError(f"unknown baseline {quoted(name)}; use {', '.join(BASELINES)}")
     return PolicyTable(_BY_OBSERVATION[name], workflows)

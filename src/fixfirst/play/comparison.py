@@ -11,7 +11,7 @@ import numpy as np
 from fixfirst.base.statistics import t_quantile
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import CONFIDENCE
-from fixfirst.play.evaluation import Played
+from fixfirst.play.evaluation import EpisodeBatch
 
 SHOWN = 3  # worst episodes of each
 
@@ -49,7 +49,7 @@ class Paired:
         return self.low > 0 or self.high < 0
 
 
-def paired(first: Played, second: Played, red_agent: str, comparisons: int = 1) -> Paired:
+def paired(first: EpisodeBatch, second: EpisodeBatch, red_agent: str, comparisons: int = 1) -> Paired:
     """Of the same episodes, two at least. comparisons: how many are made and have to hold together (Bonferroni)."""
     a, b = first.returns, second.returns
     gains, episodes = b - a, len(a)

@@ -16,11 +16,11 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from fixfirst.base.checks import seed_number
-from fixfirst.base.errors import ActionError, WorldError, shown
+from fixfirst.base.checks import check_seed
+from fixfirst.base.errors import ActionError, WorldError, quoted
 from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.backends import make_world
-from fixfirst.game.drawing import as_text, moment_of, picture
+from fixfirst.game.drawing import as_text, picture, summarise_turn
 from fixfirst.game.game import Backend
 from fixfirst.game.scenario import VariantName
 from fixfirst.game.state import OBSERVATION_BITS
@@ -47,21 +47,21 @@ def action_space(size: int = NUM_ACTIONS) -> gym.spaces.Discrete:
 def single_action(action: np.int64 | int) -> np.ndarray:
     """The action of a single environment as that of a batch of one."""
     if np.ndim(as_array("action", action)) != 0:
-        raise ActionError(f"action must be one whole number, got {shown(action)}")
+        raise ActionError(f"action must be one whole number, got {quoted(action)}")
     return np.array([action])
 
 
 def render_mode_name(mode: str | None) -> str | None:
     """The mode itself, if there is one of this name."""
     if mode is not None and (not isinstance(mode, str) or mode not in RENDER_MODES):
-        raise WorldError(f"render_mode {shown(mode)} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
+        raise WorldError(f"render_mode {quoted(mode)} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
     return mode
 
 
 def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
     """The options of a reset; none of them need be given."""
     if not isinstance(options, dict | None):
-        raise WorldError(f"options must be a dict, or None, got {shown(options)}")
+        raise WorldError(f"options must be a dict, or None, got {quoted(options)}")
     return options or {}
 
 
@@ -75,7 +75,7 @@ def check_memories(records: np.ndarray) -> None:
 
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
     """How every environment stands: as pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
-    moments = [moment_of(turn, world.variant) for turn in world.turns()]
+    moments = [summarise_turn(turn, world.variant) for turn in world.turns()]
     if render_mode == "rgb_array":
         return tuple(picture(moment) for moment in moments)
     if render_mode == "ansi":
@@ -265,7 +265,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a new episode."""
         reset_options(options)
-        seed = None if seed is None else seed_number("seed", seed)
+        seed = None if seed is None else check_seed("seed", seed)
         super().reset(seed=seed)
         self.world.reset(seed)
         return self.world.observations[0].copy(), {"access": self.world.access[0].copy()}
@@ -312,7 +312,7 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         action_set: ActionSet | str = "macros",
     ):
         if not isinstance(env, gym.Env):
-            raise WorldError(f"Remember needs an environment, got {shown(env)}")
+            raise WorldError(f"Remember needs an environment, got {quoted(env)}")
         self.memories = Memories(1, memory, action_set)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
@@ -355,7 +355,7 @@ def autoreset_name(mode: AutoresetMode | str) -> str:
     """next_step, same_step or disabled, from Gymnasium's name or ours."""
     name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
     if name not in AUTORESET_MODES:
-        raise WorldError(f"autoreset_mode {shown(mode)} is not one of {', '.join(AUTORESET_MODES)}")
+        raise WorldError(f"autoreset_mode {quoted(mode)} is not one of {', '.join(AUTORESET_MODES)}")
     return name
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
-from fixfirst.game.drawing import Moment, moment_of, tenths
+from fixfirst.game.drawing import TurnSummary, summarise_turn, tenths
 from fixfirst.game.game import red_agent_names
 from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, OT_SERVER, SUBNETS
 from fixfirst.game.state import OBSERVATION_BITS, OTService, RedVerb, Success
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.explanation import Kind, Reason, needy_hosts, reasons
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
-from fixfirst.play.evaluation import Played
-from fixfirst.policy.spec import PLAIN_ROLE, Role, bits_of
+from fixfirst.play.evaluation import EpisodeBatch
+from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
 
 ENOUGH = 0.2  # of what was lost: less than that is not mentioned
 MOST_TOLD = 2
@@ -29,7 +29,7 @@ _LEADS = {
 }
 
 
-def why(label: str, moments: Sequence[Moment], mean: float, episodes: int) -> str:
+def explain_return(label: str, moments: Sequence[TurnSummary], mean: float, episodes: int) -> str:
     """moments [T + 1] of an episode; mean: return of all `episodes` that were played with it."""
     earned10 = moments[-1].return10
     gap = earned10 / 10 - mean
@@ -55,7 +55,7 @@ def why(label: str, moments: Sequence[Moment], mean: float, episodes: int) -> st
     return f"{lead}: {'; and '.join(causes)}."
 
 
-def _cause(what: str, steps: Sequence[int], moments: Sequence[Moment]) -> str:
+def _cause(what: str, steps: Sequence[int], moments: Sequence[TurnSummary]) -> str:
     if what == "restore":
         targets = [str(moments[step].blue_target) for step in steps]
         most = max(dict.fromkeys(targets), key=targets.count)
@@ -91,7 +91,7 @@ def _longest(steps: Sequence[int]) -> tuple[int, int]:
     return best
 
 
-def _held_since(host: int, step: int, moments: Sequence[Moment]) -> int:
+def _held_since(host: int, step: int, moments: Sequence[TurnSummary]) -> int:
     """The step in which red came to a host that it holds in this one."""
     while step > 0 and moments[step - 1].access[host] != "none":
         step -= 1
@@ -110,7 +110,7 @@ def _some(count: int, thing: str) -> str:
 class Step:
     """One turn of an episode; the first of an episode is its start, before anyone acts."""
 
-    moment: Moment
+    moment: TurnSummary
     reward10: int  # as the world gave it
     needed: tuple[str, ...]  # hosts that needed repair when blue chose its action
     suspected: tuple[str, ...]  # hosts that blue suspected or believed not clean then, where the order is a mask
@@ -133,7 +133,7 @@ class Episode:
     steps: tuple[Step, ...]
 
     @property
-    def moments(self) -> list[Moment]:
+    def moments(self) -> list[TurnSummary]:
         """[T + 1]"""
         return [step.moment for step in self.steps]
 
@@ -142,7 +142,7 @@ class Episode:
         return sum(step.verdict is not None and step.verdict.kind == kind for step in self.steps)
 
 
-def notable(played: Played, beside: Played | None = None) -> dict[str, int]:
+def notable(played: EpisodeBatch, beside: EpisodeBatch | None = None) -> dict[str, int]:
     """The worst, the median and the best episode by return, as label -> number; fewer where fewer were played.
 
     beside: of another player; then also the one in which the two are furthest apart.
@@ -160,20 +160,22 @@ def notable(played: Played, beside: Played | None = None) -> dict[str, int]:
     return chosen
 
 
-def tell(played: Played, label: str, number: int, judging: Judging = DEFAULT_JUDGING, role: Role = PLAIN_ROLE) -> Episode:
-    """One of the episodes, turn by turn. role: of the policy that played."""
+def describe_episode(
+    played: EpisodeBatch, label: str, number: int, judging: Judging = DEFAULT_JUDGING, spec: PolicySpec = PLAIN_SPEC
+) -> Episode:
+    """One of the episodes, turn by turn. spec: of the policy that played."""
     assert played.turns is not None, "played without keep_turns"
     rollout, turns = played.rollout, played.turns[:, number]
     actions, held, rewards10 = rollout.actions[:, number], rollout.held[:, number], rollout.rewards10[:, number]
     scheme = rollout.workflows[0].scheme if rollout.workflows else FIVE_TYPES
-    judged, remembered = _judged(played, number, judging), _remembered(played, number, role)
-    shielded = _shielded(played, number, role)
-    steps = [Step(moment_of(turns[0], played.variant), 0, (), (), (), False, False, None, False, remembered[0])]
+    judged, remembered = _judged(played, number, judging), _remembered(played, number, spec)
+    shielded = _shielded(played, number, spec)
+    steps = [Step(summarise_turn(turns[0], played.variant), 0, (), (), (), False, False, None, False, remembered[0])]
     for t, turn in enumerate(turns[1:]):
         needy, repair = needy_hosts(int(held[t]), judging), ACTIONS[actions[t]].verb in REPAIR_VERBS
         steps.append(
             Step(
-                moment=moment_of(turn, played.variant),
+                moment=summarise_turn(turn, played.variant),
                 reward10=int(rewards10[t]),
                 needed=tuple(HOST_NAMES[host] for host in needy),
                 suspected=shielded[t][0],
@@ -189,7 +191,7 @@ def tell(played: Played, label: str, number: int, judging: Judging = DEFAULT_JUD
     return Episode(label, number, red_agent, int(rewards10.sum()), tuple(steps))
 
 
-def _judged(played: Played, number: int, judging: Judging) -> list[Reason | None]:
+def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[Reason | None]:
     """[T] what the workflow in force says of each step."""
     rollout = played.rollout
     actions, held = rollout.actions[:, number], rollout.held[:, number]
@@ -201,27 +203,27 @@ def _judged(played: Played, number: int, judging: Judging) -> list[Reason | None
     return found
 
 
-def _remembered(played: Played, number: int, role: Role) -> list[dict[str, str]]:
+def _remembered(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[dict[str, str]]:
     """[T + 1] what the policy remembered when it read each row of an episode."""
-    rows, memory = played.rollout.found[:, number], role.memory
+    rows, memory = played.rollout.found[:, number], spec.memory
     if not memory.groups:
         return [{} for _ in rows]
     bits = bits_of(played.rollout.rows[rows], memory.inputs)[:, OBSERVATION_BITS:]
     return [memory.in_words(row) for row in bits.tolist()]
 
 
-def _shielded(played: Played, number: int, role: Role) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _shielded(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """[T] hosts that blue had reason to repair when it chose, and the unit types whose repair its mask forbade."""
     found = played.rollout.found[:-1, number]
-    if not role.shield or role.units is None:
+    if not spec.shield or spec.units is None:
         return [((), ())] * len(found)
     rows = played.rollout.rows[found]
-    bits = bits_of(rows, role.memory.inputs + NUM_HOSTS)
+    bits = bits_of(rows, spec.memory.inputs + NUM_HOSTS)
     view = bits[:, :OBSERVATION_BITS].reshape(len(rows), NUM_HOSTS, -1)
-    suspected = (bits[:, role.memory.inputs :] > 0) | (view[:, :, 2:].sum(axis=2) > 0)  # [T, H]: suspect, or not clean
+    suspected = (bits[:, spec.memory.inputs :] > 0) | (view[:, :, 2:].sum(axis=2) > 0)  # [T, H]: suspect, or not clean
     suspected[:, FOOTHOLD] = False
-    by_unit = _repairs(role, role.units)
-    allowed = role.allowed(rows)
+    by_unit = _repairs(spec, spec.units)
+    allowed = spec.allowed(rows)
     return [
         (
             tuple(HOST_NAMES[host] for host in np.flatnonzero(suspected[t])),
@@ -231,10 +233,10 @@ def _shielded(played: Played, number: int, role: Role) -> list[tuple[tuple[str, 
     ]
 
 
-def _repairs(role: Role, scheme: UnitScheme) -> dict[str, list[int]]:
+def _repairs(spec: PolicySpec, scheme: UnitScheme) -> dict[str, list[int]]:
     """The choices that repair a host of each unit type, where there are any."""
     found: dict[str, list[int]] = {}
-    for choice, action in enumerate(role.action_set.actions):
+    for choice, action in enumerate(spec.action_set.actions):
         known = ACTIONS[action]
         if known.verb in REPAIR_VERBS and known.host is not None:
             found.setdefault(scheme.names[scheme.host_unit[HOST_NAMES.index(known.host)]], []).append(choice)
@@ -249,7 +251,9 @@ def _impact(turn: np.void) -> bool:
 # ---------------------------------------------------------------- as one plain document
 
 
-def document(played: Played, episodes: Sequence[Episode], facts: dict[str, Any], beside: bool = False) -> dict[str, Any]:
+def document(
+    played: EpisodeBatch, episodes: Sequence[Episode], facts: dict[str, Any], beside: bool = False
+) -> dict[str, Any]:
     """Everything a page or a text needs, as JSON values.
 
     facts: what the reader should know about the policy. beside: the episodes were chosen for what another player did.
@@ -279,7 +283,9 @@ def document(played: Played, episodes: Sequence[Episode], facts: dict[str, Any],
                 "violations": episode.count("violation"),
                 "judged": episode.count("violation") + episode.count("in order"),
                 "impacts": sum(step.impact for step in episode.steps),
-                "why": why(BESIDE if beside else episode.label, episode.moments, float(returns.mean()), len(returns)),
+                "explain_return": explain_return(
+                    BESIDE if beside else episode.label, episode.moments, float(returns.mean()), len(returns)
+                ),
                 "steps": [_plain(step) for step in episode.steps],
             }
             for episode in episodes

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError, shown
-from fixfirst.base.statistics import derive, t_cdf, t_quantile
+from fixfirst.base.errors import ConfigError, quoted
+from fixfirst.base.statistics import stream_seed, t_cdf, t_quantile
 from fixfirst.game.backends import world_for
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VariantName
@@ -35,7 +35,7 @@ MOST_KEPT = 10_000  # episodes whose turns are all kept
 
 
 @dataclass(frozen=True)
-class Played:
+class EpisodeBatch:
     """B whole episodes."""
 
     rollout: Rollout
@@ -66,7 +66,7 @@ def play(
     keep_turns: bool = False,
     changes: Sequence[Change] = (),
     on_pass: Callable[[int], None] = lambda episodes: None,
-) -> Played:
+) -> EpisodeBatch:
     """Play `episodes` whole episodes of the stream (seed, purpose), in a world of their own unless one is given.
 
     keep_turns: for whoever looks at single episodes. changes: of the workflow, on the way. on_pass is told how many
@@ -76,15 +76,15 @@ def play(
         raise ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
     batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
     with nullcontext(world) if world is not None else world_for(game, batch) as place:
-        witness = _Witness(place)
+        witness = _TurnRecorder(place)
         parts, turns = [], []
         for number in range(-(-episodes // place.num_envs)):
             parts.append(
                 collect(
                     witness if keep_turns else place,
                     player,
-                    world_seed=derive(seed, purpose, "world"),
-                    policy_seed=derive(seed, purpose, "policy"),
+                    world_seed=stream_seed(seed, purpose, "world"),
+                    policy_seed=stream_seed(seed, purpose, "policy"),
                     first_episode=number,
                     workflows=workflows,
                     changes=changes,
@@ -94,10 +94,10 @@ def play(
                 turns.append(witness.told())
             on_pass(min((number + 1) * place.num_envs, episodes))
         kept = np.concatenate(turns, axis=1)[:, :episodes] if turns else None
-        return Played(join(parts).first(episodes), kept, place.variant, tuple(changes))
+        return EpisodeBatch(join(parts).first(episodes), kept, place.variant, tuple(changes))
 
 
-class _Witness:
+class _TurnRecorder:
     """A world that has all its turns written down."""
 
     def __init__(self, world: WorldLike):
@@ -147,7 +147,7 @@ class Evaluation:
     compliance: Compliance | None
 
     @classmethod
-    def of(cls, played: Played, red_agent: str, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
+    def of(cls, played: EpisodeBatch, red_agent: str, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
         """Of at least two episodes against this red agent."""
         returns, counts = played.returns, played.counts(judging)
         episodes, mean = len(returns), float(returns.mean())
@@ -195,7 +195,7 @@ def evaluate(
 def check_enough(episodes: int) -> None:
     """Are there enough to judge by?"""
     if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes > MOST_EPISODES:
-        raise ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {shown(episodes)}")
+        raise ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {quoted(episodes)}")
     if episodes < 2:
         raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
 

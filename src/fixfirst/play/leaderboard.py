@@ -15,7 +15,7 @@ import numpy as np
 
 from fixfirst.base.statistics import t_quantile
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Judging
-from fixfirst.play.evaluation import PROTOCOL_STEPS, Evaluation, Played
+from fixfirst.play.evaluation import PROTOCOL_STEPS, EpisodeBatch, Evaluation
 
 LEADERBOARD_REDS = ("b_line", "meander")  # a third, sleep, costs a defender nothing that does nothing without cause
 COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
@@ -60,7 +60,7 @@ class Lead(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class LeaderboardScore:
     """What a frozen policy earned on the leaderboard."""
 
     columns: tuple[Evaluation, ...]  # in the order of COLUMNS
@@ -77,14 +77,14 @@ def column_name(red_agent: str, steps: int) -> str:
     return f"{red_agent[0].upper()}{steps}"
 
 
-def standing_of(played: Mapping[str, Played], judging: Judging = DEFAULT_JUDGING) -> Standing:
+def leaderboard_score(played: Mapping[str, EpisodeBatch], judging: Judging = DEFAULT_JUDGING) -> LeaderboardScore:
     """Of the longest episodes of the protocol, by red agent."""
     parts = {
         (red, steps): replace(played[red], rollout=played[red].rollout.until(steps), turns=None) for red, steps in COLUMNS
     }
     columns = tuple(Evaluation.of(part, red, judging) for (red, _), part in parts.items())
     sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
-    return Standing(columns, _total(sums))
+    return LeaderboardScore(columns, _total(sums))
 
 
 def _total(sums: Sequence[np.ndarray]) -> Total:

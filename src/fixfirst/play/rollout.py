@@ -19,8 +19,8 @@ from fixfirst.game.world import World
 from fixfirst.orders.judging import held_mask
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.memory import MEMORY_DTYPE
-from fixfirst.policy.network import fill_up
-from fixfirst.policy.remembering import forget_one, remember_one, suspect_one, world_action
+from fixfirst.policy.network import load_output_layer
+from fixfirst.policy.remembering import forget_one, remember_one, resolve_choice, suspect_one
 from fixfirst.policy.table import (
     PolicyTable,
     answer_row,
@@ -35,7 +35,7 @@ from fixfirst.policy.table import (
 GROUP = 16
 
 
-class Track(NamedTuple):
+class Trajectory(NamedTuple):
     """What happened in T steps of N environments."""
 
     words: np.ndarray  # [T + 1, N] uint64 observations; the last row is what came after the last action
@@ -47,7 +47,7 @@ class Track(NamedTuple):
     ended: np.ndarray  # [T, N] bool: the episode ended in this step
 
     @classmethod
-    def empty(cls, steps: int, num_envs: int) -> "Track":
+    def empty(cls, steps: int, num_envs: int) -> "Trajectory":
         return cls(
             np.empty((steps + 1, num_envs), np.uint64),
             np.empty((steps + 1, num_envs), np.int16),
@@ -64,7 +64,7 @@ def play_steps(
     player: PolicyTable,
     assigned: np.ndarray,
     policy_seed: int,
-    track: Track,
+    track: Trajectory,
     memories: np.ndarray | None = None,
 ) -> None:
     """Play on from where the environments stand, as many steps as `track` holds. assigned [N]: each one's workflow.
@@ -79,7 +79,7 @@ def play_steps(
         first = play_compiled(
             world.inside(),
             player.network.actor,
-            player.desk,
+            player.scratch,
             player.table,
             player.greedy,
             player.arrays,
@@ -95,14 +95,14 @@ def play_steps(
 
 
 @compiled
-def play_compiled(inside, actor, desk, table, greedy, role, orders, shields, assigned, memories, seed, first, track):
+def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, assigned, memories, seed, first, track):
     """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if the table is full."""
     steps, n = track.actions.shape
-    fill_up(actor, desk.work)
+    load_output_layer(actor, scratch.work)
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
     filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
-    starts, meanings, shifts, slots, openings = role.starts, role.meanings, role.shifts, role.slots, role.openings
-    suspicion, first_macro, ranked, forbidden = role.suspicion, role.first_macro, shields.ranked, shields.forbidden
+    starts, meanings, shifts, slots, openings = spec.starts, spec.meanings, spec.shifts, spec.slots, spec.openings
+    suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
     words, hosts, found, choices = track.words, track.held, track.found, track.choices
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
@@ -119,13 +119,13 @@ def play_compiled(inside, actor, desk, table, greedy, role, orders, shields, ass
                 for k in range(read.shape[1]):
                     read[g, k] = orders[order, k]
                 read_row(
-                    memory, starts, suspicion, first_macro, slots, role.remembers, ranked, forbidden, order, view, read, g
+                    memory, starts, suspicion, first_macro, slots, spec.remembers, ranked, forbidden, order, view, read, g
                 )
                 known = filled[0]
                 number = find_row(table_slots, rows, filled, read, g)
                 if number == known:
-                    answer_row(actor, rows, number, role.words, desk)
-                    enter_odds(desk.work.outputs, cumulative, likely, number, greedy)
+                    answer_row(actor, rows, number, spec.words, scratch)
+                    enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
                 words[t, i] = env.observation
                 hosts[t, i] = held(env)
                 found[t, i] = number
@@ -135,14 +135,14 @@ def play_compiled(inside, actor, desk, table, greedy, role, orders, shields, ass
                     choice = opening_choice(openings, keys[g], env.step)
                 else:
                     choice = draw_action(cumulative, likely, number, keys[g], env.step)
-                action = world_action(meanings, shifts, choice, memory)
+                action = resolve_choice(meanings, shifts, choice, memory)
                 reward10, ended = 0, False
                 if env.ended and inside.autoreset == NEXT_STEP:
                     next_episode(env, chance, red_odds[i])
                     keys[g] = environment_key(environment_key(seed, i), env.episode)
                     forget_one(memory)
                 else:
-                    if role.remembers:
+                    if spec.remembers:
                         remember_one(memory, env.observation, action)
                     elif suspicion >= 0:
                         suspect_one(memory, env.observation, action)
@@ -278,7 +278,7 @@ def collect(
         if len(workflows) > 1 and not changes:
             assigned[:] = (episode + np.arange(n)) % len(workflows)
         world.reset(world_seed, episode=episode)
-        track = Track.empty(steps, n)
+        track = Trajectory.empty(steps, n)
         if not changes and isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None:
             play_steps(world, player, assigned, policy_seed, track)
         else:
@@ -292,7 +292,7 @@ def collect(
 
 
 def _step_by_step(
-    world: WorldLike, player: Player, assigned: np.ndarray, keys: np.ndarray, track: Track, changes: Sequence[Change]
+    world: WorldLike, player: Player, assigned: np.ndarray, keys: np.ndarray, track: Trajectory, changes: Sequence[Change]
 ) -> None:
     """The slow twin of `play_steps`, for any world and any player, and for orders that change on the way."""
     assigned, later = assigned.copy(), {change.step - 1: change.workflow for change in changes}

@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.base.checks import numbers, texts, whole, yes_or_no
-from fixfirst.base.errors import WorldError, did_you_mean, shown
+from fixfirst.base.checks import check_bool, check_int, check_ints, check_strings
+from fixfirst.base.errors import WorldError, did_you_mean, quoted
 from fixfirst.game.actions import ACTIONS, SLEEP, action_id
 from fixfirst.game.scenario import DECOYS, EXPLOITS, FOOTHOLD, HOST_NAMES, HOSTS, VARIANTS, Decoy, Host
 from fixfirst.game.tables import GUESSED_PASSWORD, ON_REAL_SERVICE, ROOT_SHELL, USER_SHELL, constant, fits
@@ -100,14 +100,14 @@ class ActionSet:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise WorldError(f"an action set is named by a text, got {shown(self.name)}")
-        numbers(f"actions of action set {self.name!r}", self.actions)
-        texts(f"macros of action set {self.name!r}", self.macros)
+            raise WorldError(f"an action set is named by a text, got {quoted(self.name)}")
+        check_ints(f"actions of action set {self.name!r}", self.actions)
+        check_strings(f"macros of action set {self.name!r}", self.macros)
         if not isinstance(self.lists, list | tuple):
-            raise WorldError(f"lists of action set {self.name!r} must be a tuple of them, got {shown(self.lists)}")
+            raise WorldError(f"lists of action set {self.name!r} must be a tuple of them, got {quoted(self.lists)}")
         for decoys in self.lists:
-            texts(f"a list of action set {self.name!r}", decoys)
-        yes_or_no("repeats", self.repeats)
+            check_strings(f"a list of action set {self.name!r}", decoys)
+        check_bool("repeats", self.repeats)
         if not all(0 <= action < len(ACTIONS) for action in self.actions):
             raise WorldError(f"action set {self.name!r} needs actions of 0..{len(ACTIONS) - 1}, got {self.actions}")
         if not self.actions:
@@ -132,7 +132,7 @@ class ActionSet:
         if isinstance(text, ActionSet):
             return text
         if not isinstance(text, str) or text not in ACTION_SETS:
-            raise WorldError(f"unknown action set {shown(text)}; use {', '.join(ACTION_SETS)}")
+            raise WorldError(f"unknown action set {quoted(text)}; use {', '.join(ACTION_SETS)}")
         return ACTION_SETS[text]
 
     @property
@@ -146,17 +146,17 @@ class ActionSet:
 
     def numbers(self, names: Sequence[str]) -> tuple[int, ...]:
         """The choices of these names."""
-        for name in texts("choices", names):
+        for name in check_strings("choices", names):
             if name not in self.names:
                 hint = did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
-                raise WorldError(f"the action set {self.name} has no choice {shown(name)}{hint}")
+                raise WorldError(f"the action set {self.name} has no choice {quoted(name)}{hint}")
         return tuple(self.names.index(name) for name in names)
 
     def first_masked(self, choices: Sequence[int]) -> int | None:
         """The place of the first of these choices that is masked if an episode begins with them; None if none is."""
         standing = 0
-        for place, choice in enumerate(numbers("choices", choices)):
-            whole("a choice", choice, 0, self.size - 1)
+        for place, choice in enumerate(check_ints("choices", choices)):
+            check_int("a choice", choice, 0, self.size - 1)
             macro = choice - len(self.actions)
             if self.masks and macro >= 0 and not self.slots[macro] & ~standing:
                 return place

@@ -37,16 +37,16 @@ def export_policy(policy: Policy, path: Path, to: Target, workflow: Workflow | s
 
 def _facts(policy: Policy, portable: Portable) -> dict[str, str]:
     """What somebody wants to know who finds the file."""
-    role, order = policy.role, portable.order
+    spec, order = policy.spec, portable.order
     return {
         "made_by": f"fixfirst {policy.facts.get('versions', {}).get('fixfirst', '')}".strip(),
         "order": str(order) if order is not None else "any" if "order" in portable.inputs else "",
-        "units": "" if role.units is None else json.dumps(role.units.as_dict()),
-        "shield": "yes" if role.shield else "",
-        "memory": role.memory.name,
-        "action_set": role.action_set.name,
-        "opening": ", ".join(role.action_set.names[choice] for choice in role.opening),
-        "choices": json.dumps(role.action_set.names),
+        "units": "" if spec.units is None else json.dumps(spec.units.as_dict()),
+        "shield": "yes" if spec.shield else "",
+        "memory": spec.memory.name,
+        "action_set": spec.action_set.name,
+        "opening": ", ".join(spec.action_set.names[choice] for choice in spec.opening),
+        "choices": json.dumps(spec.action_set.names),
         "state_size": str(portable.state_size),
         "sha256": str(policy.facts.get("sha256", "")),
     }

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.base.checks import a_path, needs_torch, seed_number, whole, yes_or_no
-from fixfirst.base.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, shown
+from fixfirst.base.checks import check_bool, check_int, check_path, check_seed, needs_torch
+from fixfirst.base.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, quoted
 from fixfirst.game.state import OBSERVATION_BITS
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, shapes
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, memories_of, probabilities
 from fixfirst.runs.array_files import check_arrays, read_pair, write_pair
 from fixfirst.runs.layout import BEST, MANIFEST, POLICY_JSON, POLICY_TENSORS, STUDY, trial_folder
@@ -42,8 +42,8 @@ def shipped_policies() -> list[str]:
 class _Play:
     """What a policy keeps from call to call: N environments, how far their episodes are, what it remembers of each."""
 
-    def __init__(self, num_envs: int, role: Role):
-        self.memories = memories_of(role, num_envs)
+    def __init__(self, num_envs: int, spec: PolicySpec):
+        self.memories = memories_of(spec, num_envs)
         self.steps = np.zeros(num_envs, np.int64)
 
     def begin(self, mask: np.ndarray) -> None:
@@ -56,7 +56,7 @@ class _Play:
 class Policy:
     """A trained policy, ready to play.
 
-    It remembers by itself what its role asks for, separately for every environment of the batch that `act` is called with:
+    It remembers by itself what its spec asks for, separately for every environment of the batch that `act` is called with:
     say when episodes begin, with `reset` or with `episode_start`.
 
     For example:
@@ -72,7 +72,7 @@ class Policy:
 
     weights: dict[str, np.ndarray] = field(repr=False)
     workflow: Workflow | None  # the order it follows; None: it knows no order, or is told one when it plays
-    role: Role  # what it reads and may choose, its opening
+    spec: PolicySpec  # what it reads and may choose, its opening
     config: dict[str, Any] = field(repr=False)  # of its training
     facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -84,7 +84,7 @@ class Policy:
     @property
     def scheme(self) -> UnitScheme | None:
         """The unit types whose order it reads; None: it knows no order."""
-        return self.role.units
+        return self.spec.units
 
     @property
     def follows_any(self) -> bool:
@@ -95,12 +95,12 @@ class Policy:
     def probabilities(self) -> Probabilities:
         """inputs [M, 52 + memory and workflow bits] -> probabilities [M, choices]."""
         answer = probabilities(self.network)
-        return lambda inputs: answer(_bits("inputs", inputs, self.role.inputs))
+        return lambda inputs: answer(_bits("inputs", inputs, self.spec.inputs))
 
     @property
     def network(self) -> Network:
-        """Its weights as the compiled code reads them: without checks, so they must be those of its role."""
-        check_arrays("the weights of this policy", self.weights, shapes(self.role.inputs, self.role.actions))
+        """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
+        check_arrays("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
     def player(self, workflow: Order | None = None, *, greedy: bool = False) -> PolicyTable:
@@ -110,15 +110,15 @@ class Policy:
     def player_of(self, orders: Sequence[Workflow], *, greedy: bool = False) -> PolicyTable:
         """It as a player that knows several orders, which environments are assigned by number."""
         if not isinstance(orders, list | tuple) or not all(isinstance(order, Workflow) for order in orders):
-            raise WorkflowError(f"orders must be a list of workflows, got {shown(orders)}")
-        if self.role.shield and not orders:
+            raise WorkflowError(f"orders must be a list of workflows, got {quoted(orders)}")
+        if self.spec.shield and not orders:
             raise WorkflowError("this policy keeps to an order: name one, or several")
         orders = [order for one in orders for order in self.orders(one)]
-        return PolicyTable(self.network, orders, role=self.role, greedy=greedy)
+        return PolicyTable(self.network, orders, spec=self.spec, greedy=greedy)
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """The different orders that are to be followed, and the number [N] of each environment's among them."""
-        whole("num_envs", num_envs, 0)
+        check_int("num_envs", num_envs, 0)
         if workflow is None or isinstance(workflow, Workflow | str):
             orders = self.orders(workflow)
             if workflow is not None and not orders:
@@ -133,7 +133,7 @@ class Policy:
 
     def reset(self, num_envs: int = 1) -> None:
         """Episodes begin in this many environments: nothing is remembered."""
-        self._kept["play"] = _Play(whole("num_envs", num_envs, 0), self.role)
+        self._kept["play"] = _Play(check_int("num_envs", num_envs, 0), self.spec)
 
     def act(
         self,
@@ -153,12 +153,12 @@ class Policy:
         """
         batch = _bits("observations", obs, OBSERVATION_BITS, "; what a policy remembers it keeps itself")
         orders, assigned = self.assign(workflow, len(batch))
-        player = self._player(orders, yes_or_no("greedy", greedy))
+        player = self._player(orders, check_bool("greedy", greedy))
         play = self._play(len(batch), episode_start)
         words = (batch.astype(np.uint64) << np.arange(OBSERVATION_BITS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
         keys = np.empty(len(words), np.uint64)
-        chance_keys(seed_number("seed", seed, bits=63), 0, keys)
-        steps = play.steps if step is None else np.full(len(words), whole("step", step, 0), np.int64)
+        chance_keys(check_seed("seed", seed, bits=63), 0, keys)
+        steps = play.steps if step is None else np.full(len(words), check_int("step", step, 0), np.int64)
         numbers = np.array([player.number_of(order) for order in orders] or [0], np.int64)
         _, _, actions = player.choose_with(play.memories, words, numbers[assigned], keys, steps)
         play.steps += 1
@@ -177,7 +177,7 @@ class Policy:
         if episode_start is not None:
             starts |= _mask(episode_start, num_envs)
         if play is None or (len(play.steps) != num_envs and (starts.all() or not self._keeps_something)):
-            play = self._kept["play"] = _Play(num_envs, self.role)
+            play = self._kept["play"] = _Play(num_envs, self.spec)
         if len(play.steps) != num_envs:
             raise PolicyError(
                 f"this policy remembers {len(play.steps)} environments and got {num_envs} observations; "
@@ -188,7 +188,7 @@ class Policy:
 
     @property
     def _keeps_something(self) -> bool:
-        return bool(self.role.memory.groups or self.role.masks or self.role.opening)
+        return bool(self.spec.memory.groups or self.spec.masks or self.spec.opening)
 
     def to_torch(self) -> "ActorCritic":
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
@@ -212,7 +212,7 @@ def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
     try:
         rows = np.atleast_2d(np.asarray(values))
     except Exception as e:  # whatever stands there may raise anything
-        raise PolicyError(f"{what} are no array: {shown(values)} ({e})") from None
+        raise PolicyError(f"{what} are no array: {quoted(values)} ({e})") from None
     if rows.ndim != 2 or rows.shape[1] != number or rows.dtype.kind not in "biuf" or not np.isin(rows, (0, 1)).all():
         raise PolicyError(f"{what} must be [N, {number}] bits, got shape {rows.shape}{hint}")
     return rows
@@ -221,13 +221,13 @@ def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
 def _one_each(workflow: Any, num_envs: int) -> list[Order]:
     """[N] orders."""
     if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
-        raise WorkflowError(f"workflow must be an order, or a list with one for each environment, got {shown(workflow)}")
+        raise WorkflowError(f"workflow must be an order, or a list with one for each environment, got {quoted(workflow)}")
     each: list[Any] = list(workflow)
     if len(each) != num_envs:
         raise WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {len(each)}")
     for place, order in enumerate(each):
         if not isinstance(order, Workflow | str):
-            raise WorkflowError(f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {shown(order)}")
+            raise WorkflowError(f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {quoted(order)}")
     return each
 
 
@@ -238,7 +238,7 @@ def _mask(values: Any, num_envs: int) -> np.ndarray:
     except ValueError:
         array = np.empty(0)
     if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
-        raise PolicyError(f"episode_start must be {num_envs} booleans, got {shown(values)}")
+        raise PolicyError(f"episode_start must be {num_envs} booleans, got {quoted(values)}")
     return array.reshape(-1)
 
 
@@ -259,7 +259,7 @@ def load_policy(path: str | Path) -> Policy:
         policy = ff.load_policy("champion")
         action = policy.act(np.zeros(52), greedy=True)
     """
-    folder = policy_folder(a_path("a policy", path))
+    folder = policy_folder(check_path("a policy", path))
     facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged (its {odd[0]} is not a table)")
@@ -270,18 +270,18 @@ def load_policy(path: str | Path) -> Policy:
         action_set = ActionSet.parse(facts.get("action_set", "all"))
         opening = action_set.numbers(facts.get("opening", []))
         idle = () if scheme is None else scheme.numbers(facts.get("idle", []), "idle")
-        role = Role(memory, action_set, scheme, opening, facts.get("shield", False) is True, idle)
+        spec = PolicySpec(memory, action_set, scheme, opening, facts.get("shield", False) is True, idle)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
-    check_arrays(folder / POLICY_TENSORS, tensors, shapes(role.inputs, role.actions))
-    return Policy(tensors, workflow, role, facts.get("config", {}), facts)
+    check_arrays(folder / POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    return Policy(tensors, workflow, spec, facts.get("config", {}), facts)
 
 
-def load_parent(path: Path, role: Role) -> Policy:
+def load_parent(path: Path, spec: PolicySpec) -> Policy:
     """A policy whose weights a training can inherit: of the same memory, action set and unit types, or of none of these."""
-    policy, scheme = load_policy(path), role.units
-    have = {"memory": policy.role.memory.name, "action set": policy.role.action_set.name}
-    need = {"memory": role.memory.name, "action set": role.action_set.name}
+    policy, scheme = load_policy(path), spec.units
+    have = {"memory": policy.spec.memory.name, "action set": policy.spec.action_set.name}
+    need = {"memory": spec.memory.name, "action set": spec.action_set.name}
     for what in need:
         if have[what] != need[what]:
             raise ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
@@ -289,10 +289,10 @@ def load_parent(path: Path, role: Role) -> Policy:
         known = ", ".join(policy.scheme.names)
         wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
         raise ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
-    if policy.scheme is not None and policy.role.shield != role.shield:
+    if policy.scheme is not None and policy.spec.shield != spec.shield:
         kept = {True: "a shield", False: "rewards only"}
         raise ConfigError(
-            f"{path}: keeps its order by {kept[policy.role.shield]}, the training by {kept[role.shield]} (--keep)"
+            f"{path}: keeps its order by {kept[policy.spec.shield]}, the training by {kept[spec.shield]} (--keep)"
         )
     return policy
 

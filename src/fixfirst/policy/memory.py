@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base.checks import texts
-from fixfirst.base.errors import WorldError, did_you_mean, shown
+from fixfirst.base.checks import check_strings
+from fixfirst.base.errors import WorldError, did_you_mean, quoted
 from fixfirst.game.actions import ACTIONS
 from fixfirst.game.scenario import HOST_NAMES, HOSTS
 from fixfirst.game.state import BITS_PER_HOST, OBSERVATION_BITS
@@ -116,10 +116,10 @@ class MemoryScheme:
     groups: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        for group in texts("groups", self.groups):
+        for group in check_strings("groups", self.groups):
             if group not in GROUP_NAMES:
                 hint = did_you_mean(group, (*SCHEMES, *GROUP_NAMES))
-                raise WorldError(f"memory {shown(group)} is not known; {_RIGHT}{hint}")
+                raise WorldError(f"memory {quoted(group)} is not known; {_RIGHT}{hint}")
         if len(set(self.groups)) != len(self.groups):
             raise WorldError(f"memory {'+'.join(self.groups)} names a group twice; {_RIGHT}")
         object.__setattr__(self, "groups", tuple(sorted(self.groups, key=GROUP_NAMES.index)))
@@ -130,7 +130,7 @@ class MemoryScheme:
         if isinstance(text, MemoryScheme):
             return text
         if not isinstance(text, str):
-            raise WorldError(f"memory is given by name, got {shown(text)}; {_RIGHT}")
+            raise WorldError(f"memory is given by name, got {quoted(text)}; {_RIGHT}")
         parts = [part.strip() for part in text.split("+")]
         return cls(tuple(group for part in parts for group in SCHEMES.get(part, (part,))))
 
@@ -149,7 +149,7 @@ class MemoryScheme:
         each = bits.tolist() if isinstance(bits, np.ndarray) else bits
         right = isinstance(each, list | tuple) and all(isinstance(bit, int | float) for bit in each)
         if not right or len(each) != self.bits:
-            raise WorldError(f"a memory of {self.name} has {self.bits} bits, got {shown(bits)}")
+            raise WorldError(f"a memory of {self.name} has {self.bits} bits, got {quoted(bits)}")
         told: dict[str, dict[str, list[str]]] = {}
         for name in (name for name, bit in zip(self.names, each, strict=True) if bit):
             group, whom, *what = name.split()

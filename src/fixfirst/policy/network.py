@@ -129,7 +129,7 @@ BARRED = np.float32(-100)  # as a logit below the largest: its e^x counts as 0
 
 
 @inlined
-def fading(x):
+def exp_nonpositive(x):
     """e^x of a number that is not above 0, within 2e-7 of it; below -87 it is 0."""
     value = max(x, _LOWEST)
     n = np.int32(value * _LOG2_E - _HALF)  # to the nearest whole number: it is cut towards 0
@@ -143,14 +143,14 @@ def fading(x):
 def exponential(x):
     """e^x of any number, within 3e-7; between e^-87 and e^87."""
     value = -abs(x)
-    result = fading(value if value > _LOWEST else _LOWEST)  # also for a number that is none
+    result = exp_nonpositive(value if value > _LOWEST else _LOWEST)  # also for a number that is none
     return result if x <= 0 else ONE / result
 
 
 @inlined
 def tanh(x):
     """sign(x) (1 - q) / (1 + q), q = e^(-2 |x|), within 2e-7."""
-    q = fading(-TWO * abs(x))
+    q = exp_nonpositive(-TWO * abs(x))
     size = (ONE - q) / (ONE + q)
     return size if x >= 0 else -size
 
@@ -200,7 +200,7 @@ def add_outer(a, b, c, rows):
 # ---------------------------------------------------------------- forward
 
 
-class Workspace(NamedTuple):
+class LayerBuffers(NamedTuple):
     """Where R rows at a time go through one network, float32; made once."""
 
     hidden1: np.ndarray  # [R, H]
@@ -210,14 +210,14 @@ class Workspace(NamedTuple):
     bias3: np.ndarray  # [W]
 
     @classmethod
-    def make(cls, rows: int, outputs: int) -> "Workspace":
+    def make(cls, rows: int, outputs: int) -> "LayerBuffers":
         width = -(-outputs // TILE) * TILE
         shapes_in_order = (rows, HIDDEN), (rows, HIDDEN), (rows, width), (HIDDEN, width), width
         return cls(*(np.zeros(shape, np.float32) for shape in shapes_in_order))
 
 
 @called
-def fill_up(net, work):
+def load_output_layer(net, work):
     """Take over the last layer of a network whose weights may have changed. The e^x of outputs filled up is 0."""
     for n in range(len(work.bias3)):
         work.bias3[n] = net.bias3[n] if n < len(net.bias3) else -INFINITY
@@ -230,7 +230,7 @@ def fill_up(net, work):
 def forward(net, starts, active, first, rows, work):
     """Fill work.outputs for the rows from `first` on: the set bits of row r are active[starts[r] : starts[r + 1]].
 
-    Needs `fill_up` after every change of weights.
+    Needs `load_output_layer` after every change of weights.
     """
     hidden1, hidden2, outputs, whole = work.hidden1, work.hidden2, work.outputs, whole_tiles(rows)
     for r in range(whole):
@@ -241,9 +241,9 @@ def forward(net, starts, active, first, rows, work):
             outputs[r, n] = work.bias3[n]
         if r < rows:
             add_lines(net.matrix1, active, starts[first + r], starts[first + r + 1], hidden1, r)
-    bend(hidden1, whole)
+    tanh_rows(hidden1, whole)
     add_product(hidden1, net.matrix2, hidden2, rows)
-    bend(hidden2, whole)
+    tanh_rows(hidden2, whole)
     add_product(hidden2, work.matrix3, outputs, rows)
 
 
@@ -254,7 +254,7 @@ def whole_tiles(rows):
 
 
 @called
-def bend(x, rows):
+def tanh_rows(x, rows):
     """The first rows of x [R, H] become their tanh."""
     for r in range(rows):
         for h in range(HIDDEN):
@@ -262,7 +262,7 @@ def bend(x, rows):
 
 
 @called
-def lower_to_largest(x, rows):
+def subtract_row_max(x, rows):
     """Subtract the largest number of each of the first rows from the row, x [R, N], N a multiple of 16;
     nothing falls below BARRED."""
     for r in range(rows):

@@ -133,14 +133,14 @@ class Portable:
     @classmethod
     def of(cls, policy: Policy, workflow: Workflow | str | None = None) -> "Portable":
         """Of a policy that follows this order, or its own, or any that it is told."""
-        role, weights, memory = policy.role, policy.weights, memory_matrices()
+        spec, weights, memory = policy.spec, policy.weights, memory_matrices()
         sizes = memory.groups | {"decoy": memory.places.shape[1], "suspect": NUM_HOSTS, "analysed": NUM_HOSTS}
         starts = np.cumsum([0, *sizes.values()]).tolist()
         groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
-        reads = tuple((groups[name][0], groups[name][0] + memory.groups[name]) for name in role.memory.groups)
-        first, ordered = weights["actor.0.weight"], 0 if role.units is None else role.units.encoding_bits
+        reads = tuple((groups[name][0], groups[name][0] + memory.groups[name]) for name in spec.memory.groups)
+        first, ordered = weights["actor.0.weight"], 0 if spec.units is None else spec.units.encoding_bits
         arrays = {
-            "weight1": first[:, : role.inputs - ordered].T,
+            "weight1": first[:, : spec.inputs - ordered].T,
             "bias1": weights["actor.0.bias"],
             "weight2": weights["actor.2.weight"].T,
             "bias2": weights["actor.2.bias"],
@@ -152,19 +152,19 @@ class Portable:
             "clears": memory.clears,
             "host_slots": memory.host_slots,
             "host_scans": memory.host_scans,
-            **_choices(role.action_set, memory.places.shape[1]),
+            **_choices(spec.action_set, memory.places.shape[1]),
         }
-        if role.units is not None:
-            arrays |= {"weight_order": first[:, role.inputs - ordered :].T, **_ordering(role.units, role.idle)}
-        if role.units is not None and role.shield:
-            arrays |= _shielding(role.units, role.action_set)
+        if spec.units is not None:
+            arrays |= {"weight_order": first[:, spec.inputs - ordered :].T, **_ordering(spec.units, spec.idle)}
+        if spec.units is not None and spec.shield:
+            arrays |= _shielding(spec.units, spec.action_set)
         found = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items() if name != "meanings"}
         found["meanings"] = arrays["meanings"]
-        found["opening"] = np.array([[choice] for choice in (*role.opening, -1)], np.int64)  # -1: it is over
+        found["opening"] = np.array([[choice] for choice in (*spec.opening, -1)], np.int64)  # -1: it is over
         settled = None if policy.follows_any and workflow is None else next(iter(policy.assign(workflow, 1)[0]), None)
         if settled is not None:
             found["order"] = settled.ranks[None].astype(np.float32)
-        return cls(groups, reads, found, settled, role.shield)
+        return cls(groups, reads, found, settled, spec.shield)
 
     @property
     def inputs(self) -> dict[str, int]:

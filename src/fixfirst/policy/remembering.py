@@ -125,7 +125,7 @@ def write_group(group, start, rows, i):
 
 
 @inlined
-def world_action(meanings, shifts, choice, memory):
+def resolve_choice(meanings, shifts, choice, memory):
     """The action of the world that a choice is now: a macro places the first decoy of its host that does not stand."""
     spare = memory.decoy >> shifts[choice, 1] & 1
     return meanings[choice, memory.decoy >> shifts[choice, 0] & LIST_MASK | spare << LONGEST_LIST]
@@ -180,7 +180,7 @@ def choose_batch(meanings, shifts, memories, choices, actions):
     for i in range(len(choices)):
         if not 0 <= choices[i] < len(shifts):
             return i
-        actions[i] = world_action(meanings, shifts, choices[i], memories[i])
+        actions[i] = resolve_choice(meanings, shifts, choices[i], memories[i])
     return -1
 
 

@@ -20,8 +20,8 @@ from fixfirst.policy.shield import Shields, mask_words, no_shield, shields_of
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 
 
-class RoleArrays(NamedTuple):
-    """A role for compiled functions; see `remembering.py` in the room of the game."""
+class SpecArrays(NamedTuple):
+    """A spec for compiled functions; see `remembering.py` in the room of the game."""
 
     starts: np.ndarray  # [8] int64: where the groups of memory lie in a row
     meanings: np.ndarray  # [A, 32] int64
@@ -35,7 +35,7 @@ class RoleArrays(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Role:
+class PolicySpec:
     """units: whose order it reads; None: it knows no order. opening: choices that begin every episode, by number."""
 
     memory: MemoryScheme = _NO_MEMORY
@@ -106,22 +106,22 @@ class Role:
             return np.empty((0, self.actions), np.bool_)
         return bits_of(rows[:, self.words :], self.actions) == 0
 
-    def arrays(self) -> RoleArrays:
+    def arrays(self) -> SpecArrays:
         """Made anew: keep them."""
         chosen, memory = self.action_set, self.memory
         openings = np.array([self.opening], np.int64)
         remembers = bool(memory.groups or chosen.macros)
         tables = memory.starts, chosen.meanings, chosen.shifts, chosen.slots
         suspicion = memory.inputs if self.shield else -1
-        return RoleArrays(*tables, suspicion, len(chosen.actions), openings, self.words, remembers)
+        return SpecArrays(*tables, suspicion, len(chosen.actions), openings, self.words, remembers)
 
 
-PLAIN_ROLE = Role()
+PLAIN_SPEC = PolicySpec()
 
 
-def role_for(workflows: Sequence[Workflow]) -> Role:
+def spec_for(workflows: Sequence[Workflow]) -> PolicySpec:
     """Without memory, all actions, reading the order of these workflows if there are any."""
-    return Role(units=workflows[0].scheme) if workflows else PLAIN_ROLE
+    return PolicySpec(units=workflows[0].scheme) if workflows else PLAIN_SPEC
 
 
 # ---------------------------------------------------------------- packing

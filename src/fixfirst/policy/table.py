@@ -4,7 +4,7 @@ Observations repeat enormously. A *row* is all that a policy reads, packed into 
 with the same row need one answer. Actions are then drawn by counter-based chance keyed by (seed, environment, episode,
 step), like those of the world.
 
-N environments, M rows, I inputs, A choices, W workflows. What a row is, `role.py` says.
+N environments, M rows, I inputs, A choices, W workflows. What a row is, `spec.py` says.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,17 +20,17 @@ from fixfirst.policy.network import (
     INFINITY,
     ONE,
     ZERO,
+    LayerBuffers,
     Network,
-    Workspace,
-    fading,
-    fill_up,
+    exp_nonpositive,
     forward,
     list_bits,
-    lower_to_largest,
+    load_output_layer,
+    subtract_row_max,
 )
 from fixfirst.policy.remembering import Memories, masked, suspects, unclean, write_bits, write_group
 from fixfirst.policy.shield import Shields
-from fixfirst.policy.spec import Role, bits_of, role_for, words_of
+from fixfirst.policy.spec import PolicySpec, bits_of, spec_for, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
 Probabilities = Callable[[np.ndarray], np.ndarray]
@@ -55,9 +55,9 @@ class Table(NamedTuple):
 class PolicyTable:
     """A frozen policy that is asked once per distinct row and then remembered.
 
-    policy: a network, or a function. role: what it reads and chooses; unless given, no memory, all 145 actions, and the
+    policy: a network, or a function. spec: what it reads and chooses; unless given, no memory, all 145 actions, and the
     order if there are workflows. told: what it is told instead of the workflow that it has to keep, one each. greedy: the
-    most probable action instead of a drawn one. openings: instead of the role's, one of these is drawn for every episode;
+    most probable action instead of a drawn one. openings: instead of the spec's, one of these is drawn for every episode;
     all of the same length.
     """
 
@@ -66,31 +66,31 @@ class PolicyTable:
         policy: Network | Probabilities,
         workflows: Sequence[Workflow] = (),
         *,
-        role: Role | None = None,
+        spec: PolicySpec | None = None,
         told: Sequence[Workflow] = (),
         greedy: bool = False,
         openings: Sequence[tuple[int, ...]] = (),
     ):
-        self.role = role if role is not None else role_for(workflows)
-        self.arrays = self.role.arrays()
+        self.spec = spec if spec is not None else spec_for(workflows)
+        self.arrays = self.spec.arrays()
         if openings:
             self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
         self.network = policy if isinstance(policy, Network) else None
-        self.desk = Desk.make(policy) if isinstance(policy, Network) else None
+        self.scratch = ForwardScratch.make(policy) if isinstance(policy, Network) else None
         self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
-        self.orders = self.role.orders(told or workflows)  # [W, row words]
-        self.shields = self.role.shields(workflows)
+        self.orders = self.spec.orders(told or workflows)  # [W, row words]
+        self.shields = self.spec.shields(workflows)
         self._numbers = {workflow: number for number, workflow in enumerate(workflows)}
         self.greedy = greedy
-        self.table = Table.empty(256, self.role.row_words, self.role.actions)
+        self.table = Table.empty(256, self.spec.row_words, self.spec.actions)
         self._memories = Memories(0)
 
     def number_of(self, workflow: Workflow) -> int:
         """The number by which environments are assigned this order; known from now on."""
         if workflow not in self._numbers:
             self._numbers[workflow] = len(self.orders)
-            self.orders = np.concatenate([self.orders, self.role.orders([workflow])])
-            one = self.role.shields([workflow])
+            self.orders = np.concatenate([self.orders, self.spec.orders([workflow])])
+            one = self.spec.shields([workflow])
             self.shields = Shields(*(np.concatenate(pair) for pair in zip(self.shields, one, strict=True)))
         return self._numbers[workflow]
 
@@ -104,7 +104,7 @@ class PolicyTable:
         """The row, the choice and the world's action of every environment, all [N]; the action counts as taken."""
         n, steps = len(words), np.full(len(words), when, np.int64)
         if when == 0 or n != len(self._memories.records):
-            self._memories = memories_of(self.role, n)
+            self._memories = memories_of(self.spec, n)
         return self.choose_with(self._memories, words, assigned, keys, steps)
 
     def choose_with(
@@ -136,12 +136,12 @@ class PolicyTable:
         if count == known:
             return
         rows = self.table.rows[known:count]
-        odds = self._probabilities(bits_of(rows, self.role.inputs))
-        allowed = self.role.allowed(rows)
+        odds = self._probabilities(bits_of(rows, self.spec.inputs))
+        allowed = self.spec.allowed(rows)
         if len(allowed):
             odds = odds * allowed
         if self.greedy:
-            odds = np.eye(self.role.actions, dtype=np.float32)[odds.argmax(axis=1)]
+            odds = np.eye(self.spec.actions, dtype=np.float32)[odds.argmax(axis=1)]
         self.table.cumulative[known:count] = np.cumsum(odds, axis=1)
         self.table.likely[known:count] = odds.argmax(axis=1)
 
@@ -155,7 +155,7 @@ class PolicyTable:
         count = int(self.table.filled[0])
         if count + more <= len(self.table.rows):
             return
-        larger = Table.empty(max(2 * len(self.table.rows), count + more), self.role.row_words, self.role.actions)
+        larger = Table.empty(max(2 * len(self.table.rows), count + more), self.spec.row_words, self.spec.actions)
         larger.cumulative[:count], larger.likely[:count] = self.table.cumulative[:count], self.table.likely[:count]
         enter_rows(larger, self.table.rows[:count])
         self.table = larger
@@ -166,18 +166,18 @@ class PolicyTable:
         self.table.slots[:] = -1
 
 
-def memories_of(role: Role, num_envs: int) -> Memories:
+def memories_of(spec: PolicySpec, num_envs: int) -> Memories:
     """Those of environments in which nothing has happened yet."""
-    return Memories(num_envs, role.memory, role.action_set, suspects=role.shield)
+    return Memories(num_envs, spec.memory, spec.action_set, suspects=spec.shield)
 
 
 def probabilities(network: Network) -> Probabilities:
     """The actor as a function. It follows the weights when they change."""
-    desk = Desk.make(network)
+    scratch = ForwardScratch.make(network)
 
     def act(inputs: np.ndarray) -> np.ndarray:
         odds = np.empty((len(inputs), network.size[1]), np.float32)
-        odds_of_rows(network.actor, words_of(inputs), desk, odds)
+        odds_of_rows(network.actor, words_of(inputs), scratch, odds)
         return odds / odds.sum(axis=1, keepdims=True)
 
     return act
@@ -268,45 +268,46 @@ def enter_rows(table, rows):
 # ---------------------------------------------------------------- answers, compiled
 
 
-class Desk(NamedTuple):
+class ForwardScratch(NamedTuple):
     """Where one row at a time is answered."""
 
-    work: Workspace
+    work: LayerBuffers
     starts: np.ndarray  # [2] int64
     active: np.ndarray  # [I] int64
 
     @classmethod
-    def make(cls, network: Network) -> "Desk":
+    def make(cls, network: Network) -> "ForwardScratch":
         inputs, actions = network.size
-        return cls(Workspace.make(1, actions), np.zeros(2, np.int64), np.zeros(inputs, np.int64))
+        return cls(LayerBuffers.make(1, actions), np.zeros(2, np.int64), np.zeros(inputs, np.int64))
 
 
 @called
-def answer_row(actor, rows, number, words, desk):
-    """Fill desk.work.outputs[0] with the odds of all actions for a row. Needs `fill_up` after every change of weights.
+def answer_row(actor, rows, number, words, scratch):
+    """Fill scratch.work.outputs[0] with the odds of all actions for a row. After a change of weights:
+    `load_output_layer` first.
 
     words: of a row's bits; if there are more, they hold the masked choices.
     """
-    desk.starts[1] = list_bits(rows, number, words, desk.active, 0)
-    forward(actor, desk.starts, desk.active, 0, 1, desk.work)
-    odds = desk.work.outputs
+    scratch.starts[1] = list_bits(rows, number, words, scratch.active, 0)
+    forward(actor, scratch.starts, scratch.active, 0, 1, scratch.work)
+    odds = scratch.work.outputs
     if rows.shape[1] > words:
         for a in range(len(actor.bias3)):
             if rows[number, words + (a >> 6)] >> uint64(a & 63) & uint64(1):
                 odds[0, a] = -INFINITY
-    lower_to_largest(odds, 1)
+    subtract_row_max(odds, 1)
     for a in range(odds.shape[1]):
-        odds[0, a] = fading(odds[0, a])
+        odds[0, a] = exp_nonpositive(odds[0, a])
 
 
 @compiled
-def odds_of_rows(actor, rows, desk, odds):
+def odds_of_rows(actor, rows, scratch, odds):
     """Fill odds [M, A] of rows [M, K]."""
-    fill_up(actor, desk.work)
+    load_output_layer(actor, scratch.work)
     for i in range(len(rows)):
-        answer_row(actor, rows, i, rows.shape[1], desk)
+        answer_row(actor, rows, i, rows.shape[1], scratch)
         for a in range(odds.shape[1]):
-            odds[i, a] = desk.work.outputs[0, a]
+            odds[i, a] = scratch.work.outputs[0, a]
 
 
 @called

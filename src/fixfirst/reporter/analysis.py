@@ -14,7 +14,7 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.read import RunData
 from fixfirst.runs.across_seeds import CONFIDENCE, mean_interval
-from fixfirst.runs.config_reading import deciding_settings
+from fixfirst.runs.config_reading import result_settings
 from fixfirst.runs.rows import Trial
 
 COURSE_POINTS = 200  # of a course, at most
@@ -228,7 +228,7 @@ class RunGroup:
 def final_return(run: RunData) -> float | None:
     """What a run is judged by: the best accepted order's return, or the trained policy's."""
     if run.is_search:
-        return None if run.standings is None else run.standings.ranking.rows[0].mean
+        return None if run.ranked_trials is None else run.ranked_trials.ranking.rows[0].mean
     return None if run.result is None else run.result.mean
 
 
@@ -237,14 +237,14 @@ def group_runs(runs: Sequence[RunData]) -> tuple[list[RunGroup], list[str]]:
     groups: dict[str, list[RunData]] = {}
     repeated = []
     for run in runs:
-        group = groups.setdefault(repr(sorted(deciding_settings(run.kind, run.config).items())), [])
+        group = groups.setdefault(repr(sorted(result_settings(run.kind, run.config).items())), [])
         twin = next((other for other in group if other.seed == run.seed), None)
         if twin is None:
             group.append(run)
         else:
             repeated.append(f"{run.name} has the configuration and seed of {twin.name}; it is left out of the comparison.")
     found = [sorted(group, key=lambda run: (str(run.seed), run.name)) for group in groups.values()]
-    labels = _labels([deciding_settings(group[0].kind, group[0].config) for group in found])
+    labels = _labels([result_settings(group[0].kind, group[0].config) for group in found])
     return [RunGroup(label, tuple(group)) for label, group in zip(labels, found, strict=True)], repeated
 
 

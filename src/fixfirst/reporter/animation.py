@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.drawing import Cost, Moment, picture
+from fixfirst.game.drawing import Cost, TurnSummary, picture
 from fixfirst.game.scenario import FOOTHOLD
 from fixfirst.reporter.replay import order_at
 from fixfirst.runs.files import write_atomically
@@ -79,7 +79,7 @@ def _panel(player: dict[str, Any], number: int) -> "Image":
     return panel
 
 
-def _moment(step: dict[str, Any]) -> Moment:
+def _moment(step: dict[str, Any]) -> TurnSummary:
     """The moment that a step of the document tells of."""
-    told = {f.name: step[f.name] for f in fields(Moment)}
-    return Moment(**told | {"costs": tuple(Cost(**cost) for cost in step["costs"])})
+    told = {f.name: step[f.name] for f in fields(TurnSummary)}
+    return TurnSummary(**told | {"costs": tuple(Cost(**cost) for cost in step["costs"])})

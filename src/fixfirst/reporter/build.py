@@ -41,7 +41,7 @@ def default_place(runs: Sequence[Path], form: Format) -> Path:
     return (runs[0] if len(runs) == 1 else Path()) / f"{REPORT}.{form}"
 
 
-def meant(arguments: Sequence[Path]) -> list[Path]:
+def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
     """The run directories meant: each argument, or, where it has runs as children, all of those."""
     found: list[Path] = []
     for folder in arguments:
@@ -63,7 +63,7 @@ def write_report(
 
     A folder whose children are runs stands for all of them. RunDirError if there is nothing to show.
     """
-    folders = meant(runs)
+    folders = expand_run_folders(runs)
     out = default_place(folders, form) if out is None else out
     try:
         for place in (out.parent, figures):  # before drawing: a place that cannot be is told at once

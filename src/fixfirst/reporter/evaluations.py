@@ -10,7 +10,7 @@ from typing import Any
 from fixfirst.base.errors import ConfigError
 from fixfirst.play.comparison import Paired
 from fixfirst.play.evaluation import Evaluation, difference
-from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, Standing, column_name
+from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, LeaderboardScore, column_name
 from fixfirst.reporter.screen import folded
 from fixfirst.runs.files import write_atomically
 
@@ -63,7 +63,7 @@ def _verdict(row: Paired) -> str:
     return f"{row.red_agent}: not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
 
 
-def standing_table(standing: Standing, name: str, width: int = 240) -> str:
+def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> str:
     """Six columns and their total, beside the published ones; with less room, a line for each of the six."""
     ours = standing.columns
     label = max(len(name), *(len(row.name) for row in PUBLISHED))
@@ -77,7 +77,7 @@ def standing_table(standing: Standing, name: str, width: int = 240) -> str:
     return folded(lines, width)
 
 
-def _upright(standing: Standing, name: str) -> list[str]:
+def _upright(standing: LeaderboardScore, name: str) -> list[str]:
     """A line per column."""
     lines = [
         f"{'':5} {'return':>8} {'± s.e.':>7} {'95 % interval':>18}"
@@ -92,7 +92,7 @@ def _upright(standing: Standing, name: str) -> list[str]:
     return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(PUBLISHED, start=1))]
 
 
-def _across(standing: Standing, name: str, label: int) -> list[str]:
+def _across(standing: LeaderboardScore, name: str, label: int) -> list[str]:
     """A line per defender."""
     ours, total = standing.columns, standing.total
 
@@ -107,7 +107,7 @@ def _across(standing: Standing, name: str, label: int) -> list[str]:
     return [*lines, *(line(row.name, row.columns, row.total) for row in PUBLISHED)]
 
 
-def standing_document(standing: Standing) -> dict[str, Any]:
+def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
     """The same for programs."""
     names = [column_name(*column) for column in COLUMNS]
     return {

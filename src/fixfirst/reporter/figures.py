@@ -36,7 +36,7 @@ def unit_colour(unit: int) -> str:
 @for_page_and_phone
 def ranking(run: RunData) -> FigureData:
     """Every tried order as its sequence of unit types, with its return; those not accepted come last, hollow."""
-    ranked = () if run.standings is None else run.standings.ranking.rows
+    ranked = () if run.ranked_trials is None else run.ranked_trials.ranking.rows
     seen = {row.workflow for row in ranked}
     failed: dict[Workflow, Trial] = {}
     for trial in run.trials:

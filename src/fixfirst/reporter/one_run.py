@@ -26,15 +26,15 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.verdicts import rule_in_words
-from fixfirst.runs.config_reading import deciding_settings, setting
+from fixfirst.runs.config_reading import result_settings, setting
 from fixfirst.runs.layout import CONFIG, MANIFEST
-from fixfirst.runs.ledger import Standings
+from fixfirst.runs.ledger import RankedTrials
 from fixfirst.runs.lock import RUNNING, duration
 from fixfirst.runs.rows import Status, Trial, number
 
 
 def search_report(run: RunData, draw: Draw) -> Document:
-    found, tried = run.standings, len({trial.workflow for trial in run.trials})
+    found, tried = run.ranked_trials, len({trial.workflow for trial in run.trials})
     threshold = number(setting(run.config, "compliance_threshold"))
     sections = [_ranking_section(run, found, draw)]
     if found is not None and len(found.ranking.rows) > 1:
@@ -77,7 +77,7 @@ def search_report(run: RunData, draw: Draw) -> Document:
     )
 
 
-def _lead(found: Standings) -> str:
+def _lead(found: RankedTrials) -> str:
     """What the headline is: an order only if there is a winner."""
     ranked, alike = len(found.ranking.rows), len(found.ranking.maybe_best)
     if ranked == 1:
@@ -87,7 +87,7 @@ def _lead(found: Standings) -> str:
     return f"No single order wins. What the {alike} of {ranked} accepted orders that may be the best have in common:"
 
 
-def _headline(run: RunData, found: Standings) -> tuple[str, ...]:
+def _headline(run: RunData, found: RankedTrials) -> tuple[str, ...]:
     """The winner, unit type by unit type; without one, the rule that all orders share which may be the best."""
     rows = found.ranking.rows
     if len(rows) == 1 or found.ranking.winner is not None:
@@ -96,11 +96,11 @@ def _headline(run: RunData, found: Standings) -> tuple[str, ...]:
     return ("Nothing: no order is shown to be better than another." if rule is None else f"{rule[0].upper()}{rule[1:]}.",)
 
 
-def _confidence(found: Standings) -> str:
+def _confidence(found: RankedTrials) -> str:
     return f"{100 * found.ranking.confidence:.0f} %"
 
 
-def search_answer(run: RunData, found: Standings) -> list[str]:
+def search_answer(run: RunData, found: RankedTrials) -> list[str]:
     """The answer in sentences with numbers, careful about what they do not show."""
     rows, best, trial = found.ranking.rows, found.ranking.rows[0], found.best
     kept = f"kept to that order in {percent(trial.compliance)} of the judged repairs"
@@ -127,7 +127,7 @@ def search_answer(run: RunData, found: Standings) -> list[str]:
     return sentences
 
 
-def _told_apart(found: Standings) -> str:
+def _told_apart(found: RankedTrials) -> str:
     others, alike = len(found.ranking.rows) - 1, len(found.ranking.maybe_best)
     sure = f"at {_confidence(found)} confidence"
     if not others:
@@ -154,7 +154,7 @@ def _against_no_order(run: RunData, best: Ranked, trial: Trial, ranked: int) -> 
     )
 
 
-def _ranking_section(run: RunData, found: Standings | None, draw: Draw) -> Section:
+def _ranking_section(run: RunData, found: RankedTrials | None, draw: Draw) -> Section:
     ranked = () if found is None else found.ranking.rows
     text = [words.RANKING]
     if found is not None:
@@ -207,7 +207,7 @@ def _ranking_row(
     )
 
 
-def _precedence_section(found: Standings, draw: Draw) -> Section:
+def _precedence_section(found: RankedTrials, draw: Draw) -> Section:
     workflows = [row.workflow for row in found.ranking.rows]
     returns = [row.mean for row in found.ranking.rows]
     scheme = workflows[0].scheme
@@ -304,7 +304,7 @@ def training_report(run: RunData, draw: Draw) -> Document:
 
 
 def settings_section(run: RunData) -> Section:
-    settings = [(key, value) for key, value in deciding_settings(run.kind, run.config).items() if key != "kind"]
+    settings = [(key, value) for key, value in result_settings(run.kind, run.config).items() if key != "kind"]
     versions, machine, options = (run.manifest.get(key) for key in ("versions", "machine", "options"))
     origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]
     origin.append(("seed", str(run.seed)))

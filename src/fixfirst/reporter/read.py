@@ -18,7 +18,7 @@ from fixfirst.base.files import read_file, read_json
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.runs.answers import Answer, read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
-from fixfirst.runs.files import read_sealed, sha256
+from fixfirst.runs.files import read_own_json, sha256
 from fixfirst.runs.layout import (
     ANSWER,
     BEST,
@@ -34,7 +34,7 @@ from fixfirst.runs.layout import (
     WARMUP,
     Kind,
 )
-from fixfirst.runs.ledger import Standings, standings
+from fixfirst.runs.ledger import RankedTrials, rank_trials
 from fixfirst.runs.listing import UNREADABLE
 from fixfirst.runs.lock import RUNNING, status
 from fixfirst.runs.logs import read_rows
@@ -89,7 +89,7 @@ class RunData:
     answer: Answer | None  # of a search with one network for all orders, once it is finished
     rounds: tuple[ValueRow, ...]  # of such a search, as far as it is: complete rounds only
     trials: tuple[Trial, ...]  # each has an order of the scheme, and a return unless its worker died
-    standings: Standings | None  # of the accepted ones
+    ranked_trials: RankedTrials | None  # of the accepted ones
     choices: tuple[ChoiceRow, ...]
     updates: Updates
     sessions: tuple[SessionRow, ...]
@@ -154,7 +154,7 @@ def read_run(folder: Path) -> RunData:
         why = f" ({'; '.join(missing)})" if missing else ""
         raise RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
 
-    found: Standings | None = None
+    found: RankedTrials | None = None
     choices: tuple[ChoiceRow, ...] = ()
     warmup: Score | None = None
     if kind == Kind.SEARCH and answer is None and not rounds:
@@ -185,7 +185,7 @@ def read_run(folder: Path) -> RunData:
         answer=answer,
         rounds=rounds,
         trials=trials,
-        standings=found,
+        ranked_trials=found,
         choices=choices,
         updates=updates,
         sessions=sessions,
@@ -293,13 +293,15 @@ def _kind(folder: Path, manifest: dict[str, Any]) -> Kind:
     return Kind.SEARCH if (folder / LEDGER).exists() else Kind.TRAIN
 
 
-def _standings(trials: Sequence[Trial], scheme: UnitScheme, config: dict[str, Any], missing: list[str]) -> Standings | None:
+def _standings(
+    trials: Sequence[Trial], scheme: UnitScheme, config: dict[str, Any], missing: list[str]
+) -> RankedTrials | None:
     if not trials:
         _note_empty(LEDGER, f"{LEDGER} has no finished trial.", missing)
     if not config:
         missing.append(f"Without {CONFIG}, five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.")
     test_episodes = _whole(setting(config, "test_episodes"), least=2) or ASSUMED_TEST_EPISODES
-    return _attempt(lambda: standings(trials, scheme, test_episodes), None, f"the ranking in {LEDGER}", missing)
+    return _attempt(lambda: rank_trials(trials, scheme, test_episodes), None, f"the ranking in {LEDGER}", missing)
 
 
 def _state(folder: Path, missing: list[str]) -> str:
@@ -323,7 +325,7 @@ def _score(folder: Path, file: str, missing: list[str]) -> Score | None:
 
 
 def _read_score(path: Path) -> Score:
-    document = read_sealed(path)
+    document = read_own_json(path)
     evaluation = document.get("evaluation")
     if not isinstance(evaluation, dict):
         raise RunDirError(f"{path}: damaged, it holds no evaluation")

@@ -23,7 +23,7 @@ from fixfirst.reporter.document import (
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.verdicts import ACROSS_SEEDS, orders_across_seeds, rule_in_words, verdict_over_seeds
 from fixfirst.runs.across_seeds import Comparison, MeanInterval, SeedResult, compare, mean_interval
-from fixfirst.runs.config_reading import deciding_settings, setting
+from fixfirst.runs.config_reading import result_settings, setting
 from fixfirst.runs.lock import RUNNING, duration
 
 
@@ -126,7 +126,7 @@ def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
 def _across_seeds(group: RunGroup) -> Comparison:
     """What the seeds of a search say together."""
     results = [
-        SeedResult(str(setting(run.config, "red_agent", "")), run.seed, run.scheme, run.trials, run.standings)
+        SeedResult(str(setting(run.config, "red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
         for run in group.runs
     ]
     (found,) = compare(results)
@@ -138,7 +138,11 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Sectio
     rows = []
     for run in runs:
         wall = time_use(run).wall_s
-        best = run.standings.ranking.rows[0].workflow if run.standings is not None else setting(run.config, "workflow", "-")
+        best = (
+            run.ranked_trials.ranking.rows[0].workflow
+            if run.ranked_trials is not None
+            else setting(run.config, "workflow", "-")
+        )
         rows.append(
             (
                 Cell(run.name),
@@ -158,7 +162,7 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Sectio
 
 
 def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
-    settings = [deciding_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
+    settings = [result_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
     keys = differing_settings(settings)
     if not keys:
         return []

@@ -22,7 +22,7 @@ import numpy as np
 from fixfirst.base.statistics import t_quantile
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking, rank
-from fixfirst.runs.ledger import Standings
+from fixfirst.runs.ledger import RankedTrials
 from fixfirst.runs.rows import Trial
 
 CONFIDENCE = 0.95
@@ -35,7 +35,7 @@ class SeedResult(NamedTuple):
     seed: int
     scheme: UnitScheme
     trials: Sequence[Trial]
-    standings: Standings | None
+    standings: RankedTrials | None
 
 
 class MeanInterval(NamedTuple):

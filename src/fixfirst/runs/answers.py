@@ -9,7 +9,7 @@ from typing import Any
 from fixfirst.base.errors import RunDirError, printable
 from fixfirst.base.files import read_json
 from fixfirst.orders.pricing import Swap
-from fixfirst.runs.files import RUN_HASH, begun_with, check_seal, check_whose, sealed, write_json
+from fixfirst.runs.files import RUN_HASH, check_same_run, run_hash_of, verify_checksum, with_checksum, write_json
 from fixfirst.runs.layout import ANSWER
 
 ENOUGH_REPLICATES = 3
@@ -145,8 +145,8 @@ class Answer:
     # ---- the file
 
     def write(self, folder: Path) -> None:
-        said = {"rule": self.rule, "sentences": self.sentences, **asdict(self), RUN_HASH: begun_with(folder)}
-        write_json(folder / ANSWER, sealed(said))
+        said = {"rule": self.rule, "sentences": self.sentences, **asdict(self), RUN_HASH: run_hash_of(folder)}
+        write_json(folder / ANSWER, with_checksum(said))
 
 
 def read_answer(folder: Path) -> Answer | None:
@@ -159,8 +159,8 @@ def read_answer(folder: Path) -> Answer | None:
     try:
         document = read_json(path, own=True)
         answer = TypeAdapter(Answer).validate_json(json.dumps(_printable(document)), strict=True)
-        check_seal(document)
-        check_whose(document, folder)
+        verify_checksum(document)
+        check_same_run(document, folder)
     except ValidationError as e:
         raise RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
     except (OSError, ValueError) as e:

@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 from fixfirst.base.errors import PolicyError
 from fixfirst.base.files import MB, read_file, read_json
-from fixfirst.runs.files import SEAL, check_seal, sealed, sha256, write_atomically, write_json
+from fixfirst.runs.files import CHECKSUM, sha256, verify_checksum, with_checksum, write_atomically, write_json
 
 SCHEMA = 1
 LARGEST_ARRAYS = 64 * MB  # a checkpoint of the widest networks has one
@@ -26,7 +26,7 @@ def write_pair(
     data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
     document = {"schema": SCHEMA, "kind": kind, "sha256": sha256(data), **document}
     write_atomically(tensor_path, data)
-    write_json(json_path, sealed(document))
+    write_json(json_path, with_checksum(document))
 
 
 def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -45,9 +45,9 @@ def read_pair(json_path: Path, tensor_path: Path, kind: str) -> tuple[dict[str, 
     if document.get("sha256") != sha256(data):
         raise PolicyError(f"{tensor_path}: damaged (its sha256 is not the one in {json_path.name})")
     try:
-        if SEAL not in document:
-            raise ValueError(f"it has no {SEAL}")
-        check_seal(document)
+        if CHECKSUM not in document:
+            raise ValueError(f"it has no {CHECKSUM}")
+        verify_checksum(document)
     except ValueError as e:
         raise PolicyError(f"{json_path}: damaged ({e})") from e
     try:

@@ -60,7 +60,7 @@ def flat_settings(config: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def deciding_settings(kind: Kind, config: dict[str, Any]) -> dict[str, str]:
+def result_settings(kind: Kind, config: dict[str, Any]) -> dict[str, str]:
     """As text, without those that do not decide what a run finds; with the kind of run."""
     ignored = (*BYSTANDERS, "workflow") if kind == Kind.SEARCH else BYSTANDERS  # a search chooses its workflows itself
     return {"kind": str(kind)} | {key: str(value) for key, value in flat_settings(config).items() if key not in ignored}

@@ -17,7 +17,7 @@ from typing import Any
 from fixfirst.base.files import read_json
 from fixfirst.runs.layout import MANIFEST, PAGES
 
-SEAL = "document_sha256"
+CHECKSUM = "document_sha256"
 CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
 RUN_HASH = "run_sha256"  # of all settings that decide what a run finds
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
@@ -52,7 +52,7 @@ def clear_leftovers(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def settled(folder: Path) -> set[str]:
+def complete_names(folder: Path) -> set[str]:
     """The names in a folder, but for files that are not in their place yet."""
     return {path.name for path in folder.iterdir()} - {path.name for path, _, _ in _temporaries(folder)}
 
@@ -77,36 +77,36 @@ def _is_alive(process: int) -> bool:
     return process != os.getpid()
 
 
-def sealed(document: dict[str, Any]) -> dict[str, Any]:
+def with_checksum(document: dict[str, Any]) -> dict[str, Any]:
     """A document with a hash of all else it says, however it is laid out: a changed digit is noticed."""
-    return document | {SEAL: _document_hash(document)}
+    return document | {CHECKSUM: _document_hash(document)}
 
 
-def check_seal(document: Any) -> dict[str, Any]:
+def verify_checksum(document: Any) -> dict[str, Any]:
     """It, if it is a table and has the hash it says; ValueError if not. Files of older versions have none."""
     if not isinstance(document, dict):
         raise ValueError("it is not a table")
-    if document.get(SEAL, _document_hash(document)) != _document_hash(document):
-        raise ValueError(f"its {SEAL} is not that of its contents")
+    if document.get(CHECKSUM, _document_hash(document)) != _document_hash(document):
+        raise ValueError(f"its {CHECKSUM} is not that of its contents")
     return document
 
 
-def read_sealed(path: Path) -> dict[str, Any]:
+def read_own_json(path: Path) -> dict[str, Any]:
     """A JSON document that fixfirst wrote, with the hash it says; OSError or ValueError if not."""
-    return check_seal(read_json(path, own=True))
+    return verify_checksum(read_json(path, own=True))
 
 
-def check_whose(document: dict[str, Any], folder: Path) -> None:
+def check_same_run(document: dict[str, Any], folder: Path) -> None:
     """ValueError if it says that it is of another run than this. Files of older versions do not say."""
-    if (said := document.get(RUN_HASH)) and (here := begun_with(folder)) and said != here:
+    if (said := document.get(RUN_HASH)) and (here := run_hash_of(folder)) and said != here:
         raise ValueError("it is of another run")
 
 
 def _document_hash(document: dict[str, Any]) -> str:
-    return sha256(json.dumps({k: v for k, v in document.items() if k != SEAL}, sort_keys=True).encode())
+    return sha256(json.dumps({k: v for k, v in document.items() if k != CHECKSUM}, sort_keys=True).encode())
 
 
-def begun_with(folder: Path) -> str:
+def run_hash_of(folder: Path) -> str:
     """The hash of the settings that decide what a run finds, as its manifest has it; empty if that says nothing.
 
     What a run goes on from carries it: rows and answers of another run are noticed, whole as they may be.

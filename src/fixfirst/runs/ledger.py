@@ -15,7 +15,7 @@ from fixfirst.runs.rows import Trial
 
 
 @dataclass(frozen=True)
-class Standings:
+class RankedTrials:
     """How the orders that passed the gate compare."""
 
     ranking: Ranking  # its errors include the spread
@@ -36,7 +36,7 @@ def read_trials(folder: Path) -> list[Trial]:
     return trials
 
 
-def standings(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int) -> Standings | None:
+def rank_trials(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int) -> RankedTrials | None:
     """Accepted orders by return; None before there is one.
 
     `best` is of the first order, not of all trials: an order that was lucky once and tried again is judged by all of its
@@ -51,4 +51,4 @@ def standings(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int) -
     ranking = rank(workflows, means, np.hypot(errors, spread).tolist(), [test_episodes] * len(rows))
     first = ranking.rows[0].workflow
     of_first = [row for row, workflow in zip(rows, workflows, strict=True) if workflow == first]
-    return Standings(ranking, spread, max(of_first, key=lambda row: row.earned))
+    return RankedTrials(ranking, spread, max(of_first, key=lambda row: row.earned))

@@ -9,9 +9,9 @@ from typing import Any
 from fixfirst.base.errors import FixfirstError, RunDirError, in_one_line
 from fixfirst.runs.answers import read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
-from fixfirst.runs.files import check_whose, read_sealed
+from fixfirst.runs.files import check_same_run, read_own_json
 from fixfirst.runs.layout import CONFIG, MANIFEST, RESULT, RUNTIME, Kind
-from fixfirst.runs.ledger import read_trials, standings
+from fixfirst.runs.ledger import rank_trials, read_trials
 from fixfirst.runs.lock import status
 from fixfirst.runs.logs import read_rows
 from fixfirst.runs.manifest import read_manifest, read_toml
@@ -91,7 +91,7 @@ def _best_of_search(folder: Path, config: dict[str, Any]) -> tuple[str | None, f
     test_episodes = number(setting(config, "test_episodes", ASSUMED_TEST_EPISODES))
     if test_episodes is None or test_episodes < 2:
         raise RunDirError(f"{folder / CONFIG}: damaged, test_episodes is not a number from 2 on")
-    found = standings(read_trials(folder), scheme_of(config), int(test_episodes))
+    found = rank_trials(read_trials(folder), scheme_of(config), int(test_episodes))
     if found is None:
         return None, None
     best = found.ranking.rows[0]
@@ -102,8 +102,8 @@ def _trained(folder: Path, config: dict[str, Any]) -> tuple[str | None, float | 
     workflow = str(setting(config, "workflow", "?"))
     if not (folder / RESULT).exists():
         return workflow, None
-    result = read_sealed(folder / RESULT)
-    check_whose(result, folder)
+    result = read_own_json(folder / RESULT)
+    check_same_run(result, folder)
     if (mean := number(result["evaluation"]["mean"])) is None:
         raise RunDirError(f"{folder / RESULT}: damaged, its return is not a number")
     return workflow, mean

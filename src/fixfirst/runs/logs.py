@@ -9,7 +9,7 @@ from typing import IO, Generic, TypeVar
 
 from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import read_file
-from fixfirst.runs.files import begun_with, write_atomically
+from fixfirst.runs.files import run_hash_of, write_atomically
 from fixfirst.runs.rows import CHECK, Row
 
 R = TypeVar("R", bound=Row)
@@ -85,7 +85,7 @@ def _read(path: Path, kind: type[R], on_damage: Callable[[str], None] | None = N
 
 def _run_of(path: Path, kind: type[Row]) -> str:
     """What the checksums of a ledger are made with, beside its rows."""
-    return begun_with(path.parent) if kind.has_check else ""
+    return run_hash_of(path.parent) if kind.has_check else ""
 
 
 def _cells(line: str, count: int) -> list[str]:

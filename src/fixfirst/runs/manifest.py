@@ -14,8 +14,8 @@ import tomli_w
 
 from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import read_file, read_json, read_toml as toml_document
-from fixfirst.runs.config_reading import deciding_settings, setting, without_code
-from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, settled, sha256, versions, write_atomically, write_json
+from fixfirst.runs.config_reading import result_settings, setting, without_code
+from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, complete_names, sha256, versions, write_atomically, write_json
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
 from fixfirst.runs.lock import locked, now
 
@@ -25,7 +25,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
-    with beginning(folder):
+    with new_run_folder(folder):
         data = tomli_w.dumps(_without_none(config)).encode()
         write_atomically(folder / CONFIG, data)
         hashes = {CONFIG_HASH: sha256(data), RUN_HASH: _run_hash(kind, tomllib.loads(data.decode()))}
@@ -33,7 +33,7 @@ def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, opti
 
 
 @contextmanager
-def beginning(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
+def new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
     """A new folder, and its lock: of several that begin it at once, one is let in, and finds nothing there.
 
     members: the run directories that will be begun in it.
@@ -64,8 +64,8 @@ def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
 
 def _cut_short(folder: Path, members: Sequence[str]) -> bool:
     """Is there nothing, or beside our lock no more than a config, and of members no more than they begin with?"""
-    names = settled(folder)
-    inside: set[str] = set().union(*(settled(folder / name) for name in names & {*members}))
+    names = complete_names(folder)
+    inside: set[str] = set().union(*(complete_names(folder / name) for name in names & {*members}))
     return not names or (LOCK in names and names <= {LOCK, CONFIG, *members} and inside <= {LOCK, CONFIG, MANIFEST})
 
 
@@ -93,7 +93,7 @@ def _without_none(value: Any) -> Any:
 
 def _run_hash(kind: str, config: dict[str, Any]) -> str:
     """Of all settings that decide what a run finds."""
-    decides = deciding_settings(Kind(kind), config) | {"seed": str(setting(config, "seed"))}
+    decides = result_settings(Kind(kind), config) | {"seed": str(setting(config, "seed"))}
     return sha256(json.dumps(decides, sort_keys=True).encode())
 
 
@@ -161,7 +161,7 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
     return manifest
 
 
-def check_own(folder: Path) -> None:
+def refuse_links(folder: Path) -> None:
     """Whoever goes on with a run writes into it: all of it must lie there, and nothing may lead elsewhere."""
     for place, folders, files in os.walk(folder):
         for path in (Path(place, name) for name in (*folders, *files)):

@@ -72,7 +72,7 @@ class Row:
         """ValueError if the cells of a row contradict each other."""
 
     def checksum(self, run: str = "") -> str:
-        """Of all that does not depend on the clock: the same however often a run was interrupted. run: its `begun_with`."""
+        """Of all that does not depend on the clock: the same however often a run was interrupted. run: its `run_hash_of`."""
         cells = zip(dataclasses.fields(self), _cells(type(self)), strict=True)  # type: ignore[arg-type]
         values = [(getattr(self, f.name), cell.kind) for f, cell in cells if not f.metadata.get("clock")]
         texts = [*((run,) if run else ()), *("" if value is None else str(kind(value)) for value, kind in values)]

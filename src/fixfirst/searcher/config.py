@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 
 from fixfirst.base.checks import Settings
 from fixfirst.base.errors import ConfigError
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.learner.config import ALL, NONE, Course, FlatNames, TrainConfig
 from fixfirst.learner.presets import PRESETS
 from fixfirst.learner.settings import merged, nested, places, resolve, value_in
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.spec import Role
+from fixfirst.policy.spec import PolicySpec
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]
@@ -281,7 +281,7 @@ class SearchConfig(Settings):
         """How a training learns to defend, before it keeps to an order. number: see `SharedSearch`."""
         budget, each = self.base_budget, self.base_budget // (BASE_STARTS + 1) // self._update * self._update
         several = Course(starts=BASE_STARTS, start_episodes=each) if each >= LEAST_START * self._update else Course()
-        return self._training(NONE, budget, derive(self.seed, "replicate", number, "base"), course=several)
+        return self._training(NONE, budget, stream_seed(self.seed, "replicate", number, "base"), course=several)
 
     def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """How one is trained on orders, in all rounds together. first: any of them."""
@@ -292,7 +292,7 @@ class SearchConfig(Settings):
             "growth": tuple(zip(from_on, (2, 4), strict=False)),
             "learning_rate": ppo.learning_rate * faster,
         }
-        seed = derive(self.seed, "replicate", number, "orders")
+        seed = stream_seed(self.seed, "replicate", number, "orders")
         own = {"idle": idle, "ppo": ppo.model_copy(update=sizes), "softening": 1.0}
         return self._training(str(first), self.orders_budget, seed, **own)
 
@@ -326,17 +326,17 @@ class SearchConfig(Settings):
     def warmup_config(self) -> TrainConfig:
         """How to defend at all, before keeping to an order."""
         gate = self.training.gate.model_copy(update={"min_episodes": 0})
-        return self._training(NONE, self.warmup_budget, derive(self.seed, "warmup"), gate=gate)
+        return self._training(NONE, self.warmup_budget, stream_seed(self.seed, "warmup"), gate=gate)
 
     @property
-    def trial_role(self) -> Role:
+    def trial_role(self) -> PolicySpec:
         """What the policies of trials read and may choose."""
         shield = self.training.alignment.kind == "shield"
-        return replace(self.training.role, units=self.scheme, shield=shield, idle=self.training.idle_units)
+        return replace(self.training.spec, units=self.scheme, shield=shield, idle=self.training.idle_units)
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """How trial `number` is trained, with streams of its own."""
-        return self._training(str(workflow), budget, derive(self.seed, "trial", number))
+        return self._training(str(workflow), budget, stream_seed(self.seed, "trial", number))
 
     def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
         own = {"workflow": workflow, "total_episodes": budget, "seed": seed}

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from fixfirst.base.errors import PolicyError, RunDirError
 from fixfirst.base.files import read_file
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.settings import resolve
 from fixfirst.orders.order import UnitScheme, Workflow
@@ -25,7 +25,7 @@ from fixfirst.policy.file import load_parent, load_policy
 from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.files import write_atomically
 from fixfirst.runs.layout import BEST, CONFIG, LEDGER, POLICY_JSON, POLICY_TENSORS, WARMUP, WARMUP_KEY, Kind, trial_folder
-from fixfirst.runs.ledger import Standings, read_trials, standings
+from fixfirst.runs.ledger import RankedTrials, rank_trials, read_trials
 from fixfirst.runs.lock import Session, locked
 from fixfirst.runs.manifest import create_run, read_config, read_manifest
 from fixfirst.runs.rows import Status, Trial
@@ -62,17 +62,17 @@ class Search:
     folder: Path
     trials: list[Trial]
     strategy: Strategy
-    _ranked: tuple[int, Standings | None] = (0, None)  # the standings after so many trials; a live view asks often
+    _ranked: tuple[int, RankedTrials | None] = (0, None)  # the standings after so many trials; a live view asks often
 
     @property
     def used(self) -> int:
         """Training episodes so far."""
         return self.config.warmup_budget + sum(trial.episodes for trial in self.trials)
 
-    def standings(self) -> Standings | None:
+    def standings(self) -> RankedTrials | None:
         """Accepted orders by return; None before there is one."""
         if self._ranked[0] != len(self.trials):
-            self._ranked = len(self.trials), standings(self.trials, self.scheme, self.config.test_episodes)
+            self._ranked = len(self.trials), rank_trials(self.trials, self.scheme, self.config.test_episodes)
         return self._ranked[1]
 
     @property
@@ -170,7 +170,7 @@ def open_search(folder: Path, cyborg: str | None = None) -> "Search | SharedSear
         return open_shared(config, folder)
     strategy_config = StrategyConfig(
         name=config.strategy,
-        seed=derive(config.seed, "search"),
+        seed=stream_seed(config.seed, "search"),
         beta=config.gp_beta,
         beta_schedule=config.gp_beta_schedule,
         initial_orders=config.initial_orders,

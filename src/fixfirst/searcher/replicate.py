@@ -28,7 +28,7 @@ from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs.files import read_sealed, sealed, sha256, write_json
+from fixfirst.runs.files import read_own_json, sha256, with_checksum, write_json
 from fixfirst.runs.layout import RESULT
 from fixfirst.runs.lock import locked
 from fixfirst.runs.rows import number
@@ -63,7 +63,7 @@ class RoundJob:
 
 
 @dataclass(frozen=True)
-class Shown:
+class OrderResult:
     """What one replicate earned under one order."""
 
     workflow: str
@@ -77,7 +77,7 @@ class Shown:
     contested: float | None
 
 
-def run_round(job: RoundJob, tell: Tell, interrupt: object) -> list[Shown] | None:
+def run_round(job: RoundJob, tell: Tell, interrupt: object) -> list[OrderResult] | None:
     """What each watched order earned; None if interrupted. A finished round is read from its folder."""
     job.folder.mkdir(parents=True, exist_ok=True)
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
@@ -88,7 +88,7 @@ def run_round(job: RoundJob, tell: Tell, interrupt: object) -> list[Shown] | Non
             return _train_and_play(job, training, tell, interrupt)
 
 
-def _train_and_play(job: RoundJob, training: Training, tell: Tell, interrupt: object) -> list[Shown] | None:
+def _train_and_play(job: RoundJob, training: Training, tell: Tell, interrupt: object) -> list[OrderResult] | None:
     for complaint in restore_checkpoint(job.folder, training):
         tell(complaint)
     if not job.since and not training.updates:
@@ -134,7 +134,7 @@ class CrossJob:
         return sha256(json.dumps(facts).encode())
 
 
-def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[Shown] | None:
+def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[OrderResult] | None:
     """What the policy earns under each order, told what serves it best there."""
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
         done = _result(job.folder, job.digest)
@@ -177,17 +177,17 @@ def _best_told(job: CrossJob, policy: Policy, kept: str) -> str:
     return left[0]
 
 
-def _show(policy: Policy, config: TrainConfig, kept: str, told: str, purpose: str, episodes: int, seed: int) -> Shown:
+def _show(policy: Policy, config: TrainConfig, kept: str, told: str, purpose: str, episodes: int, seed: int) -> OrderResult:
     """Play a policy that is told one order and has to keep another."""
     scheme = config.scheme
     orders, words = (Workflow.parse(kept, scheme),), (Workflow.parse(told, scheme),)
-    player = PolicyTable(policy.network, orders, role=policy.role, told=words)
+    player = PolicyTable(policy.network, orders, spec=policy.spec, told=words)
     played = play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=orders)
     counts = played.counts(config.judging)
     assert counts is not None
     broken, returns = counts.judged - counts.compliant, played.returns
     rate, error = float(broken.mean()), float(broken.std(ddof=1)) / np.sqrt(episodes)
-    return Shown(
+    return OrderResult(
         workflow=kept,
         told=told,
         mean=float(returns.mean()),
@@ -222,16 +222,16 @@ def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed:
     return scheme.untouched(held)
 
 
-def _result(folder: Path, digest: str) -> list[Shown] | None:
+def _result(folder: Path, digest: str) -> list[OrderResult] | None:
     """What a job left in its folder, if it is complete and of this very job."""
     try:
-        result = read_sealed(folder / RESULT)
+        result = read_own_json(folder / RESULT)
         return [_shown(row) for row in result["shown"]] if result["job"] == digest else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _shown(row: dict[str, Any]) -> Shown:
+def _shown(row: dict[str, Any]) -> OrderResult:
     """What `asdict` told; ValueError, KeyError or TypeError if it makes no sense."""
     texts = ("workflow", "told")
     numbers = {name: number(value) for name, value in row.items() if name not in texts}
@@ -239,8 +239,8 @@ def _shown(row: dict[str, Any]) -> Shown:
         raise ValueError("a number is none")
     if None in (numbers[name] for name in ("mean", "standard_error", "tail", "violations", "violations_high")):
         raise ValueError("a number is missing")
-    return Shown(**{name: str(row[name]) for name in texts}, **numbers)  # type: ignore[arg-type]
+    return OrderResult(**{name: str(row[name]) for name in texts}, **numbers)  # type: ignore[arg-type]
 
 
-def _write(folder: Path, digest: str, shown: Sequence[Shown]) -> None:
-    write_json(folder / RESULT, sealed({"job": digest, "shown": [asdict(one) for one in shown]}))
+def _write(folder: Path, digest: str, shown: Sequence[OrderResult]) -> None:
+    write_json(folder / RESULT, with_checksum({"job": digest, "shown": [asdict(one) for one in shown]}))

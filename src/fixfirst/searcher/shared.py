@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.base.statistics import derive
+from fixfirst.base.statistics import stream_seed
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
 from fixfirst.orders.order import UnitScheme, Workflow
@@ -38,7 +38,7 @@ from fixfirst.runs.rows import ChoiceRow, ValueRow
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Finished
 from fixfirst.searcher.jobs import Job
-from fixfirst.searcher.replicate import CrossJob, RoundJob, Shown, idle_units, trained_policy
+from fixfirst.searcher.replicate import CrossJob, OrderResult, RoundJob, idle_units, trained_policy
 from fixfirst.searcher.search_logs import choice_row
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig, neighbours
 from fixfirst.searcher.trial import Message, WarmupJob, is_warmed_up
@@ -101,7 +101,7 @@ class SharedSearch:
         """
         earned, known = self._earned(min(self.rounds, self.config.contested_rounds)), self.known()
         there = np.flatnonzero(~np.isnan(earned).any(axis=0))
-        lag = lags(earned[:, there], [known[w].order for w in there])
+        lag = worst_shortfall(earned[:, there], [known[w].order for w in there])
         return sorted(np.argsort(lag, kind="stable")[: self.config.replicates].tolist())
 
     def taking_part(self, number: int) -> Sequence[int]:
@@ -129,7 +129,7 @@ class SharedSearch:
         strategy = Strategy(
             StrategyConfig(
                 name="exhaustive" if config.strategy == "together" else config.strategy,
-                seed=derive(config.seed, "search", self.rounds),
+                seed=stream_seed(config.seed, "search", self.rounds),
                 beta=config.gp_beta,
                 beta_schedule=config.gp_beta_schedule,
                 initial_orders=1 if known else config.initial_orders,
@@ -225,12 +225,12 @@ class SharedSearch:
 
     # ---- the answer
 
-    def conclude(self, measured: Sequence[Sequence[Shown]]) -> Answer:
+    def conclude(self, measured: Sequence[Sequence[OrderResult]]) -> Answer:
         """From what every replicate earned under every known order, [R][W]."""
         config, known, scheme = self.config, self.known(), self.scheme
         values = np.array([[shown.mean for shown in of_replicate] for of_replicate in measured])
         relevant = [unit for unit in range(scheme.size) if unit not in self.idle_ids]
-        prices = price(known, values, relevant, config.margin, derive(config.seed, "answer"))
+        prices = price(known, values, relevant, config.margin, stream_seed(config.seed, "answer"))
         histories = self._histories(relevant)
         by_order = {workflow: [of[w] for of in measured] for w, workflow in enumerate(known)}
         game = config.training.game
@@ -263,7 +263,7 @@ class SharedSearch:
             histories.append(found | {(second, first): -value for (first, second), value in found.items()})
         return histories
 
-    def _order_answers(self, prices: Prices, by_order: dict[Workflow, list[Shown]]) -> list[OrderAnswer]:
+    def _order_answers(self, prices: Prices, by_order: dict[Workflow, list[OrderResult]]) -> list[OrderAnswer]:
         rounds = {str(w): len({row.round for row in self.rows if row.workflow == str(w)}) for w in by_order}
         answers = []
         for row in prices.orders:
@@ -309,7 +309,7 @@ def is_falling(history: np.ndarray) -> bool:
     return float(falls.mean()) > max(STILL_FALLING, BEYOND_CHANCE * float(error[0]))
 
 
-def lags(earned: np.ndarray, orders: Sequence[tuple[int, ...]]) -> np.ndarray:
+def worst_shortfall(earned: np.ndarray, orders: Sequence[tuple[int, ...]]) -> np.ndarray:
     """[N] how far trainings lag behind the best, where they lag most; earned [N, W] under these orders.
 
     Compared are means over all orders with one unit type before another, for every two: a single order is watched for too
@@ -434,7 +434,7 @@ def shared_steps(
     session.finished = True
 
 
-def keep_best_shared(search: SharedSearch, answer: Answer, measured: Sequence[Sequence[Shown]]) -> None:
+def keep_best_shared(search: SharedSearch, answer: Answer, measured: Sequence[Sequence[OrderResult]]) -> None:
     """Put the policy that earned most under the best order into best/. It follows any order."""
     best = answer.orders[0].workflow
     earned = [next(shown.mean for shown in of if shown.workflow == best) for of in measured]

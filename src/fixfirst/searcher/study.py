@@ -12,7 +12,7 @@ from pathlib import Path
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.runs.layout import STUDY, Kind
 from fixfirst.runs.lock import status
-from fixfirst.runs.manifest import beginning, read_manifest, write_manifest
+from fixfirst.runs.manifest import new_run_folder, read_manifest, write_manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.loop import Search, begin_search, open_search, with_parent
@@ -51,7 +51,7 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
     if twice := [name for name in names if names.count(name) > 1]:
         raise ConfigError(f"a study has each red agent and seed once, got {twice[0]} more often")
     configs = [with_parent(config) for config in configs]  # before there is a folder
-    with beginning(folder, names):
+    with new_run_folder(folder, names):
         searches = tuple(begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
         write_manifest(folder, Kind.STUDY, configs[0].seed, {"searches": names})
     return Study(folder, searches)

@@ -18,7 +18,7 @@ from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.play.evaluation import Evaluation
 from fixfirst.policy.file import load_policy
-from fixfirst.runs.files import read_sealed, sha256
+from fixfirst.runs.files import read_own_json, sha256
 from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
 from fixfirst.runs.lock import locked
 from fixfirst.runs.logs import read_rows
@@ -75,7 +75,7 @@ def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
 def finished_trial(job: TrialJob) -> Trial | None:
     """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
     try:
-        result = read_sealed(job.folder / RESULT)
+        result = read_own_json(job.folder / RESULT)
         if result.get("job") != job.digest:
             return None
         if result.get("logs", digest := logs_digest(job)) != digest:  # they become those of the search
@@ -165,7 +165,7 @@ class WarmupJob:
 def is_warmed_up(job: WarmupJob) -> bool:
     """Is it done, and is what lies there of this very job? Else it is done (again): the same bytes come of it."""
     try:
-        result, policy = read_sealed(job.folder / RESULT), load_policy(job.folder).facts
+        result, policy = read_own_json(job.folder / RESULT), load_policy(job.folder).facts
         of_this = policy["config"] == job.config.model_dump(mode="json") and policy["episodes"] == result["episodes"]
         return of_this and result.get("policy_sha256", policy["sha256"]) == policy["sha256"]
     except (OSError, ValueError, KeyError, TypeError, PolicyError):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fixfirst.base.errors import ConfigError, shown
+from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.base.jobs import available_cores
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.contract import Executor
@@ -33,10 +33,10 @@ class Execution:
         cpus = 1 if self.cpus_per_trial is None else self.cpus_per_trial
         for name, value in (("--workers", self.workers), ("--cpus-per-trial", cpus)):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise ConfigError(f"{name} must be a whole number, got {shown(value)}")
+                raise ConfigError(f"{name} must be a whole number, got {quoted(value)}")
         texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
         if not texts or self.executor not in (None, "inline", "process", "ray"):
-            raise ConfigError(f"unknown executor {shown(self.executor)} or Ray address {shown(self.ray_address)}")
+            raise ConfigError(f"unknown executor {quoted(self.executor)} or Ray address {quoted(self.ray_address)}")
         if self.workers < 0:
             raise ConfigError(f"--workers must be at least 0, got {self.workers}")
         if self.executor == "inline" and self.workers > 1:

@@ -7,7 +7,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.base.jobs import Job, JobProcess, raise_carried
+from fixfirst.base.jobs import Job, JobProcess, raise_carried_error
 from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
 
 
@@ -62,7 +62,7 @@ class ProcessExecutor:
                 self._idle.append(worker)
                 self._hand_out()
                 if kind == "raised":
-                    raise_carried(content)
+                    raise_carried_error(content)
                 return Finished(key, content)
         return None
 

@@ -19,7 +19,7 @@ from threading import Thread
 from typing import Any
 
 from fixfirst.base.errors import ConfigError, WorkerError
-from fixfirst.base.jobs import CORES_VARIABLE, Job, available_cores, carried, raise_carried
+from fixfirst.base.jobs import CORES_VARIABLE, Job, available_cores, carry_error, raise_carried_error
 from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
 
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox
@@ -106,7 +106,7 @@ class RayExecutor:
         except errors.RayError as e:
             raise WorkerError(f"a Ray task failed ({_first_line(e)})") from e
         if kind == "raised":
-            raise_carried(content)
+            raise_carried_error(content)
         return Finished(key, content)
 
     def cancel(self) -> None:
@@ -259,6 +259,6 @@ def _run_job(job: Job, argument: Any, attempt: Any, mailbox: Any, cores: int) ->
     try:
         return "done", job(argument, line.tell, line)
     except Exception as error:  # everything goes to the driver, which raises it
-        return "raised", carried(error)
+        return "raised", carry_error(error)
     finally:
         line.exchange()  # what it told arrives before its end does
