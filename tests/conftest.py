@@ -34,7 +34,7 @@ LONGEST = (
     "test_soak.py",
     "test_report.py",
 )
-LONGEST += ("test_stages.py", "test_terminal.py", "test_workers.py", "test_examples.py", "test_report_page.py", "test_gp.py")
+LONGEST += ("test_stages.py", "test_terminal.py", "test_backends.py", "test_examples.py", "test_report_page.py", "test_gp.py")
 
 
 def share_of(nodeid):

@@ -87,7 +87,7 @@ def _bits(sets: np.ndarray | list[int], size: int) -> np.ndarray:
 # A policy's whole turn in formulas that any array library can do: what it chooses, and what it remembers afterwards.
 #
 # N environments, A choices, D = 33 slots of decoys, S numbers of state, U unit types, P = U * U pairs of them.
-# `exporting.py` makes files of these formulas, and `tests/learner/test_exporting.py` holds them to `Policy.act`.
+# `exporting.py` makes files of these formulas, and `tests/policy/test_export.py` holds them to `Policy.act`.
 #
 #     observation [N, 52]      0 and 1
 #     state       [N, S]       bits of memory, and at the end the number of the turn; all 0 when an episode begins
