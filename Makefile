@@ -30,8 +30,9 @@ $(CORE): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) -e .
 	touch $@
 
-$(EVERYTHING): pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) -e ".[dev,onnx,ray,sb3]"
+# The simulator needs the core only: it is compiled for the tests while the rest is installed.
+$(EVERYTHING): pyproject.toml constraints.txt | $(CORE)
+	@$(BIN)/python tests/support/cold_start.py & $(PIP_INSTALL) -e ".[dev,onnx,ray,sb3]"; installed=$$?; wait; exit $$installed
 	touch $(CORE) $@
 
 check: $(EVERYTHING)

@@ -1,4 +1,7 @@
-"""The first use on a machine, which compiles: done once for all tests, and what the simulator's said is kept."""
+"""The first use on a machine, which compiles: done once for all tests, and what the simulator printed is kept.
+
+As a program: compile, while the rest of what the tests need is being installed.
+"""
 
 import os
 import subprocess
@@ -7,7 +10,7 @@ import tempfile
 
 from fixfirst.base.compile import ROOMS, TOLD as ANNOUNCED, cache_folder, is_compiled
 
-TOLD = "TESTS_COLD_START"  # the variable in which test processes find it: stdout and stderr, one after the other
+OUTPUT = "cold_start.txt"  # beside the machine code: stdout and stderr of the process that compiled it
 
 SCRIPT = """
 import hashlib, numpy as np, fixfirst as ff
@@ -49,7 +52,8 @@ def _run(script, *arguments, **environment):
 def compile_once():
     """Fill the cache if it is empty; whatever runs afterwards, here and in other processes, finds it full."""
     if not is_compiled():
-        os.environ[TOLD] = "".join(play())
+        output = "".join(play())
+        (cache_folder() / OUTPUT).write_text(output)
     for room in ROOMS:
         if not any(cache_folder(room).glob("*.nbc")):
             with tempfile.TemporaryDirectory() as folder:
@@ -57,8 +61,13 @@ def compile_once():
 
 
 def cold(folder):
-    """What the process said that filled the empty cache; where it was full already, one that fills another, in `folder`."""
-    if TOLD in os.environ:
-        said, _, complained = os.environ[TOLD].partition("\n")
-        return said + "\n", complained
+    """Return what the process printed that filled the empty cache; if that was long ago, of one that fills `folder`."""
+    kept = cache_folder() / OUTPUT
+    if kept.exists():
+        stdout, _, stderr = kept.read_text().partition("\n")
+        return stdout + "\n", stderr
     return play(NUMBA_CACHE_DIR=str(folder))
+
+
+if __name__ == "__main__":
+    compile_once()
