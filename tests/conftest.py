@@ -27,14 +27,9 @@ def pytest_configure(config):
 # What takes longest comes first, so that no process is left alone with it at the end.
 LONGEST = (
     "ray",
-    "test_search.py",
-    "test_docs.py",
-    "test_same_bits.py",
-    "test_training.py",
-    "test_soak.py",
-    "test_report.py",
+    *(f"test_{name}.py" for name in "search docs same_bits training soak report stages terminal backends examples".split()),
+    *(f"test_{name}.py" for name in "report_page gp".split()),
 )
-LONGEST += ("test_stages.py", "test_terminal.py", "test_backends.py", "test_examples.py", "test_report_page.py", "test_gp.py")
 
 
 def share_of(nodeid):
