@@ -25,17 +25,14 @@ def pytest_configure(config):
 
 
 # What takes longest comes first, so that no process is left alone with it at the end.
-LONGEST = (
-    "ray",
-    *(f"test_{name}.py" for name in "search docs same_bits training soak report stages terminal backends examples".split()),
-    *(f"test_{name}.py" for name in "report_page gp".split()),
-)
+LONGEST = ("ray", "search", "docs", "same_bits", "training", "soak", "report", "stages", "terminal", "backends", "examples")
+LONGEST = (*LONGEST, "report_page", "gp")
 
 
 def share_of(nodeid):
     """What stays in one process: a file, for its fixtures, and all that runs on a Ray cluster, for there is only one."""
     path, _, name = nodeid.partition("::")
-    return "ray" if path.endswith("test_ray.py") or "[ray" in name else Path(path).name
+    return "ray" if path.endswith("test_ray.py") or "[ray" in name else Path(path).stem.removeprefix("test_")
 
 
 @pytest.hookimpl(optionalhook=True)
