@@ -283,7 +283,7 @@ def document(
                 "violations": episode.count("violation"),
                 "judged": episode.count("violation") + episode.count("in order"),
                 "impacts": sum(step.impact for step in episode.steps),
-                "explain_return": explain_return(
+                "why": explain_return(
                     BESIDE if beside else episode.label, episode.moments, float(returns.mean()), len(returns)
                 ),
                 "steps": [_plain(step) for step in episode.steps],
