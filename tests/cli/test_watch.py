@@ -296,10 +296,10 @@ def test_a_browser_that_fails_is_no_error(monkeypatch, tmp_path):
 
 def test_the_documented_python_makes_an_animation(tmp_path, monkeypatch):
     (code,) = re.findall(
-        r"```python\n(.*?)```", (Path(__file__).parent.parent.parent / "docs" / "watch.md").read_text(), re.S
+        r"```python\n(.*?)```", (Path(__file__).parent.parent.parent / "docs" / "pages.md").read_text(), re.S
     )
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "watch.md", "exec"), {})
+    exec(compile(code, "pages.md", "exec"), {})
     with Image.open(tmp_path / "b_line.gif") as animation:
         assert animation.n_frames > 10  # equal frames are joined
 
