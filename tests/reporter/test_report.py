@@ -14,10 +14,10 @@ from fixfirst.base.files import read_json
 from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
-from fixfirst.reporter.build import expand_run_folders, report_document, write_report
 from fixfirst.reporter.figure import FigureData
-from fixfirst.reporter.markdown import escaped
+from fixfirst.reporter.page import escaped
 from fixfirst.reporter.read import read_run
+from fixfirst.reporter.report import expand_run_folders, report_document, write_report
 from fixfirst.runs.files import with_checksum, write_json
 from fixfirst.runs.lock import locked
 from fixfirst.runs.rows import LARGEST
@@ -495,7 +495,7 @@ def test_markdown_shows_markup_as_text():
 
 
 def test_a_slow_report_says_once_what_it_does(search, monkeypatch):
-    monkeypatch.setattr("fixfirst.reporter.build.SILENT_S", -1.0)
+    monkeypatch.setattr("fixfirst.reporter.report.SILENT_S", -1.0)
     said = []
     write_report([search], say=said.append)
     assert said == ["drawing figures"]

@@ -10,11 +10,9 @@ import pytest
 from rich.console import Console
 
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
-from fixfirst.reporter import page, screen
-from fixfirst.reporter.answer_view import AnswerView
-from fixfirst.reporter.live import SearchView
-from fixfirst.reporter.screen import Progress, sparkline
-from fixfirst.reporter.search_results import print_searches, ranking_table, searches_document
+from fixfirst.reporter import live, page
+from fixfirst.reporter.live import Progress, SearchView, sparkline
+from fixfirst.reporter.results import print_searches, ranking_table, searches_document
 from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.ledger import rank_trials
@@ -123,15 +121,17 @@ def test_one_search_tells_every_choice_complaint_and_trial(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == f"fixfirst: trial 0: {ORDERS[0]} (expects -14.0 ± 1.0, so at best -12.0)"
     assert lines[1] == "fixfirst: trial 0: its worker is gone; trying again"
-    told = "fixfirst: trial 0: accepted, return -14.00 ± 0.10, compliance 98.0 %, 10 episodes; 110/1,000 episodes used, "
-    assert lines[2].startswith(told) and len(lines) == 3
+    recorded = "trial 0: accepted, return -14.00 ± 0.10, compliance 98.0 %, 10 episodes"
+    assert lines[2:] == [f"fixfirst: 110/1,000 episodes | {recorded}"]
 
 
 def test_lines_of_several_searches_name_theirs_and_count_the_budget_of_all(capsys):
     watch([FakeSearch([], seed, Path(f"runs/study/b_line-{seed}")) for seed in (3, 4)])
     lines = capsys.readouterr().err.splitlines()
-    assert [line.split(": ")[1] for line in lines] == ["b_line-3"] * 3 + ["b_line-4"] * 3
-    assert "; 220/2,000 episodes of 2 searches, " in lines[-1]
+    assert (
+        ["b_line-3: " in line for line in lines] == [True] * 3 + [False] * 3 == ["b_line-4: " not in line for line in lines]
+    )
+    assert lines[-1].startswith("fixfirst: 220/2,000 episodes | b_line-4: trial 0: accepted")
 
 
 def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
@@ -142,40 +142,28 @@ def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
     ]
 
 
-def pictured(searches, monkeypatch):
-    """The last live picture on a terminal of 100 columns."""
-    monkeypatch.setenv("COLUMNS", "100")
-    view = watch(searches)
-    console = Console(width=100, color_system=None)
-    with console.capture() as capture:
-        console.print(view._picture())
-    return capture.get()
-
-
-def test_the_picture_of_one_search_shows_its_orders_and_that_of_several_a_line_each(monkeypatch):
-    one = pictured([FakeSearch([])], monkeypatch)
-    assert "110/1,000" in one and "trial 0: " in one and "95 % interval" in one
-    several = pictured([FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)], monkeypatch)
-    assert "220/2,000" in several and "95 % interval" not in several
-    lines = [line.split() for line in several.splitlines() if line.startswith("b_line-")]
-    assert [line[:7] for line in lines] == [[f"b_line-{seed}", "11", "%", "1", "trials,", "0", "running"] for seed in (3, 4)]
-    assert all(line[7] == "-14.0" for line in lines)
-
-
-def test_the_warm_up_counts_as_far_as_it_is(monkeypatch):
-    """`used` has it as done from the start."""
-    view, search = SearchView(), FakeSearch([])
-    view.begin(search)
-    assert view._budget() == "0/1,000 episodes used, time left unknown"
-    view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
-    assert view._budget().startswith("50/1,000 episodes used, ")
+def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_curve(monkeypatch, capsys):
+    """The warm-up counts as far as it is, though `used` has it as done from the start."""
+    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=100, **options))
+    monkeypatch.setattr(live, "LIVE_EVERY_S", 0.0001)
+    view, searches = SearchView(several=True), [FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)]
+    for search in searches:
+        view.begin(search)
+        view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
+    view.chosen(searches[1], 0, SimpleNamespace(workflow=ORDERS[0], how="random", top=()))
+    view.progress(searches[1], 0, JobProgress(10, -80.0, None))
+    Console(width=100).print(view._live.get_renderable())
+    bar, *lines = (line.rstrip() for line in capsys.readouterr().out.splitlines())
+    assert bar.split()[-1] == "160/2,000"
+    assert lines[:2] == ["b_line-3: learning to defend, no order yet", "warm-up ▁ -90.0, 50 episodes"]
+    assert lines[2:] == [f"b_line-4: trial 0: {ORDERS[0]} (random)", f"trial 0 ▁ -80.0, 10 episodes: {ORDERS[0]}"]
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """The time, as told to whatever shows progress; it stands still unless moved."""
     now = SimpleNamespace(s=1000.0)
-    monkeypatch.setattr(screen.time, "monotonic", lambda: now.s)
+    monkeypatch.setattr(live.time, "monotonic", lambda: now.s)
     return now
 
 
@@ -186,19 +174,21 @@ def shared_search():
 
 def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_does_not_count(clock, capsys):
     """50 episodes after a minute of compiling are no reason to announce a day and a half."""
-    view, search = AnswerView(), shared_search()
+    view, search = SearchView(), shared_search()
     view.begin(search)
     for seconds, episodes in ((60, 50), (2, 2_050), (9, 11_050)):
         clock.s += seconds
         view.progress(search, 0, JobProgress(episodes, -90.0, None))
-    first, last = (line.split("; ")[1] for line in capsys.readouterr().err.splitlines())
-    assert first == "50/100,000 episodes used, time left unknown"
-    assert last == "11,050/100,000 episodes used, 1 min 29 s left"  # 1,000 a second
+    doing = "learning to defend, no order yet"
+    assert capsys.readouterr().err.splitlines() == [
+        f"fixfirst: 50/100,000 episodes | {doing}",
+        f"fixfirst: 11,050/100,000 episodes, 1,000/s, 1 min 29 s left | {doing}",
+    ]
 
 
 def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
     """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
-    view, search = AnswerView(), shared_search()
+    view, search = SearchView(), shared_search()
     search.config.replicates, search.known = 3, lambda: ORDERS[:24]
     view.begin(search)
     view.crossing(search)
@@ -206,7 +196,10 @@ def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will
         clock.s += seconds
         view.progress(search, 1, JobProgress(10_000, -14.0, None, orders=orders))
     said = "fixfirst: measuring 24 orders by cross-play"
-    assert capsys.readouterr().err.splitlines() == [said, f"{said}, 25 of 72 done, 24 s left"]
+    assert capsys.readouterr().err.splitlines() == [
+        said,
+        f"fixfirst: 0/100,000 episodes | {said[10:]}, 25 of 72 done, 24 s left",
+    ]
 
 
 def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):
@@ -222,7 +215,7 @@ def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clo
 
 
 def test_a_live_picture_is_as_wide_as_the_terminal_and_tells_the_time_left(clock, monkeypatch, capsys):
-    monkeypatch.setattr(screen, "PatientConsole", lambda **options: Console(force_terminal=True, width=60, **options))
+    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=60, **options))
     progress = Progress(10_000)
     for episodes in (1_000, 2_000):
         clock.s += 5

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fixfirst.reporter.answer_report import how
+from fixfirst.reporter.study_report import agreement, together
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import collect
-from fixfirst.reporter.answer_report import how
-from fixfirst.reporter.study_report import agreement, together
 from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
 from fixfirst.runs.logs import read_rows
 from fixfirst.runs.rows import ValueRow

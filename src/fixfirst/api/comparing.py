@@ -11,7 +11,7 @@ from fixfirst.game.game import red_agent_name
 from fixfirst.play.comparison import Paired, paired
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, EpisodeBatch, check_enough, play
 from fixfirst.play.leaderboard import LEADERBOARD_REDS
-from fixfirst.reporter.screen import Progress
+from fixfirst.reporter.live import Progress
 
 
 def compare(

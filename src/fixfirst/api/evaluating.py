@@ -25,7 +25,7 @@ from fixfirst.play.leaderboard import LEADERBOARD_REDS, LeaderboardScore, leader
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, load_policy, shipped_policies
 from fixfirst.policy.table import PolicyTable
-from fixfirst.reporter.screen import Progress
+from fixfirst.reporter.live import Progress
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fixfirst.base.checks import check_path
-from fixfirst.reporter.build import Format, WrittenReport, write_report
+from fixfirst.reporter.report import Format, WrittenReport, write_report
 
 
 def report(

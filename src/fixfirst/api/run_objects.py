@@ -14,7 +14,7 @@ from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation
 from fixfirst.policy.file import Policy, load_policy
-from fixfirst.reporter.build import WrittenReport
+from fixfirst.reporter.report import WrittenReport
 from fixfirst.runs.across_seeds import Comparison, compare
 from fixfirst.runs.answers import Answer
 from fixfirst.runs.files import check_same_run, read_own_json, sha256

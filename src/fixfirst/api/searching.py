@@ -16,14 +16,12 @@ from fixfirst.base.errors import Interrupted
 from fixfirst.game.world import compile_kernel
 from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import interrupts
-from fixfirst.reporter.answer_view import AnswerView
 from fixfirst.reporter.live import SearchView
 from fixfirst.runs.layout import unused_folder
 from fixfirst.runs.manifest import check_config
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.executors.choice import Execution, make_executor
 from fixfirst.searcher.loop import run_searches
-from fixfirst.searcher.shared import SharedSearch
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
 
 
@@ -92,8 +90,7 @@ def run_study(
     compile_kernel()
     with interrupts() as interrupt, closing(make_executor(execution, configs, interrupt)) as executor:
         study = make_study()
-        shows = AnswerView if isinstance(study.searches[0], SharedSearch) else SearchView
-        with shows(several=len(study.searches) > 1, quiet=quiet) as view:
+        with SearchView(several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
             finished = run_searches(to_run, executor, view, interrupt, study.folder)
     if not finished:

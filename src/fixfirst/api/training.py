@@ -16,7 +16,7 @@ from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import TrainingRun, interrupts
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
-from fixfirst.reporter.screen import Progress
+from fixfirst.reporter.live import Progress
 from fixfirst.runs.files import RUN_HASH, run_hash_of
 from fixfirst.runs.layout import MANIFEST, POLICY_JSON, RESULT, TENSORBOARD, Kind, unused_folder
 from fixfirst.runs.lock import Session, last_outcome, locked

@@ -18,9 +18,8 @@ from fixfirst.play.rollout import Change
 from fixfirst.policy.file import Policy
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.reporter.animation import write_gif
 from fixfirst.reporter.page import open_page as show_page
-from fixfirst.reporter.replay import write_replay
+from fixfirst.reporter.replay import write_gif, write_replay
 from fixfirst.runs.config_reading import setting
 from fixfirst.runs.layout import REPLAY, replay_file, trial_folder
 

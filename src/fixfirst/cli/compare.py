@@ -53,7 +53,7 @@ def compare_command(
         Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
     """
     from fixfirst.api.comparing import compare  # --help need not wait for it
-    from fixfirst.reporter.evaluations import comparison_text
+    from fixfirst.reporter.results import comparison_text
     from fixfirst.reporter.screen import results
 
     settings: dict[str, Any] = {

@@ -13,7 +13,7 @@ from fixfirst.cli.flags import Order, flags_of, given, note_other_order
 from fixfirst.game.game import Backend, Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
-from fixfirst.reporter.evaluations import evaluation_table, side_by_side, standing_document, standing_table, write_csv
+from fixfirst.reporter.results import evaluation_table, side_by_side, standing_document, standing_table, write_csv
 from fixfirst.reporter.screen import results
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from fixfirst.api.reporting import report
 from fixfirst.cli.app import Json, log, print_json
-from fixfirst.reporter.build import Format
 from fixfirst.reporter.page import open_page
+from fixfirst.reporter.report import Format
 
 FOLLOW_S = 5.0
 

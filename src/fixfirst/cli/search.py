@@ -77,7 +77,7 @@ def search_command(
 def tell_searches(run: "SearchRun | StudyRun", report: bool, as_json: bool) -> None:
     """The result, and what to do next."""
     from fixfirst.api.run_objects import SearchRun
-    from fixfirst.reporter.search_results import print_searches, searches_document
+    from fixfirst.reporter.results import print_searches, searches_document
     from fixfirst.runs.layout import REPORT
 
     searches = [run.search] if isinstance(run, SearchRun) else [member.search for member in run.searches]

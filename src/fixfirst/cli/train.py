@@ -68,7 +68,7 @@ def train_command(
 
 def tell_training(run: "TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.reporter.evaluations import evaluation_table
+    from fixfirst.reporter.results import evaluation_table
     from fixfirst.reporter.screen import results
 
     assert run.evaluation is not None  # it is finished

@@ -78,9 +78,8 @@ def watch_command(
         Print the episodes instead of writing a page.
     """
     from fixfirst.api.watching import page_path, replay  # --help need not wait for it
-    from fixfirst.reporter.animation import write_gif
     from fixfirst.reporter.page import open_page
-    from fixfirst.reporter.replay import episode_line, headline, replay_text, write_replay
+    from fixfirst.reporter.replay import episode_line, headline, replay_text, write_gif, write_replay
     from fixfirst.reporter.screen import fitted
 
     note_other_order(policy, workflow)

@@ -4,18 +4,19 @@ The page and the Markdown show the same `Document`. All texts are plain; whoever
 """
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fixfirst.base.errors import printable
-from fixfirst.reporter import words
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.config_reading import setting
-from fixfirst.runs.layout import replay_file
+from fixfirst.reporter.texts import AGAIN, num, percent
+from fixfirst.runs.config_reading import result_settings, setting
+from fixfirst.runs.layout import CONFIG, MANIFEST, replay_file
+from fixfirst.runs.lock import RUNNING
 
-MINUS = "\u2212"
 MOST_CELL = 2_000  # characters of a setting that are shown
 
 
@@ -29,9 +30,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
+    caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    caption: str
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,10 @@ class Document:
     question: str
     lead: str  # how the headline answers it
     headline: tuple[str, ...]  # the answer: unit types in their order, or one text
-    figures_of_merit: tuple[tuple[str, str], ...]  # (number, what it is): shown large
     answer: tuple[str, ...]  # in sentences
     missing: tuple[str, ...]
     sections: tuple[Section, ...]
+    figures_of_merit: tuple[tuple[str, str], ...] = ()  # (number, what it is): shown large
     replays: dict[str, Replay] = field(default_factory=dict)  # by the names that marks of figures know them by
     running: bool = False  # is somebody still working on it?
 
@@ -76,57 +77,95 @@ class Document:
 Draw = Callable[[Callable[[], FigureData]], FigureData]  # draws a figure, and may tell that it takes a while
 
 
-# ---------------------------------------------------------------- words and numbers
+# ---------------------------------------------------------------- tables
 
 
-def num(value: float | None, digits: int = 2) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}".replace("-", MINUS)
+def make_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """Build a table: numbers can be sorted by and have two digits unless whole, None is a dash, texts are texts."""
+    return Table(caption, tuple(columns), tuple(tuple(map(_cell, row)) for row in rows))
 
 
-def interval(low: float, high: float) -> str:
-    return f"{num(low)} to {num(high)}"
+def _cell(value: Any) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, str):
+        return Cell(printable(value)[:MOST_CELL])
+    return Cell("-") if value is None else Cell(f"{value:,}" if isinstance(value, int) else num(value), value)
 
 
-def percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
+def share(value: float | None) -> Cell:
+    """Build a cell with a share in per cent."""
+    return Cell(percent(value), value)
 
 
-def some(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+def pairs_table(caption: str, pairs: Iterable[tuple[str, str]], columns: Sequence[str] = ("what", "value")) -> Table:
+    """Build a table of names and texts."""
+    return make_table(caption, columns, pairs)
 
 
-def numeric(value: float | None, text: str | None = None) -> Cell:
-    return Cell("-" if value is None else num(value) if text is None else text, value)
+# ---------------------------------------------------------------- what reports of one run share
 
 
-def replays(run: RunData) -> dict[str, Replay]:
-    """Of the orders of an answer, by order, or of trials, as "trial 3"."""
-    folder, found = printable(str(run.folder)), {}
-    for order in () if run.answer is None else run.answer.orders:
-        command = f'fixfirst watch {shlex.quote(folder)} --workflow "{order.workflow}"'
-        found[order.workflow] = Replay(command, _there(run.folder / replay_file(order.workflow)))
-    for trial in run.trials:
-        if trial.policy is not None:
-            command = f"fixfirst watch {shlex.quote(f'{folder}/{printable(trial.policy)}')}"
-            found[f"trial {trial.id}"] = Replay(command, _there(run.folder / replay_file(f"trial {trial.id}")))
-    return found
+def run_document(
+    run: RunData, *, sections: Sequence[Section], glossary: Sequence[tuple[str, str]] = (), **parts: Any
+) -> Document:
+    """Build the report of one run: `sections`, its settings, the glossary. parts: the rest of a `Document`."""
+    return Document(
+        title=f"fixfirst: {run.name}",
+        missing=run.missing,
+        sections=(*sections, _settings_section(run), *glossary_sections(glossary)),
+        replays=_replays(run),
+        running=run.status == RUNNING,
+        **parts,
+    )
 
 
-def _there(page: Path) -> Path | None:
-    return page if page.exists() else None
+def glossary_sections(entries: Sequence[tuple[str, str]]) -> list[Section]:
+    """Build the section that explains every term, if there are any."""
+    table = pairs_table("Every quantity shown", entries, ("term", "meaning"))
+    return [Section("Glossary", tables=(table,))] if entries else []
 
 
-def game(run: RunData) -> str:
-    """Against whom, in which world."""
+def describe_game(run: RunData) -> str:
+    """Say against whom it was played, in which world."""
     red, variant = (printable(str(setting(run.config, key, "unknown"))) for key in ("red_agent", "variant"))
     return f"red agent {red}, variant {variant}"
 
 
-def pairs_table(pairs: Sequence[tuple[str, str]], caption: str, columns: tuple[str, str] = ("what", "value")) -> Table:
-    rows = tuple((Cell(printable(key)), Cell(printable(value)[:MOST_CELL])) for key, value in pairs)
-    return Table(columns, rows, caption)
+def _replays(run: RunData) -> dict[str, Replay]:
+    """Find the replays of an answer's orders, by order, or of trials, as "trial 3"."""
+    folder, found = printable(str(run.folder)), {}
+    for order in () if run.answer is None else run.answer.orders:
+        found[order.workflow] = f'fixfirst watch {shlex.quote(folder)} --workflow "{order.workflow}"'
+    for trial in run.trials:
+        if trial.policy is not None:
+            found[f"trial {trial.id}"] = f"fixfirst watch {shlex.quote(f'{folder}/{printable(trial.policy)}')}"
+    pages = {name: run.folder / replay_file(name) for name in found}
+    return {name: Replay(command, pages[name] if pages[name].exists() else None) for name, command in found.items()}
 
 
-def glossary(several: bool = False) -> Section:
-    entries = words.GLOSSARY + words.GLOSSARY_OF_SEVERAL if several else words.GLOSSARY
-    return Section("Glossary", tables=(pairs_table(entries, "Every quantity shown", ("term", "meaning")),))
+def _settings_section(run: RunData) -> Section:
+    """Say where a run came from, and how to do it again."""
+    manifest = {key: value if isinstance(value, dict) else {} for key, value in run.manifest.items()}
+    versions, machine, options = (manifest.get(key, {}) for key in ("versions", "machine", "options"))
+    origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]
+    origin.append(("seed", str(run.seed)))
+    origin += [(f"version of {key}", str(value)) for key, value in versions.items()]
+    for key, value in machine.items():
+        many = isinstance(value, list) and len(value) > 1  # a CPU has a hundred features
+        origin.append((f"machine: {key}", f"{len(value)}, named in {MANIFEST}" if many else str(value)))
+    origin.append(("command", str(run.manifest.get("command", "-"))))
+    origin += [] if run.policy_sha256 is None else [("policy, sha256", run.policy_sha256)]
+    origin += [(f"{name}, sha256", digest) for name, digest in run.hashes]
+    command = None
+    if run.config:
+        command = f"fixfirst {run.kind} --config {shlex.quote(printable(str(run.folder / CONFIG)))} --out runs/again"
+        if not run.is_search and options.get("from_policy"):  # not part of its configuration
+            command += f" --from {shlex.quote(printable(str(options['from_policy'])))}"
+    settings = [(key, value) for key, value in result_settings(run.kind, run.config).items() if key != "kind"]
+    return Section(
+        "Settings, and how to do it again",
+        (AGAIN,) if command else (),
+        tables=(pairs_table("Origin", origin), pairs_table("Settings", settings)),
+        command=command,
+    )

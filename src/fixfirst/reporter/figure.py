@@ -1,18 +1,18 @@
-"""One figure: drawn for a page and once more for a phone, as SVG and PNG files, and with the numbers in it.
+"""One figure: SVG for the page, SVG and PNG files, the numbers in it; and rows with intervals, which most figures are.
 
 Ink (text, axes) is drawn in one sentinel colour. In the page it becomes the text's colour, and the accent the page's own, so
 that figures follow light and dark mode; in files ink is near black. Nothing depends on the clock or on chance: the same
-numbers give the same bytes.
+numbers give the same bytes. Figures are as wide as a column of print: readable on a phone and beside text. Colours are those
+of Okabe and Ito, which colour-blind readers can tell apart; meaning never depends on colour alone.
 """
 
 import csv
 import re
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from functools import wraps
+from dataclasses import dataclass, field
 from html import escape
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fixfirst.runs.files import write_atomically
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # matplotlib takes a second to import: functions that draw import it themselves.
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 INK = "#010203"  # sentinel, see above
 PRINTED_INK = "#222222"
 ACCENT = "#0072B2"  # in the page, the page's own
-WIDTH = 7.2  # inches: a page of print
-PHONE_WIDTH = 3.5
+SECOND = "#D55E00"
+PALE = "#8A8F94"
+GROUP_COLOURS = (ACCENT, SECOND, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+WIDTH = 4.4  # inches
+MOST_SCALE = 1.45  # on a wide page: text of a figure is then as large as other text
+NAME_WIDTH, LABEL_WIDTH = 56, 50  # characters of a line: names of rows, labels of axes
 ROW_NAME = "row-name"  # of a text that stands above its row, where lines run behind it
-_narrow: ContextVar[bool] = ContextVar("narrow", default=False)  # is it drawn for a phone?
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "fixfirst",
@@ -70,16 +74,10 @@ class FigureData:
     png: Callable[[], bytes]
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    phone: str | None = None  # the same for a narrow screen, as SVG
 
     def inline(self) -> str:
-        """For an HTML page: ink is the page's text colour, ids are its own, nothing but shapes; a narrow one for phones."""
-        if self.phone is None:
-            return self._inlined(self.svg, "any", self.name)
-        return self._inlined(self.svg, "wide", self.name) + self._inlined(self.phone, "phone", f"{self.name}-phone")
-
-    def _inlined(self, svg: str, screen: str, name: str) -> str:
-        svg = svg[svg.index("<svg") :]
+        """Return the SVG for an HTML page: ink is the page's text colour, ids are its own, nothing but shapes."""
+        svg, name = self.svg[self.svg.index("<svg") :], self.name
         svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
         svg = re.sub(r">\s*\n\s*<", "><", svg)  # a page has many of them: no space that is not seen
         svg = re.sub(r' d="[^"]*"', lambda m: re.sub(r"\s*\n\s*", "", m[0]), svg)
@@ -87,13 +85,14 @@ class FigureData:
         used = set(re.findall(r"#([\w.-]+)[\")]", svg))
         svg = re.sub(r' id="([\w.-]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in used else "", svg)
         svg = re.sub(r'(href="|url\()#([\w.-]+)', rf"\1#{name}-\2", svg)
-        head = f'<svg class="{screen}" role="img" aria-label="{escape(self.alt)}"'
         width = re.search(r'width="([\d.]+)pt"', svg)
         assert width is not None
         svg = re.sub(r' (width|height)="[\d.]+pt"', "", svg, count=2)
-        return svg.replace("<svg", f'{head} style="--width: {float(width[1]):.0f}pt"', 1)
+        style = f"max-width: {MOST_SCALE * float(width[1]):.0f}pt"
+        return svg.replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}" style="{style}"', 1)
 
     def csv_text(self) -> str:
+        """Return the numbers as CSV."""
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
@@ -101,7 +100,7 @@ class FigureData:
         return text.getvalue()
 
     def write(self, folder: Path) -> list[Path]:
-        """SVG, PNG and CSV files."""
+        """Write SVG, PNG and CSV files, and return their paths."""
         svg = self.svg.replace(INK, PRINTED_INK).encode("utf-8", "replace")
         contents = {"svg": svg, "png": self.png(), "csv": self.csv_text().encode("utf-8", "replace")}
         for suffix, data in contents.items():
@@ -114,16 +113,16 @@ class Drawing:
     """A figure being drawn. `tips` are texts shown when the reader points at a mark, and what can be watched there."""
 
     figure: "Figure"
-    narrow: bool  # for a phone
     tips: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def tip(self, text: str, watch: str = "") -> str:
-        """An id for a mark that shows these lines. watch: the name of a replay of the document, see `document.py`."""
+        """Return an id for a mark that shows these lines. watch: the name of a replay of the document, see `document.py`."""
         name = f"tip{len(self.tips)}"
         self.tips[name] = text, watch
         return name
 
     def finish(self, name: str, alt: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> FigureData:
+        """Return the drawn figure with the numbers in it."""
         svg = self._saved("svg").decode()
         for key, (text, watch) in self.tips.items():
             what = f' data-watch="{escape(watch)}"' if watch else ""
@@ -132,7 +131,7 @@ class Drawing:
         return FigureData(name, alt, svg, self._png, columns, tuple(rows))
 
     def _png(self) -> bytes:
-        with style():
+        with _style():
             return self._saved("png")  # INK is near black
 
     def _saved(self, kind: str) -> bytes:
@@ -146,7 +145,7 @@ class Drawing:
 
 
 @contextmanager
-def style() -> Iterator[None]:
+def _style() -> Iterator[None]:
     import matplotlib
 
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
@@ -154,34 +153,96 @@ def style() -> Iterator[None]:
         yield
 
 
-def for_page_and_phone(draw: Callable[..., FigureData]) -> Callable[..., FigureData]:
-    """A function that draws a figure, made to draw it for a narrow screen as well."""
-
-    @wraps(draw)
-    def both(*arguments: Any) -> FigureData:
-        figure = draw(*arguments)
-        before = _narrow.set(True)
-        try:
-            return replace(figure, phone=draw(*arguments).svg)
-        finally:
-            _narrow.reset(before)
-
-    return both
-
-
 @contextmanager
-def drawing(
-    height: float, phone_height: float | None = None, *, columns: int = 1, rows: int = 1, width: float = WIDTH, **grid: Any
-) -> Iterator[tuple[Drawing, Any]]:
-    """A figure and its axes; sizes in inches. On a phone, columns stand one above the other."""
-    narrow = _narrow.get()
-    if narrow:
-        width, height = PHONE_WIDTH, phone_height or height * columns
-        rows, columns = rows * columns, 1
-    with style():
+def drawing(height: float, *, rows: int = 1, **grid: Any) -> Iterator[tuple[Drawing, Any]]:
+    """Begin a figure and its axes, one above the other; height in inches."""
+    with _style():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(width, height))
+        figure = Figure(figsize=(WIDTH, height))
         FigureCanvasAgg(figure)
-        yield Drawing(figure, narrow), figure.subplots(rows, columns, **grid)
+        yield Drawing(figure), figure.subplots(rows, **grid)
+
+
+def draw_grid(axes: "Axes", axis: Any = "y") -> None:
+    """Draw pale lines behind all else."""
+    axes.grid(axis=axis, color=INK, alpha=0.12, linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def draw_legend(axes: "Axes", columns: int = 1) -> None:
+    """Draw the legend above the axes."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, handlelength=2, columnspacing=1.2)
+
+
+def wrap(text: str, width: int = LABEL_WIDTH, lines: int = 4) -> str:
+    """Break a text into lines, between words."""
+    return "\n".join(textwrap.wrap(text, width)[:lines]) or "-"
+
+
+def describe_interval(low: float, high: float) -> str:
+    """Say an interval in words."""
+    return f"{low:.2f} to {high:.2f}"
+
+
+# ---------------------------------------------------------------- rows with intervals
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value in a row of a figure, with its interval and what is shown to whoever points at it."""
+
+    row: float  # 0 is the highest; a fraction puts it beside other marks of its row
+    value: float
+    tip: str
+    low: float | None = None
+    high: float | None = None
+    colour: str = ACCENT
+    shape: str = "o"
+    size: float = 5
+    hollow: bool = False
+    line: float = 1.4  # width of its interval
+    watch: str = ""  # what can be watched there, see `Drawing.tip`
+
+
+def draw_rows(
+    name: str,
+    alt: str,
+    names: Sequence[str],
+    marks: Sequence[Mark],
+    label: str,
+    columns: tuple[str, ...],
+    numbers: Sequence[tuple[Any, ...]],
+    *,
+    zero: bool = False,
+    margin: float = 0.0,
+    height: float = 0.22,
+) -> FigureData:
+    """Draw marks with intervals in rows, each below its name; `label` is the axis below.
+
+    zero: with a line there; margin: with a grey band around it. height: of a row without its name, in inches.
+    """
+    names = [wrap(text, NAME_WIDTH) for text in names]
+    lines = max((text.count("\n") + 1 for text in names), default=1)
+    with drawing(0.75 + (height + 0.13 * lines) * len(names)) as (drawn, axes):
+        if margin:
+            axes.axvspan(-margin, margin, color=INK, alpha=0.06, linewidth=0)
+        if zero:
+            axes.axvline(0, color=INK, linewidth=0.7)
+        for m in marks:
+            if m.low is not None and m.high is not None:
+                axes.plot([m.low, m.high], [m.row, m.row], color=m.colour, linewidth=m.line, solid_capstyle="butt")
+            face = "none" if m.hollow else m.colour
+            edge = {"markeredgecolor": m.colour, "markerfacecolor": face, "markersize": m.size}
+            axes.plot(m.value, m.row, m.shape, gid=drawn.tip(m.tip, m.watch), **edge)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(wrap(label))
+        draw_grid(axes, "x")
+        axes.set_yticks([])
+        axes.set_ylim(len(names) - 0.5, -0.95)
+        axes.locator_params(axis="x", nbins=5)
+        for y, text in enumerate(names):
+            axes.text(0, y - 0.22, text, fontsize=7.5, va="bottom", transform=axes.get_yaxis_transform(), gid=ROW_NAME)
+        return drawn.finish(name, alt, columns, numbers)

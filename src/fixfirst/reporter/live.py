@@ -1,151 +1,285 @@
-"""Showing searches while they run: a live picture on a terminal, plain lines elsewhere. All on stderr."""
+"""Work while it runs, on stderr: a live picture on a terminal, a plain line every few seconds elsewhere."""
 
+import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.reporter.budget_view import BudgetView
-from fixfirst.reporter.screen import sparkline
-from fixfirst.reporter.search_results import ranking_table
+from fixfirst.base.errors import printable
+from fixfirst.reporter.screen import PatientConsole
 from fixfirst.runs.layout import WARMUP_KEY
+from fixfirst.runs.lock import duration
 from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
-    from fixfirst.searcher.loop import Search
     from fixfirst.searcher.strategy import Choice
     from fixfirst.searcher.trial import Message
 
-SHOWN_ROWS = 8
-PLAIN_EVERY_S = 10.0
-Point = tuple[int, float, float | None]  # of a training's curve: episodes so far, return, compliance
+PLAIN_EVERY_S = 5.0
+SEARCH_EVERY_S = 10.0
+LIVE_EVERY_S = 0.2
+PACE_AFTER_S = 3.0  # before that, what is left would be a guess
+SPARKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], width: int = 16) -> str:
+    """Draw a curve as blocks, each the mean of its share of the values.
+
+    The top of the scale is the highest block; what lies far below the middle, as the first episodes of a training do, is
+    cut off so that the rest can be seen.
+    """
+    if not values:
+        return ""
+    cuts = [round(i * len(values) / width) for i in range(width + 1)] if len(values) > width else range(len(values) + 1)
+    blocks = [statistics.fmean(values[a:b]) for a, b in pairwise(cuts)]
+    high, middle = max(blocks), statistics.median(blocks)
+    low = max(min(blocks), middle - 3 * (high - middle))
+    scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(SPARKS[round((max(block, low) - low) * scale)] for block in blocks)
+
+
+class Pace:
+    """How fast a count goes up, from the first report on: to start and to compile takes long, and only once."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None  # when, and how many were done
+
+    def rate(self, done: int) -> float | None:
+        """Return how many per second; None as long as that says nothing. The first call with any done starts the clock."""
+        now = time.monotonic()
+        if done <= 0:
+            return None
+        since, before = self._first = self._first or (now, done)
+        return (done - before) / (now - since) if now - since >= PACE_AFTER_S and done > before else None
+
+
+class Progress:
+    """How much of a total is done, and a line with a curve for each thing at work. A `with` block.
+
+    Nothing is shown if quiet, but what `say` says. Costs nothing between two pictures.
+    """
+
+    def __init__(self, total: int = 0, *, quiet: bool = False, plain_every_s: float = PLAIN_EVERY_S):
+        self.total = total
+        self._console = PatientConsole(stderr=True)
+        self._quiet = quiet
+        is_live = self._console.is_terminal and not quiet
+        self._live = Live(console=self._console, refresh_per_second=1 / LIVE_EVERY_S, transient=True) if is_live else None
+        self._every_s = LIVE_EVERY_S if is_live else plain_every_s
+        self._last = time.monotonic()
+        self._pace = Pace()
+        self._curve: list[float] = []
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Print a line that stays, quiet or not."""
+        self._console.print(
+            f"fixfirst: {printable(text)}", highlight=False, markup=False, soft_wrap=not self._console.is_terminal
+        )
+
+    def line(self, text: str) -> None:
+        """Print a line of progress, where there is no picture."""
+        if self._live is None and not self._quiet:
+            self._last = time.monotonic()
+            self.say(text)
+
+    def point(self, value: float) -> None:
+        """Add a point to the curve."""
+        self._curve.append(value)
+
+    def due(self) -> bool:
+        """Is it time for another picture?"""
+        return not self._quiet and time.monotonic() - self._last >= self._every_s
+
+    def show(self, done: int, facts: str, lines: Sequence[str] = (), *, before: int = 0) -> None:
+        """Show how many episodes of the total are done, and what is worth knowing; lines: below the bar, instead.
+
+        before: episodes of earlier sessions, which say nothing about the pace.
+        """
+        if self._quiet:
+            return
+        self._last = time.monotonic()
+        rate = self._pace.rate(done - before)
+        left = f", {duration((self.total - done) / rate)} left" if rate and done < self.total else ""
+        if self._live is None:
+            speed = f", {rate:,.0f}/s" if rate else ""
+            self.say(f"{done:,}/{self.total:,} episodes{speed}{left} | {facts}")
+        else:
+            curve = f"{sparkline(self._curve)} " if self._curve else ""
+            self._live.update(_picture(done, self.total, left, lines or [f"{curve}{facts}"]))
+
+
+def _picture(done: int, total: int, left: str, lines: Sequence[str]) -> Group:
+    """Draw a bar across the terminal with numbers at its end, and lines below."""
+    grid = Table.grid(padding=(0, 1), expand=True)
+    grid.add_column(ratio=1, min_width=8)
+    grid.add_column(no_wrap=True, overflow="ellipsis")
+    grid.add_row(ProgressBar(total=total, completed=done), f"{done:,}/{total:,}{left}")
+    return Group(grid, *(Text(line, no_wrap=True, overflow="ellipsis") for line in lines))
+
+
+# ---------------------------------------------------------------- searches
 
 
 @dataclass
 class _Watched:
-    """A search on the screen."""
+    """A search on the screen. Trainings have numbers, as the search says."""
 
-    search: "Search"
-    used_before: int  # episodes of earlier sessions
-    running: dict[int, list[Point]] = field(default_factory=dict)  # the curve of each trial
-    orders: dict[int, str] = field(default_factory=dict)
-    decision: str = ""
+    search: Any
+    used_before: int = 0  # episodes of earlier sessions
+    trained_before: int = 0  # episodes of a training before it is given orders
+    phase: str = "learning to defend, no order yet"
+    curves: dict[int, list[float]] = field(default_factory=dict)  # returns of each running training
+    episodes: dict[int, int] = field(default_factory=dict)  # of each training
+    orders: dict[int, str] = field(default_factory=dict)  # of trainings that have one of their own
+    measured: dict[int, int] = field(default_factory=dict)  # orders of each training, by cross-play
+    to_measure: int = 0
+    pace: Pace = field(default_factory=Pace)  # of these
 
     @property
     def used(self) -> int:
-        """Training episodes, running trials included."""
-        # `search.used` has the warm-up as done.
-        began = self.search.trials or (self.running and WARMUP_KEY not in self.running)
-        return sum(curve[-1][0] for curve in self.running.values() if curve) + (self.search.used if began else 0)
+        """Training episodes, running trainings included."""
+        return max(sum(self.episodes.values()), self.used_before)
+
+    def lines(self) -> list[str]:
+        """Return a line per running training: its curve, how far it is, its order."""
+        return [self._line(number, curve) for number, curve in sorted(self.curves.items())]
+
+    def _line(self, number: int, curve: list[float]) -> str:
+        kind = "trial" if number in self.orders else "training"
+        name = "warm-up" if number == WARMUP_KEY else f"{kind} {number}"
+        order = f": {self.orders[number]}" if number in self.orders else ""
+        return f"{name} {sparkline(curve)} {curve[-1]:.1f}, {self.episodes[number]:,} episodes{order}"
+
+    def describe_measuring(self) -> str:
+        """Say how far cross-play is, and how long the rest will take."""
+        done = sum(self.measured.values())
+        rate = self.pace.rate(done)
+        far = f", {done} of {self.to_measure} done" if done else ""
+        left = f", {duration((self.to_measure - done) / rate)} left" if rate else ""
+        return f"measuring {len(self.search.known())} orders by cross-play{far}{left}"
 
 
-class SearchView(BudgetView[_Watched]):
-    """What the user sees while one search runs, or several: the former in detail, the latter with a line each."""
+class SearchView(Progress):
+    """What the user sees while searches run, one or several, of either kind."""
+
+    def __init__(self, *, several: bool = False, quiet: bool = False):
+        super().__init__(quiet=quiet, plain_every_s=SEARCH_EVERY_S)
+        self._several = several
+        self._watched: dict[Path, _Watched] = {}
 
     # ---- what the searches report
 
-    def begin(self, search: "Search") -> None:
-        self._begin(_Watched(search, search.used if search.trials else 0))
-        if search.trials:
-            used = f"{search.used:,} of {search.config.total_episodes:,} episodes used"
-            tell = self.line if self._several else self.say
-            tell(self._named(search, f"going on after {len(search.trials)} trials, {used}"))
+    def begin(self, search: Any) -> None:
+        """A search begins, or goes on."""
+        self._watched[search.folder] = _Watched(search)
+        self.total += search.config.total_episodes
 
-    def chosen(self, search: "Search", number: int, choice: "Choice") -> None:
+    def chosen(self, search: Any, number: int, choice: "Choice") -> None:
+        """A trial begins: the training of one order."""
         watched = self._watched[search.folder]
-        watched.running.pop(WARMUP_KEY, None)
-        watched.running[number], watched.orders[number] = [], str(choice.workflow)
-        watched.decision = in_words(number, choice)
-        self.line(self._named(search, watched.decision))
+        if not watched.orders:  # the first one of this session: all before it counts as done
+            self._go_on(
+                watched, number, f"{number} trials, {search.used:,} of {search.config.total_episodes:,} episodes used"
+            )
+            watched.curves.pop(WARMUP_KEY, None)
+            watched.episodes[WARMUP_KEY] = search.used
+        watched.orders[number] = str(choice.workflow)
+        self._event(watched, f"trial {number}: {choice.workflow} ({_reason(choice)})")
 
-    def progress(self, search: "Search", number: int, message: "Message") -> None:
-        if isinstance(message, str):  # a complaint
-            self.say(self._named(search, message))
-            return
-        if self._quiet:
-            return
+    def round_begins(self, search: Any, number: int, choices: "Sequence[Choice]") -> None:
+        """A round begins, in which all trainings are given these orders."""
         watched = self._watched[search.folder]
-        watched.orders.setdefault(number, "learning to defend, no order yet")
-        point = message[:3]
-        watched.running.setdefault(number, []).append(point)
-        self._begin_pace()
-        self._draw()
-        if time.monotonic() - self._said > PLAIN_EVERY_S:
-            self.line(self._budget() if self._several else f"{point_in_words(number, point)}; {self._time_left()}")
+        if not watched.trained_before:
+            self._go_on(watched, number - 1, f"round {number - 1} of {search.config.num_rounds}")
+        watched.trained_before = search.config.base_budget
+        names = ", ".join(str(choice.workflow) for choice in choices[:3])
+        more = f" and {len(choices) - 3} more" if len(choices) > 3 else ""
+        self._event(watched, f"round {number} of {search.config.num_rounds}: {names}{more} ({choices[0].how})")
 
-    def recorded(self, search: "Search", trial: Trial) -> None:
-        self._watched[search.folder].running.pop(trial.id, None)
-        self.line(self._named(search, f"{trial_in_words(trial)}; {self._budget()}"))
-        self._draw()
+    def crossing(self, search: Any) -> None:
+        """The rounds are done: every order is measured."""
+        watched = self._watched[search.folder]
+        watched.to_measure = len(search.known()) * search.config.replicates
+        self._event(watched, watched.describe_measuring())
 
-    def _details(self) -> list[Any]:
-        watched = [*self._watched.values()]
-        return [_overview(watched)] if self._several else _of_one(watched[0], self._console.width)
+    def recorded(self, search: Any, trial: Trial) -> None:
+        """A trial is done."""
+        watched = self._watched[search.folder]
+        watched.curves.pop(trial.id, None)
+        watched.episodes[trial.id] = trial.episodes
+        watched.phase = _describe_trial(trial)
+        self._show(watched)
+
+    def progress(self, search: Any, number: int, message: "Message") -> None:
+        """A training complains, or says how far it is."""
+        watched = self._watched[search.folder]
+        if isinstance(message, str):
+            self.say(self._named(watched, message))
+            return
+        if message.orders:
+            watched.measured[number] = message.orders
+            watched.phase = watched.describe_measuring()
+        else:
+            watched.episodes[number] = watched.trained_before + message.episodes
+            watched.curves.setdefault(number, []).append(message.env_reward)
+            self._pace.rate(self._used())  # the first report starts the clock
+        if self.due():
+            self._show(watched)
+
+    # ---- showing it
+
+    def _named(self, watched: _Watched, text: str) -> str:
+        return f"{watched.search.folder.name}: {text}" if self._several else text
+
+    def _used(self) -> int:
+        return sum(one.used for one in self._watched.values())
+
+    def _go_on(self, watched: _Watched, done: int, text: str) -> None:
+        """Say that a search goes on, if something was done in an earlier session."""
+        if done:
+            watched.used_before = 0 if watched.episodes else watched.search.used
+            self.say(self._named(watched, f"going on after {text}"))
+
+    def _event(self, watched: _Watched, phase: str) -> None:
+        watched.phase = phase
+        self.line(self._named(watched, phase))
+
+    def _show(self, watched: _Watched) -> None:
+        lines = [line for one in self._watched.values() for line in (self._named(one, one.phase), *one.lines())]
+        before = sum(one.used_before for one in self._watched.values())
+        self.show(self._used(), self._named(watched, watched.phase), lines, before=before)
 
 
-def _of_one(watched: _Watched, width: int) -> list[Any]:
-    """One search: the latest choice, the running trials, the best orders."""
-    lines: list[Any] = [Text(watched.decision, style="dim", no_wrap=True, overflow="ellipsis")]
-    for number, curve in watched.running.items():
-        text = curve_in_words(number, watched.orders[number], curve)
-        lines.append(Text(text, no_wrap=True, overflow="ellipsis"))
-    found = watched.search.standings()
-    if found is not None:
-        lines.append(ranking_table(found.ranking, watched.search.trials, width, SHOWN_ROWS))
-    return lines
-
-
-def _overview(searches: list[_Watched]) -> Table:
-    """Several: how far each is, and its best order."""
-    lines = Table.grid(padding=(0, 2))
-    for watched in searches:
-        search, running = watched.search, watched.running
-        now = "learning to defend" if WARMUP_KEY in running else f"{len(search.trials)} trials, {len(running)} running"
-        share = f"{100 * watched.used / search.config.total_episodes:.0f} %"
-        found = search.standings()
-        first = None if found is None else found.ranking.rows[0]
-        best = "" if first is None else f"{first.mean:.1f}  {first.workflow}"
-        lines.add_row(search.folder.name, share, now, Text(best, no_wrap=True, overflow="ellipsis"))
-    return lines
-
-
-# ---------------------------------------------------------------- words
-
-
-def trial_name(number: int) -> str:
-    return "warm-up" if number == WARMUP_KEY else f"trial {number}"
-
-
-def in_words(number: int, choice: "Choice") -> str:
-    """Why an order was chosen."""
+def _reason(choice: "Choice") -> str:
+    """Say why an order was chosen."""
     if not choice.top:
-        return f"trial {number}: {choice.workflow} ({choice.how})"
+        return str(choice.how)
     best = choice.top[0]
-    return f"trial {number}: {choice.workflow} (expects {best.mean:.1f} ± {best.std:.1f}, so at best {best.ucb:.1f})"
+    return f"expects {best.mean:.1f} ± {best.std:.1f}, so at best {best.ucb:.1f}"
 
 
-def trial_in_words(trial: Trial) -> str:
-    """What became of a trial."""
+def _describe_trial(trial: Trial) -> str:
+    """Say what became of a trial."""
     if trial.return_mean is None:
         return f"trial {trial.id}: {trial.status}"
-    kept = "no judged repair" if trial.compliance is None else f"compliance {100 * trial.compliance:.1f} %"
+    compliance = "no judged repair" if trial.compliance is None else f"compliance {100 * trial.compliance:.1f} %"
     earned = f"return {trial.return_mean:.2f} ± {trial.return_se or 0.0:.2f}"
-    return f"trial {trial.id}: {trial.status}, {earned}, {kept}, {trial.episodes:,} episodes"
-
-
-def point_in_words(number: int, point: Point) -> str:
-    """How far a running trial is."""
-    episodes, reward, compliance = point
-    kept = "" if compliance is None else f", compliance {100 * compliance:.1f} %"
-    return f"{trial_name(number)}: {episodes:,} episodes, return {reward:.1f}{kept}"
-
-
-def curve_in_words(number: int, order: str, curve: list[Point]) -> str:
-    """A running trial: its order, its returns as a sparkline, its latest numbers."""
-    if not curve:
-        return f"{trial_name(number)} begins: {order}"
-    episodes, reward, compliance = curve[-1]
-    kept = "" if compliance is None else f", compliance {100 * compliance:.0f} %"
-    return f"{trial_name(number)} {sparkline([r for _, r, _ in curve])} {reward:.1f}{kept}, {episodes:,} episodes: {order}"
+    return f"trial {trial.id}: {trial.status}, {earned}, {compliance}, {trial.episodes:,} episodes"

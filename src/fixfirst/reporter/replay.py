@@ -1,26 +1,44 @@
-"""Episodes as one self-contained page (`replay.html`), or as text. Knows them only as the document of `play/episodes.py`.
+"""Episodes as one self-contained page (`replay.html`), as text, or as an animated GIF for talks.
+
+They are known only as the document of `play/episodes.py`.
 
 The page loads nothing: style, script and data are in it, and its policy forbids everything else. Data stand in a JSON block
 in which `<` is escaped, and reach the reader as text, never as markup.
 """
 
+from collections.abc import Sequence
+from dataclasses import fields
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.drawing import HEIGHT, LINKS, PLACES, ROW_HEIGHT, SUBNET_TOP, WIDTH, outcome, tenths
+from fixfirst.game.drawing import (
+    HEIGHT,
+    LINKS,
+    PLACES,
+    ROW_HEIGHT,
+    SUBNET_TOP,
+    WIDTH,
+    Cost,
+    TurnSummary,
+    outcome,
+    picture,
+    tenths,
+)
 from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, OT_SERVER
-from fixfirst.reporter.page import TEMPLATES, as_data, fill
+from fixfirst.reporter.page import as_data, fill, read_part
 from fixfirst.runs.files import write_atomically
 
-PARTS = ("replay.css", "replay_player.js", "replay.js")
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 def replay_page(document: dict[str, Any]) -> str:
-    """The replay page. The same document gives the same bytes."""
-    from markupsafe import Markup
-
-    style, player, script = (Markup((TEMPLATES / name).read_text(encoding="utf-8")) for name in PARTS)
+    """Build the replay page. The same document gives the same bytes."""
+    style, player, script = map(read_part, ("replay.css", "replay_player.js", "replay.js"))
     data = as_data(document | {"map": _map()})
     return fill("replay.html", style=style, player=player, script=script, data=data)
 
@@ -35,7 +53,7 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
 
 
 def _map() -> dict[str, Any]:
-    """Where things stand, for the page to draw."""
+    """Return where things stand, for the page to draw."""
     return {
         "width": WIDTH,
         "height": HEIGHT,
@@ -52,7 +70,7 @@ def _map() -> dict[str, Any]:
 
 
 def replay_text(document: dict[str, Any]) -> str:
-    """All episodes for the terminal, a few lines per step; of two players, one after the other."""
+    """Write all episodes for the terminal, a few lines per step; of two players, one after the other."""
     lines = [headline(document)]
     for episode in document["episodes"]:
         lines += ["", episode_line(episode), episode["why"]]
@@ -64,7 +82,7 @@ def replay_text(document: dict[str, Any]) -> str:
 
 
 def order_at(document: dict[str, Any], step: int) -> tuple[list[str], int]:
-    """The order in force at a step, and the step since when if it was changed on the way (else 0); [] without one."""
+    """Return the order in force at a step, and the step since when if it was changed on the way (else 0); [] without one."""
     order, since = document["workflow"] or [], 0
     for change in document["changes"]:
         if change["step"] <= step:
@@ -73,7 +91,7 @@ def order_at(document: dict[str, Any], step: int) -> tuple[list[str], int]:
 
 
 def headline(document: dict[str, Any]) -> str:
-    """What is replayed, in one line."""
+    """Say what is replayed, in one line."""
     order = document["workflow"]
     played = document["played"]
     parts = [
@@ -89,7 +107,7 @@ def headline(document: dict[str, Any]) -> str:
 
 
 def episode_line(episode: dict[str, Any]) -> str:
-    """An episode's name and what came of it."""
+    """Say an episode's name and what came of it."""
     kept = f", {episode['violations']} of {episode['judged']} judged repairs out of order" if episode["judged"] else ""
     impacts = f", {episode['impacts']} impacts" if episode["impacts"] else ""
     who = f"episode {episode['number']} against {episode['red_agent']}"
@@ -115,7 +133,7 @@ def _step_lines(step: dict[str, Any]) -> list[str]:
 
 
 def shield_words(step: dict[str, Any]) -> str:
-    """What the order forbade when blue chose, and why; empty if nothing."""
+    """Say what the order forbade when blue chose, and why; empty if nothing."""
     if not step["forbidden"]:
         return ""
     return f"suspected {', '.join(step['suspected'])}; forbade repairs of {', '.join(step['forbidden'])}"
@@ -135,3 +153,73 @@ def _seen(step: dict[str, Any]) -> str:
         if belief != "clean" or activity != "none":
             words.append(f"{name} {belief}" + (f" ({activity} now)" if activity != "none" else ""))
     return ", ".join(words)
+
+
+# ---------------------------------------------------------------- an animation
+
+STEP_MS, LAST_MS = 600, 3_000
+COLOURS = 64
+HEAD, FOOT, LEFT, GAP = 64, 40, 24, 16  # pixels: above and below the map, its margin, between two players
+INK, FAINT, GOOD, BAD, PAPER = "#1c2733", "#5b6875", "#00664b", "#b84a00", "#ffffff"
+LONGEST = 84  # characters of a line
+
+
+def write_gif(path: Path, document: dict[str, Any]) -> None:
+    """Write the first episode of a replay, from the step before red's first success on; two players stand side by side."""
+    players = [document, *([document["beside"]] if "beside" in document else [])]
+    start = max(0, min(first_compromise(player["episodes"][0]) for player in players) - 1)
+    frames = [_frame(players, step) for step in range(start, len(document["episodes"][0]["steps"]))]
+    data = BytesIO()
+    times = [STEP_MS] * (len(frames) - 1) + [LAST_MS]
+    first, *others = (frame.quantize(COLOURS) for frame in frames)
+    first.save(data, "gif", save_all=True, append_images=others, duration=times, loop=0, optimize=True)
+    try:
+        write_atomically(path, data.getvalue())
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --gif") from e
+
+
+def first_compromise(episode: dict[str, Any]) -> int:
+    """Return the first step after which red holds more than its foothold; the last one if there is none."""
+    for step in episode["steps"]:
+        if any(access != "none" for host, access in enumerate(step["access"]) if host != FOOTHOLD):
+            return int(step["step"])
+    return int(episode["steps"][-1]["step"])
+
+
+def _frame(players: Sequence[dict[str, Any]], step: int) -> "Image":
+    from PIL import Image  # here, because it takes a tenth of a second
+
+    panels = [_panel(player, step) for player in players]
+    width = sum(panel.width for panel in panels) + GAP * (len(panels) - 1)
+    frame, x = Image.new("RGB", (width, panels[0].height), PAPER), 0
+    for panel in panels:
+        frame.paste(panel, (x, 0))
+        x += panel.width + GAP
+    return frame
+
+
+def _panel(player: dict[str, Any], number: int) -> "Image":
+    """Draw one player's step: whose, under which order, the map, and what was said of the repair."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    step = player["episodes"][0]["steps"][number]
+    drawn = picture(_moment(step))
+    panel = Image.new("RGB", (drawn.shape[1], HEAD + len(drawn) + FOOT), PAPER)
+    panel.paste(Image.fromarray(np.ascontiguousarray(drawn)), (0, HEAD))
+    pen, large, small = ImageDraw.Draw(panel), ImageFont.load_default(22), ImageFont.load_default(19)
+    pen.text((LEFT, 8), f"{player['policy']} against {player['episodes'][0]['red_agent']}"[:LONGEST], INK, large)
+    order, since = order_at(player, number)
+    changed = f" (since step {since})" if since else ""
+    pen.text((LEFT, 36), f"order: {' > '.join(order)}{changed}"[:LONGEST] if order else "no order", FAINT, small)
+    verdict = step["verdict"]
+    if verdict is not None:
+        ink = {"violation": BAD, "in order": GOOD}.get(verdict["kind"], FAINT)
+        pen.text((LEFT, HEAD + len(drawn)), f"{verdict['kind']}: {verdict['reason']}"[:LONGEST], ink, small)
+    return panel
+
+
+def _moment(step: dict[str, Any]) -> TurnSummary:
+    """Return the turn that a step of the document tells of."""
+    values = {f.name: step[f.name] for f in fields(TurnSummary)}
+    return TurnSummary(**values | {"costs": tuple(Cost(**cost) for cost in step["costs"])})

@@ -8,16 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.reporter.answer_report import answer_report
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
-from fixfirst.reporter.markdown import markdown
-from fixfirst.reporter.one_run import search_report, training_report
-from fixfirst.reporter.page import report_page
+from fixfirst.reporter.page import markdown, report_page
 from fixfirst.reporter.read import RunData, read_run
-from fixfirst.reporter.running_report import running_report
-from fixfirst.reporter.several_runs import comparison
-from fixfirst.reporter.study_report import answers_report
+from fixfirst.reporter.report_answers import answer_report, running_report, study_report
+from fixfirst.reporter.report_trials import comparison_report, search_report, training_report
 from fixfirst.runs.files import write_atomically
 from fixfirst.runs.layout import REPORT
 from fixfirst.runs.listing import find_runs
@@ -36,13 +32,8 @@ class WrittenReport:
     document: Document
 
 
-def default_place(runs: Sequence[Path], form: Format) -> Path:
-    """Beside the files of a single run, else here."""
-    return (runs[0] if len(runs) == 1 else Path()) / f"{REPORT}.{form}"
-
-
 def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
-    """The run directories meant: each argument, or, where it has runs as children, all of those."""
+    """Return the run directories: each argument, or, where it has runs as children, all of those."""
     found: list[Path] = []
     for folder in arguments:
         if not folder.is_dir():
@@ -64,18 +55,19 @@ def write_report(
     A folder whose children are runs stands for all of them. RunDirError if there is nothing to show.
     """
     folders = expand_run_folders(runs)
-    out = default_place(folders, form) if out is None else out
+    if out is None:  # beside the files of a single run, else here
+        out = (folders[0] if len(folders) == 1 else Path()) / f"{REPORT}.{form}"
     try:
-        for place in (out.parent, figures):  # before drawing: a place that cannot be is told at once
+        for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
             if place is not None:
                 place.mkdir(parents=True, exist_ok=True)
-        return _write(report_document(folders, _telling(say)), folders, out, figures, form)
+        return _write(report_document(folders, _announce(say)), folders, out, figures, form)
     except OSError as e:
         raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
 
 
 def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -> Document:
-    """What the report of a run, or the comparison of several, says. draw: makes each figure."""
+    """Build the report of a run, or the comparison of several. draw: makes each figure."""
     found: list[RunData] = []
     unreadable: list[str] = []
     for folder in folders:
@@ -89,9 +81,9 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
         raise RunDirError("; ".join(unreadable))
     answered = [(run, run.answer) for run in found if run.answer is not None]
     if len(folders) > 1 and len(answered) == len(found):
-        return answers_report(answered, unreadable, draw)
+        return study_report(answered, unreadable, draw)
     if len(folders) > 1:
-        return comparison(found, unreadable, draw)
+        return comparison_report(found, unreadable, draw)
     if answered:
         return answer_report(*answered[0], draw)
     if found[0].rounds:
@@ -99,14 +91,14 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
     return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
 
 
-def _telling(say: Callable[[str], None]) -> Draw:
-    """Draws, and says once that it takes a while."""
-    started, told = time.perf_counter(), False
+def _announce(say: Callable[[str], None]) -> Draw:
+    """Return a function that draws, and says once that it takes a while."""
+    started, announced = time.perf_counter(), False
 
     def draw(make: Callable[[], FigureData]) -> FigureData:
-        nonlocal told
-        if not told and time.perf_counter() - started > SILENT_S:
-            told = True
+        nonlocal announced
+        if not announced and time.perf_counter() - started > SILENT_S:
+            announced = True
             say("drawing figures")
         return make()
 

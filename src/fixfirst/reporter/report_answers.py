@@ -1,0 +1,233 @@
+"""The reports of searches that answer with a rule: one that is finished, one that still runs, a study of several."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from fixfirst.orders.order import Workflow
+from fixfirst.orders.pricing import price_swaps
+from fixfirst.reporter import figures
+from fixfirst.reporter.document import (
+    Cell,
+    Document,
+    Draw,
+    Section,
+    Table,
+    describe_game,
+    glossary_sections,
+    make_table,
+    pairs_table,
+    run_document,
+    share,
+)
+from fixfirst.reporter.read import RunData
+from fixfirst.reporter.texts import (
+    ANSWER_GLOSSARY,
+    HOW,
+    QUESTION,
+    SETTLED,
+    SO_FAR,
+    SWAPS,
+    TIERS,
+    agreement,
+    common_rule,
+    interval,
+    num,
+    short_order,
+    some,
+    swap_name,
+)
+from fixfirst.runs.answers import Answer
+
+HEADLINES = {1: "In this world:", 2: "A rule good against both of them:"}
+Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
+
+
+def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
+    """Build the report of one finished search."""
+    return run_document(
+        run,
+        question=QUESTION,
+        lead=f"Against {answer.red_agent}, variant {answer.variant}, memory {answer.memory}:",
+        headline=(f"{answer.rule}.",),
+        figures_of_merit=_merits(answer),
+        answer=answer.sentences,
+        sections=(*_swap_sections(answer, draw), _orders_section(answer, draw), _how_section([answer])),
+        glossary=ANSWER_GLOSSARY,
+    )
+
+
+def _merits(answer: Answer) -> tuple[tuple[str, str], ...]:
+    best = answer.orders[0]
+    merits = []
+    if answer.swaps:
+        swap = answer.swaps[0]
+        words = f"points an episode for {swap_name(swap)}; 95 %: {interval(swap.low, swap.high)}"
+        merits.append((("≤ " if swap.falling else "") + num(swap.price), words))
+    merits.append((num(best.mean), f"return per episode under the best orders ({interval(best.low, best.high)})"))
+    worst = max(order.violations_high for order in answer.orders)
+    merits.append((f"{worst:.3f}", "true violations per episode at most, whatever the order"))
+    return tuple(merits)
+
+
+def _swap_sections(answer: Answer, draw: Draw) -> list[Section]:
+    if not answer.swaps:
+        return []
+    table = make_table(
+        "What fixing one unit type before its neighbour is worth",
+        ("first", "second", "price", "interval", "trainings", "settled?"),
+        [
+            (
+                s.first,
+                s.second,
+                s.price,
+                interval(s.low, s.high),
+                ", ".join(num(value) for value in s.by_replicate),
+                "still falling: train longer" if s.falling else "yes",
+            )
+            for s in answer.swaps
+        ],
+    )
+    # A swap may be known from a later round on.
+    prices = {
+        swap_name(s): list(zip(answer.rounds[len(answer.rounds) - len(s.history) :], s.history, strict=True))
+        for s in answer.swaps
+    }
+    falling = {swap_name(s) for s in answer.swaps if s.falling}
+    return [
+        Section("What each swap is worth", (SWAPS,), (draw(lambda: figures.swaps(answer)),), (table,)),
+        Section("Did it settle?", (SETTLED,), (draw(lambda: figures.course(prices, falling, "episodes")),)),
+    ]
+
+
+def _orders_section(answer: Answer, draw: Draw) -> Section:
+    numbers = ("violations", "at most", "compliance", "contested", "disasters")
+    table = make_table(
+        f"{some(len(answer.orders), 'order')} tried, of {answer.possible} that differ",
+        ("order", "return", "interval", "tier", "P(best)", *numbers),
+        [
+            (
+                short_order(o.workflow, answer.idle),
+                o.mean,
+                interval(o.low, o.high),
+                TIERS[o.tier],
+                share(o.p_best),
+                *(Cell(f"{value:.3f}", value) for value in (o.violations, o.violations_high)),
+                *map(share, (o.compliance, o.contested, o.tail)),
+            )
+            for o in answer.orders
+        ],
+    )
+    each = answer.all_orders // answer.possible
+    text = (f"Each stands for {some(each, 'order')}, which differ in unit types that red never holds.",) if each > 1 else ()
+    return Section("All orders", text, (draw(lambda: figures.orders(answer)),), (table,))
+
+
+def _how_section(answers: Sequence[Answer]) -> Section:
+    """Say how it was measured: of several searches the sum of episodes, else the smallest and the largest number."""
+    facts = (
+        ("trainings" if len(answers) == 1 else "trainings of a search", _span([a.replicates for a in answers], str)),
+        ("training episodes, of all", f"{sum(a.episodes for a in answers):,}"),
+        ("rounds", _span([len(a.rounds) for a in answers], str)),
+        ("standard deviation between two trainings", _span([a.spread for a in answers], num)),
+        ("margin", _span([a.margin for a in answers], num)),
+    )
+    return Section("How it was measured", (HOW,), tables=(pairs_table("In numbers", facts),))
+
+
+def _span(values: Sequence[float], write: Callable[[float], str]) -> str:
+    low, high = write(min(values)), write(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+# ---------------------------------------------------------------- while it runs
+
+
+def running_report(run: RunData, draw: Draw) -> Document:
+    """Build the report of a search that has not ended: what is known after the last complete round."""
+    last = max(row.round for row in run.rounds)
+    trainings = len({row.replicate for row in run.rounds if row.round == last})
+    prices = _prices_so_far(run, last)
+    best = sorted(_means(run, last).items(), key=lambda entry: -entry[1])
+    answer = [f"After {some(last, 'round')} of {some(trainings, 'training')}; {describe_game(run)}."]
+    if prices:
+        said = ", ".join(f"{name} {num(points[-1][1])}" for name, points in prices.items())
+        answer.append(f"Prices so far, in points an episode: {said}. They may still fall.")
+    table = make_table(f"{some(len(best), 'order')} known", ("order", "return so far"), best)
+    drawn = (draw(lambda: figures.course(prices, (), "rounds")),) if prices else ()
+    return run_document(
+        run,
+        question=QUESTION,
+        lead="",
+        headline=("No answer yet.",),
+        figures_of_merit=((str(last), "rounds are complete"), (num(best[0][1]), "return so far under the best order")),
+        answer=tuple(answer),
+        sections=[Section("What each swap seems to be worth so far", (SO_FAR,), drawn, (table,))],
+    )
+
+
+def _means(run: RunData, after: int) -> dict[str, float]:
+    """Return what every order earned after a round, over replicates."""
+    values: dict[str, list[float]] = {}
+    for row in run.rounds:
+        if row.round == after:
+            values.setdefault(row.workflow, []).append(row.mean)
+    return {order: float(np.mean(of_order)) for order, of_order in values.items()}
+
+
+def _prices_so_far(run: RunData, last: int) -> Prices:
+    """Return the price of each swap after each round in which it was known."""
+    found: Prices = {}
+    for after in range(1, last + 1):
+        means = _means(run, after)
+        orders = [Workflow.parse(text, run.scheme) for text in means]
+        for swap in price_swaps(orders, np.array([list(means.values())]), range(run.scheme.size)) if orders else ():
+            turned = f"{swap.second} before {swap.first}"
+            name, price = (turned, -swap.price) if turned in found else (swap_name(swap), swap.price)
+            found.setdefault(name, []).append((after, price))
+    return found
+
+
+# ---------------------------------------------------------------- a study
+
+
+def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str], draw: Draw) -> Document:
+    """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis."""
+    worlds: dict[str, list[tuple[RunData, Answer]]] = {}
+    for run, answer in runs:
+        name = f"{answer.red_agent}, variant {answer.variant}, memory {answer.memory}"
+        worlds.setdefault(name, []).append((run, answer))
+    answers = [answer for _, answer in runs]
+    sections, sentences = [], []
+    for number, (world, of_world) in enumerate(worlds.items(), start=1):
+        of_seeds = [answer for _, answer in of_world]
+        said = agreement(of_seeds)
+        sentences.append(f"Against {world}: {said}")
+        if len(of_seeds) > 1:
+            figure = draw(partial(figures.seeds, of_seeds, f"seeds-{number}"))
+            text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
+        else:
+            figure, text = draw(partial(figures.swaps, of_seeds[0], f"swaps-{number}")), "Ticks are the single trainings."
+        words = (f"{said[0].upper()}{said[1:]}", text)
+        sections.append(Section(f"Against {world}", words, (figure,), (_seeds_table(of_world),)))
+    return Document(
+        title=f"fixfirst: {len(runs)} searches compared",
+        question=QUESTION,
+        lead=HEADLINES.get(len(worlds), "A rule good against all of them:"),
+        headline=(f"{common_rule(answers)}.",),
+        answer=tuple(sentences),
+        missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
+        sections=(*sections, _how_section(answers), *glossary_sections(ANSWER_GLOSSARY)),
+    )
+
+
+def _seeds_table(runs: Sequence[tuple[RunData, Answer]]) -> Table:
+    columns = ("run", "rule", "dearest swap", "price", "interval", "best return", "violations, at most", "orders tried")
+    rows = []
+    for run, answer in runs:
+        swap, worst = next(iter(answer.swaps), None), max(order.violations_high for order in answer.orders)
+        dearest = ("-", None, "-") if swap is None else (swap_name(swap), swap.price, interval(swap.low, swap.high))
+        tried = f"{len(answer.orders)} of {answer.possible}"
+        rows.append((run.name, answer.rule, *dearest, answer.orders[0].mean, Cell(f"{worst:.3f}", worst), tried))
+    return make_table("One row per seed", columns, rows)

@@ -1,0 +1,327 @@
+"""The reports of a search with a training per order, of one training, and of several runs side by side."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from fixfirst.base.errors import printable
+from fixfirst.orders.order import Workflow
+from fixfirst.reporter import figures, texts
+from fixfirst.reporter.analysis import (
+    RunGroup,
+    differing_settings,
+    final_return,
+    group_course,
+    group_runs,
+    pair_effects,
+    position_means,
+    time_use,
+)
+from fixfirst.reporter.document import (
+    Cell,
+    Document,
+    Draw,
+    Section,
+    describe_game,
+    glossary_sections,
+    make_table,
+    run_document,
+    share,
+)
+from fixfirst.reporter.read import RunData
+from fixfirst.reporter.texts import interval, num, percent, some
+from fixfirst.runs.across_seeds import Comparison, MeanInterval, SeedResult, compare, mean_interval
+from fixfirst.runs.config_reading import result_settings, setting
+from fixfirst.runs.ledger import RankedTrials
+from fixfirst.runs.lock import RUNNING, duration
+from fixfirst.runs.rows import Status, Trial, number
+
+MOST_UNKNOWN = 10  # pairs that are listed
+
+
+def search_report(run: RunData, draw: Draw) -> Document:
+    """Build the report of a search with a training per order."""
+    found, tried = run.ranked_trials, len({trial.workflow for trial in run.trials})
+    threshold = number(setting(run.config, "compliance_threshold"))
+    sections = [_ranking_section(run, draw)]
+    if found is not None and len(found.ranking.rows) > 1:
+        sections.append(_precedence_section(found, draw))
+    if run.trials:
+        sections += [_progress_section(run, draw), _compliance_section(run, threshold, draw)]
+    sections += [*_learning_sections(run, threshold, draw), *_time_sections(run, draw)]
+    counts = f"{some(len(run.trials), 'trial')}, {some(tried, 'order')} tried, {run.used_episodes:,} training episodes"
+    facts = f"{counts}; {describe_game(run)}."
+    lead, answer = "", [texts.NO_ORDER_PASSED]
+    headline: tuple[str, ...] = ("No order passed the gate.",)
+    merits: tuple[tuple[str, str], ...] = ()
+    if found is not None:
+        best, ranking = found.ranking.rows[0], found.ranking
+        sure = f"{100 * ranking.confidence:.0f} % interval {interval(best.low, best.high)}"
+        lead, headline, answer = texts.ranking_lead(ranking), _headline(run, found), texts.ranking_sentences(run, found)
+        merits = (
+            (num(best.mean), f"return per episode; {sure}"),
+            (percent(found.best.compliance), "of judged repairs kept to the order"),
+            (f"{len(ranking.maybe_best)} of {len(ranking.rows)}", "accepted orders may be the best"),
+        )
+    return run_document(
+        run,
+        question=texts.QUESTION,
+        lead=lead,
+        headline=headline,
+        figures_of_merit=merits,
+        answer=(*answer, facts),
+        sections=sections,
+        glossary=texts.GLOSSARY,
+    )
+
+
+def _headline(run: RunData, found: RankedTrials) -> tuple[str, ...]:
+    """Return the winner, unit type by unit type; without one, the rule that all orders share which may be the best."""
+    rows = found.ranking.rows
+    if len(rows) == 1 or found.ranking.winner is not None:
+        return tuple(run.scheme.names[unit] for unit in rows[0].workflow.order)
+    rule = texts.rule_in_words(found.ranking)
+    return ("Nothing: no order is shown to be better than another." if rule is None else f"{rule[0].upper()}{rule[1:]}.",)
+
+
+def _ranking_section(run: RunData, draw: Draw) -> Section:
+    found, text = run.ranked_trials, [texts.RANKING]
+    if found is not None:
+        sure = f"{100 * found.ranking.confidence:.0f} %"
+        text.append(texts.RANKING_INTERVALS.format(confidence=sure, spread=num(found.spread)))
+    if any(not trial.accepted for trial in run.trials):
+        text.append(texts.RANKING_HOLLOW)
+    by_order: dict[Workflow, Trial] = {}  # the best accepted trial of each
+    for trial in sorted((trial for trial in run.trials if trial.accepted), key=lambda trial: trial.earned):
+        by_order[run.workflow_of(trial)] = trial
+    rows = []
+    for place, row in enumerate(() if found is None else found.ranking.rows, start=1):
+        verdict = "may be best" if row.maybe_best else "worse"
+        rows.append(_ranking_row(place, by_order[row.workflow], (row.mean, row.low, row.high), verdict))
+    for trial in run.trials:
+        if run.workflow_of(trial) not in by_order:
+            verdict = "failed" if trial.status == Status.FAILED else "not accepted"
+            rows.append(_ranking_row("", trial, (trial.return_mean, trial.return_low, trial.return_high), verdict))
+    columns = ("", "order", "return", "interval", "compliance", "contested", "verdict", "trial", "episodes")
+    drawn = any(trial.return_mean is not None for trial in run.trials)
+    return Section(
+        "All tried orders",
+        tuple(text),
+        (draw(lambda: figures.ranking(run)),) if drawn else (),
+        (make_table("All tried orders", columns, rows),) if run.trials else (),
+    )
+
+
+def _ranking_row(
+    place: int | str, trial: Trial, earned: tuple[float | None, float | None, float | None], verdict: str
+) -> tuple[object, ...]:
+    mean, low, high = earned
+    between = None if low is None or high is None else interval(low, high)
+    compliance = share(trial.compliance), share(trial.contested_compliance)
+    return place, trial.workflow, mean, between, *compliance, verdict, trial.id, trial.episodes
+
+
+def _precedence_section(found: RankedTrials, draw: Draw) -> Section:
+    workflows, returns = [row.workflow for row in found.ranking.rows], [row.mean for row in found.ranking.rows]
+    effects, means = pair_effects(workflows, returns), position_means(workflows, returns)
+    unknown = [effect for effect in effects if effect.effect is None]
+    text, drawn = [texts.PRECEDENCE], []
+    if unknown:
+        listed = "; ".join(f"{e.first} / {e.second} ({e.tried} so, {e.reversed} reversed)" for e in unknown[:MOST_UNKNOWN])
+        more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
+        text.append(f"Not told by what was tried: {listed}{more}.")
+    tried, orders = len(workflows), workflows[0].scheme.num_orders
+    text.append(texts.PRECEDENCE_BASIS.format(tried=tried, orders=f"{orders:,}", untried=f"{orders - tried:,}"))
+    if len(unknown) < len(effects):
+        drawn.append(draw(lambda: figures.pairs(effects)))
+    drawn.append(draw(lambda: figures.positions(means)))
+    return Section("Which precedence matters", tuple(text), tuple(drawn))
+
+
+def _progress_section(run: RunData, draw: Draw) -> Section:
+    asked = sum(choice.ucb is not None for choice in run.choices)
+    text: tuple[str, ...] = (texts.PROGRESS_WITHOUT_BELIEFS,)
+    if asked:
+        text = (texts.PROGRESS.format(asked=asked, trials=len(run.trials)), texts.PROGRESS_READING)
+    return Section("How the search went", text, (draw(lambda: figures.progress(run)),))
+
+
+def _compliance_section(run: RunData, threshold: float | None, draw: Draw) -> Section:
+    gate = "" if threshold is None else texts.COMPLIANCE_GATE.format(threshold=percent(threshold))
+    judged = any(trial.compliance is not None for trial in run.trials)
+    drawn = (draw(lambda: figures.compliance(run, threshold)),) if judged else ()
+    return Section("Compliance and return", (texts.COMPLIANCE.format(gate=gate), texts.COMPLIANCE_READING), drawn)
+
+
+def _learning_sections(run: RunData, threshold: float | None, draw: Draw) -> list[Section]:
+    if not len(run.updates):
+        return []
+    inherited = texts.LEARNING_INHERITED if any(trial.parent is not None for trial in run.trials) else ""
+    marks = texts.LEARNING_MARKS.format(inherited=inherited) if run.is_search else ""
+    text = (texts.LEARNING.format(marks=marks), texts.LEARNING_READING)
+    return [Section("Learning", text, (draw(lambda: figures.learning(run, threshold)),))]
+
+
+def _time_sections(run: RunData, draw: Draw) -> list[Section]:
+    use = time_use(run)
+    if not use.parts:
+        return []
+    text = texts.TIME_UNKNOWN
+    if use.wall_s is not None and use.workers is not None:
+        sessions = "" if len(run.sessions) == 1 else f" in {len(run.sessions)} sessions"
+        text = texts.TIME.format(wall=duration(use.wall_s), sessions=sessions, workers=some(use.workers, "worker"))
+        if use.total > 1.01 * sum(session.seconds * session.workers for session in run.sessions):
+            text += texts.TIME_KILLED
+    return [Section("Where the time went", (text,), (draw(lambda: figures.time(use)),))]
+
+
+# ---------------------------------------------------------------- one training
+
+
+def training_report(run: RunData, draw: Draw) -> Document:
+    """Build the report of one training."""
+    threshold = number(setting(run.config, "compliance_threshold"))
+    order = printable(str(setting(run.config, "workflow", "unknown")))
+    whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
+    score = run.result
+    answer, merits = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], []
+    if score is not None:
+        tested = "held-out episodes" if score.test_episodes is None else f"{score.test_episodes:,} held-out episodes"
+        earned = f"The trained policy earned {num(score.mean)} per episode ({interval(score.low, score.high)}) on {tested}."
+        merits.append((num(score.mean), f"return per episode; 95 % interval {interval(score.low, score.high)}"))
+        if score.compliance is not None:
+            earned += f" It kept to the order in {percent(score.compliance)} of the judged repairs."
+            merits.append((percent(score.compliance), "of judged repairs kept to the order"))
+        answer.insert(0, earned)
+    return run_document(
+        run,
+        question="What does one trained defender earn?",
+        lead="",
+        headline=(whose,),
+        figures_of_merit=tuple(merits),
+        answer=tuple(answer),
+        sections=[*_learning_sections(run, threshold, draw), *_time_sections(run, draw)],
+        glossary=texts.GLOSSARY,
+    )
+
+
+# ---------------------------------------------------------------- several runs
+
+Judged = tuple[str, MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
+
+
+def comparison_report(runs: Sequence[RunData], skipped: Sequence[str], draw: Draw) -> Document:
+    """Build the comparison of several runs: those against the same red agent in the same variant, others apart."""
+    groups, repeated = group_runs(runs)
+    worlds: dict[str, list[RunGroup]] = {}
+    for group in groups:
+        worlds.setdefault(describe_game(group.runs[0]), []).append(group)
+    sections, answer = [], []
+    for place, (world, comparable) in enumerate(worlds.items(), start=1):
+        where, suffix = (f": {world}", f"-{place}") if len(worlds) > 1 else ("", "")
+        judged = _judged(comparable)
+        if judged:
+            answer += [f"R{where[3:]}:"] if where else []
+            answer += [_describe_group(*entry) for entry in judged]
+            drawn = draw(partial(figures.groups, judged, f"groups{suffix}"))
+            sections.append(Section(f"Final return{where}", (texts.GROUPS, texts.GROUPS_READING), (drawn,)))
+        sections += _seeds_sections(comparable)
+        searches = [group for group in comparable if group.runs[0].is_search]
+        if courses := [course for group in searches if (course := group_course(group)) is not None]:
+            drawn = draw(partial(figures.courses, courses, f"courses{suffix}"))
+            sections.append(Section(f"Best so far{where}", (texts.COURSES,), (drawn,)))
+    sections += [_runs_section(groups, runs), *_difference_sections(groups)]
+    of_run: dict[str, list[str]] = {}
+    for run in runs:
+        for text in run.missing:
+            of_run.setdefault(text, []).append(run.name)
+    missing = [*skipped, *repeated, *(f"{', '.join(names)}: {text}" for text, names in of_run.items())]
+    apart = "; those against different red agents, or in different variants, cannot be compared" if len(worlds) > 1 else ""
+    return Document(
+        title=f"fixfirst: {some(len(runs), 'run')} compared",
+        question="How do these runs compare?",
+        lead=f"{some(len(runs), 'run')} in {some(len(groups), 'group')}{apart}:",
+        headline=(_verdict(worlds),),
+        answer=tuple(answer) or ("None of the runs has a final return yet.",),
+        missing=tuple(missing),
+        sections=(*sections, *glossary_sections(texts.GLOSSARY + texts.GLOSSARY_OF_SEVERAL)),
+        running=any(run.status == RUNNING for run in runs),
+    )
+
+
+def _judged(groups: Sequence[RunGroup]) -> list[Judged]:
+    """Return the groups with a final return, the best first."""
+    judged = []
+    for group in groups:
+        values = [(run.name, value) for run in group.runs if (value := final_return(run)) is not None]
+        if values:
+            judged.append((group.label, mean_interval([value for _, value in values]), values))
+    return sorted(judged, key=lambda entry: -entry[1].mean)
+
+
+def _describe_group(label: str, found: MeanInterval, values: Sequence[tuple[str, float]]) -> str:
+    mean, low, high = found
+    between = "" if low is None or high is None else f" ({interval(low, high)}{texts.few_seeds(len(values))})"
+    return f"{label}: {num(mean)} per episode{between}, {some(len(values), 'run')}."
+
+
+def _verdict(worlds: dict[str, list[RunGroup]]) -> str:
+    """Say of each world in a line the rule that its searches share, or what the best group earns."""
+    said = []
+    for groups in worlds.values():
+        red = f"against {setting(groups[0].runs[0].config, 'red_agent', 'unknown')} " if len(worlds) > 1 else ""
+        judged = _judged(groups)
+        if len(groups) == 1 and len(groups[0].runs) > 1 and groups[0].runs[0].is_search:
+            found = _across_seeds(groups[0])
+            rule = None if found.ranking is None else texts.rule_in_words(found.ranking)
+            said.append(f"{red}{rule or 'no order is shown to be better than another'}")
+        elif judged:
+            many = f" with {judged[0][0]}" if len(judged) > 1 else ""
+            said.append(f"{red}{num(judged[0][1].mean)} per episode{many}")
+    text = "; ".join(printable(part) for part in said)
+    return f"{text[:1].upper()}{text[1:]}." if text else f"{some(sum(map(len, worlds.values())), 'group')}, no result yet."
+
+
+def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
+    """Say what the seeds of a search show together, as its terminal said it."""
+    sections: list[Section] = []
+    for group in groups:
+        if group.runs[0].is_search and len(group.runs) > 1:
+            found = _across_seeds(group)
+            rows = [
+                (*cells[:2], Cell(cells[2], order.mean), *cells[3:])
+                for cells, order in zip(texts.orders_across_seeds(found), found.orders, strict=True)
+            ]
+            table = make_table(f"Orders across {len(group.runs)} seeds", texts.ACROSS_SEEDS_COLUMNS, rows)
+            text = (texts.verdict_over_seeds(found), *(() if sections else (texts.ACROSS_SEEDS,)))  # how to read it: once
+            sections.append(Section(f"Across seeds: {group.label}", text, tables=(table,)))
+    return sections
+
+
+def _across_seeds(group: RunGroup) -> Comparison:
+    results = [
+        SeedResult(str(setting(run.config, "red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
+        for run in group.runs
+    ]
+    (found,) = compare(results)
+    return found
+
+
+def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Section:
+    label, rows = {run.folder: group.label for group in groups for run in group.runs}, []
+    for run in runs:
+        wall, found = time_use(run).wall_s, run.ranked_trials
+        order = setting(run.config, "workflow", "-") if found is None else found.ranking.rows[0].workflow
+        names = run.name, label.get(run.folder, "left out"), str(run.seed)
+        time = None if wall is None else Cell(duration(wall), wall)
+        rows.append((*names, final_return(run), str(order), run.used_episodes, len(run.trials), time, run.status))
+    columns = ("run", "group", "seed", "return", "order", "episodes", "trials", "time", "state")
+    return Section(
+        "The runs", ("A report of any one of them: fixfirst report RUN.",), tables=(make_table("The runs", columns, rows),)
+    )
+
+
+def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
+    settings = [result_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
+    rows = [(key, *(group.get(key, "-") for group in settings)) for key in differing_settings(settings)]
+    table = make_table("Settings that differ", ("setting", *(group.label for group in groups)), rows)
+    return [Section("What differs between the groups", tables=(table,))] if rows else []

@@ -1,0 +1,362 @@
+"""What commands print in the end: the answer of a search, a ranking, what seeds say together; or the same as JSON."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fixfirst.base.errors import ConfigError
+from fixfirst.orders.ranking import Ranking
+from fixfirst.play.comparison import Paired
+from fixfirst.play.evaluation import Evaluation, difference
+from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, LeaderboardScore, column_name
+from fixfirst.reporter.screen import fitting_table, folded, prose, results
+from fixfirst.reporter.texts import (
+    ACROSS_SEEDS_COLUMNS,
+    TIERS,
+    common_rule,
+    orders_across_seeds,
+    percent,
+    short_order,
+    swap_name,
+    verdict_in_words,
+    verdict_over_seeds,
+)
+from fixfirst.runs.across_seeds import Comparison, compare
+from fixfirst.runs.answers import Answer
+from fixfirst.runs.files import write_atomically
+from fixfirst.runs.layout import BEST
+from fixfirst.runs.rows import Trial
+
+if TYPE_CHECKING:
+    from fixfirst.searcher.loop import Search
+    from fixfirst.searcher.shared import SharedSearch
+
+MOST_ORDERS = 24
+MOST_ACROSS_SEEDS = 20
+WIDE = 100  # columns in which everything about an order fits
+
+
+def print_searches(searches: "Sequence[Search | SharedSearch]", folder: Path, page: Path | None = None) -> None:
+    """Print the final tables, and what to do next. folder: of the search, or of the study; page: the report, if any."""
+    console = results()
+    shared, separate = _by_kind(searches)
+    if shared:
+        _print_answers(console, shared)
+    elif len(separate) == 1:
+        _print_search(console, separate[0])
+    else:
+        _print_study(console, separate, folder)
+    if page is not None:
+        print(f"report:      {page}")
+
+
+def searches_document(searches: "Sequence[Search | SharedSearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+    """Return the same for JSON."""
+    report = {"report": None if page is None else str(page)}
+    shared, separate = _by_kind(searches)
+    if shared:
+        found = [(s.folder, s.answer) for s in shared if s.answer is not None]
+        documents = [{"run": str(run), "rule": a.rule, "sentences": list(a.sentences), **asdict(a)} for run, a in found]
+        return (documents[0] if len(searches) == 1 else {"study": str(folder), "runs": documents}) | report
+    if len(searches) > 1:
+        comparisons = [_comparison_document(comparison) for comparison in compare([search.result for search in separate])]
+        return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": comparisons} | report
+    search = separate[0]
+    standings = search.standings()
+    rows = [] if standings is None else [asdict(row) | {"workflow": str(row.workflow)} for row in standings.ranking.rows]
+    trials = [asdict(trial) for trial in search.trials]
+    return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
+
+
+def _by_kind(searches: "Sequence[Search | SharedSearch]") -> "tuple[list[SharedSearch], list[Search]]":
+    """Part those with one network for all orders from those with a training per order."""
+    shared: Any = [search for search in searches if hasattr(search, "answer")]
+    separate: Any = [search for search in searches if not hasattr(search, "answer")]
+    return shared, separate
+
+
+# ---------------------------------------------------------------- answers
+
+
+def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None:
+    """Print the rule, what does not matter, the swaps, the orders; of a study, the rule good against all first."""
+    answers = [search.answer for search in searches if search.answer is not None]
+    whole = not console.is_terminal  # a terminal would break lines inside words
+    if len(answers) > 1:
+        console.print(f"{common_rule(answers)}.", style="bold", soft_wrap=whole)
+    for answer in answers:
+        console.print()
+        for number, text in enumerate(answer.sentences):
+            console.print(text, style="bold" if number == 0 else None, soft_wrap=whole, highlight=False)
+        console.print(_swaps_table(answer, console.width))
+        console.print(_orders_table(answer, console.width))
+    variant = answers[0].variant
+    facts = f"{sum(a.episodes for a in answers):,} training episodes, {answers[0].replicates} trainings, variant {variant}"
+    console.print(facts, soft_wrap=True)
+    best = searches[0].folder / BEST
+    console.print(f"policy:      {best} (follows any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
+
+
+def _swaps_table(answer: Answer, width: int) -> Table:
+    columns = ("swap of neighbours", "worth", "95 % interval", "over training")
+    rows = [
+        (
+            swap_name(s),
+            f"{s.price:+.2f}",
+            f"[{s.low:.2f}, {s.high:.2f}]",
+            "still falling: train longer" if s.falling else "settled",
+        )
+        for s in answer.swaps
+    ]
+    return fitting_table(columns, rows, width, cut=columns[0])
+
+
+def _orders_table(answer: Answer, width: int) -> Table:
+    """Build the table; where there is little room, intervals and violations stay, and the tier goes first."""
+    rows, columns = [], ("order", "return", "95 % interval", "tier", "violations")
+    for order in answer.orders[:MOST_ORDERS]:
+        name, most = short_order(order.workflow, answer.idle), f"{order.violations_high:.3f}"
+        earned = name, f"{order.mean:.2f}", f"[{order.low:.2f}, {order.high:.2f}]"
+        wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}"
+        rows.append(wide if width >= WIDE else (*earned, f"≤ {most}", TIERS[order.tier]))
+    return fitting_table(columns if width >= WIDE else (*columns[:3], columns[4], columns[3]), rows, width)
+
+
+# ---------------------------------------------------------------- a search with a training per order
+
+
+def _print_search(console: Console, search: "Search") -> None:
+    found, tried = search.standings(), len({trial.workflow for trial in search.trials})
+    others = [trial for trial in search.trials if not trial.accepted]
+    game = search.config.training.game
+    facts = f"{search.used:,} training episodes, red agent {game.red_agent}, variant {game.variant}"
+    prose(console, f"{len(search.trials)} trials, {tried} orders tried, {facts}")
+    if found is None:
+        console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
+        return
+    console.print(ranking_table(found.ranking, search.trials, console.width))
+    if others:
+        names = ", ".join(sorted({trial.workflow for trial in others}))
+        prose(console, f"{len(others)} trials did not pass the gate: {names}")
+    prose(console, verdict_in_words(found.ranking))
+    console.print(
+        f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders."
+    )
+    best = search.folder / BEST
+    console.print(f"best policy: {best}\nnext:        fixfirst evaluate {best}", soft_wrap=True)
+
+
+def ranking_table(ranking: Ranking, trials: Sequence[Trial], width: int) -> Table:
+    """Build a table of orders by return with simultaneous intervals, compliance, and which may be best (*)."""
+    by_order: dict[str, Trial] = {}  # the best trial of each
+    for trial in sorted((trial for trial in trials if trial.accepted), key=lambda trial: trial.earned):
+        by_order[trial.workflow] = trial
+    rows = []
+    for place, row in enumerate(ranking.rows, start=1):
+        trial = by_order[str(row.workflow)]
+        earned = f"{row.mean:.2f}", f"[{row.low:.2f}, {row.high:.2f}]"
+        compliance = percent(trial.compliance), percent(trial.contested_compliance)
+        rows.append((f"{place}{'*' if row.maybe_best else ' '}", str(row.workflow), *earned, *compliance))
+    return fitting_table(("", "order", "return", "95 % interval", "compliance", "contested"), rows, width)
+
+
+def _print_study(console: Console, searches: "Sequence[Search]", folder: Path) -> None:
+    used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
+    variant = searches[0].config.training.game.variant
+    prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")
+    for comparison in compare([search.result for search in searches]):
+        console.print(f"\nred agent {comparison.red_agent}, {len(comparison.best)} seeds", style="bold")
+        for best in comparison.best:
+            found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
+            prose(console, f"seed {best.seed}: best {found}")
+        rows = orders_across_seeds(comparison)
+        console.print(fitting_table(ACROSS_SEEDS_COLUMNS, rows[:MOST_ACROSS_SEEDS], console.width))
+        if (more := len(rows) - MOST_ACROSS_SEEDS) > 0:
+            console.print(f"... and {more} more orders; --json lists all")
+        prose(console, verdict_over_seeds(comparison))
+    console.print(f"policies: {folder}/*/{BEST}\nnext:     fixfirst evaluate {searches[0].folder}", soft_wrap=True)
+
+
+def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+    marked = () if comparison.ranking is None else comparison.ranking.maybe_best
+    return {
+        "red_agent": comparison.red_agent,
+        "seeds": [asdict(row) | {"workflow": row.workflow and str(row.workflow)} for row in comparison.best],
+        "spread": comparison.spread,
+        "freedom": comparison.freedom,
+        "verdict": verdict_over_seeds(comparison),
+        "orders": [
+            asdict(row) | {"workflow": str(row.workflow), "pooled_maybe_best": row.workflow in marked}
+            for row in comparison.orders
+        ],
+    }
+
+
+# ---------------------------------------------------------------- evaluations
+
+
+def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:
+    """The same policy in both worlds, with the difference and the verdict of two one-sided tests."""
+    head = f"{'red agent':10} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
+    lines = [f"{head}  verdict at ±{margin:g}"]
+    for a, b in zip(ours, theirs, strict=True):
+        gap = difference(a, b, margin)
+        shown = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
+        verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
+        earned = [f"{row.mean:.2f} ± {row.standard_error:.2f}" for row in (a, b)]
+        lines.append(f"{a.red_agent:10} {a.steps:5} {earned[0]:>16} {earned[1]:>16} {shown:>30}  {verdict}")
+        if a.compliance is not None and b.compliance is not None:
+            lines.append(f"{'':10} {'':5} compliance: simulator {a.compliance.compliance}, CybORG {b.compliance.compliance}")
+    lines.append(
+        f"{theirs[0].episodes:,} episodes of each on CybORG and {ours[0].episodes:,} on the simulator, where they cost "
+        f"nothing and make the difference more precise; variant {ours[0].variant}"
+    )
+    return "\n".join(lines)
+
+
+def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, width: int = 240) -> str:
+    """Two policies: the difference against each red agent, what it means, and their worst episodes."""
+    lines = [f"A: {first}", f"B: {second}"]
+    lines.append(f"{'red agent':10} {'steps':>5} {'A':>9} {'B':>9} {'B - A':>9} {'95 % interval':>20}")
+    for row in rows:
+        interval = f"[{row.low:+.2f}, {row.high:+.2f}]"
+        lines.append(f"{row.red_agent:10} {row.steps:5} {row.first:9.2f} {row.second:9.2f} {row.mean:+9.2f} {interval:>20}")
+    lines += [_verdict(row) for row in rows]
+    lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, variant {rows[0].variant}")
+    for name, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
+        for row in rows:
+            told = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
+            lines.append(f"worst of {name} against {row.red_agent}, episode {told}")
+    more = f" --seed {seed}" if seed else ""
+    worst = f"--number {rows[0].worst_of_first[0].number} --red-agent {rows[0].red_agent} --variant {rows[0].variant}"
+    lines.append(f"next: fixfirst watch {first} --beside {second} {worst}{more}")
+    return folded(lines, width)
+
+
+def _verdict(row: Paired) -> str:
+    """What an interval means, and what common luck was worth."""
+    if row.independent_episodes is None:
+        return f"{row.red_agent}: they earn the same in every episode"
+    luck = f"two evaluations would need {row.independent_episodes:,} episodes each to be as sure"
+    if row.different:
+        return f"{row.red_agent}: {'B' if row.mean > 0 else 'A'} is better by {abs(row.mean):.2f}; {luck}"
+    return f"{row.red_agent}: not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
+
+
+def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> str:
+    """Six columns and their total, beside the published ones; with less room, a line for each of the six."""
+    ours = standing.columns
+    label = max(len(name), *(len(row.name) for row in PUBLISHED))
+    lines = _upright(standing, name) if width < label + 65 else _across(standing, name, label)
+    for row in PUBLISHED:
+        lead = standing.lead(row)
+        lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
+    played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
+    lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
+    lines.append(f"published: {SOURCE}")
+    return folded(lines, width)
+
+
+def _upright(standing: LeaderboardScore, name: str) -> list[str]:
+    """A line per column."""
+    lines = [
+        f"{'':5} {'return':>8} {'± s.e.':>7} {'95 % interval':>18}"
+        + "".join(f"{f'({n})':>8}" for n in range(1, len(PUBLISHED) + 1))
+    ]
+    names = [*(column_name(*column) for column in COLUMNS), "total"]
+    ours: list[Any] = [*standing.columns, standing.total]
+    theirs = [[*row.columns, row.total] for row in PUBLISHED]
+    for column, cell, *published in zip(names, ours, *theirs, strict=True):
+        interval, beside = f"[{cell.low:.2f}, {cell.high:.2f}]", "".join(f"{value:8.2f}" for value in published)
+        lines.append(f"{column:5} {cell.mean:8.2f} {cell.standard_error:7.2f} {interval:>18}{beside}")
+    return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(PUBLISHED, start=1))]
+
+
+def _across(standing: LeaderboardScore, name: str, label: int) -> list[str]:
+    """A line per defender."""
+    ours, total = standing.columns, standing.total
+
+    def line(first: str, cells: Sequence[float], last: float) -> str:
+        return f"{first:{label}} " + "".join(f"{cell:9.2f}" for cell in cells) + f"{last:10.2f}"
+
+    lines = [f"{'':{label}} " + "".join(f"{column_name(*column):>9}" for column in COLUMNS) + f"{'total':>10}"]
+    lines.append(line(name, [cell.mean for cell in ours], total.mean))
+    lines.append(line("  standard error", [cell.standard_error for cell in ours], total.standard_error))
+    lines.append(line("  95 % interval, from", [cell.low for cell in ours], total.low))
+    lines.append(line("  to", [cell.high for cell in ours], total.high))
+    return [*lines, *(line(row.name, row.columns, row.total) for row in PUBLISHED)]
+
+
+def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
+    """The same for programs."""
+    names = [column_name(*column) for column in COLUMNS]
+    return {
+        "variant": standing.columns[0].variant,
+        "episodes": standing.columns[0].episodes,
+        "columns": {name: asdict(cell) for name, cell in zip(names, standing.columns, strict=True)},
+        "total": standing.total._asdict(),
+        "published": [
+            {
+                "name": row.name,
+                "columns": dict(zip(names, row.columns, strict=True)),
+                "total": row.total,
+                "margin": row.margin,
+                "lead": standing.lead(row)._asdict(),
+            }
+            for row in PUBLISHED
+        ],
+        "source": SOURCE,
+    }
+
+
+NARROW = 110  # columns that a line with compliance needs
+CSV_COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
+RATES = ("compliance", "contested", "effectiveness", "response")
+
+
+def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
+    """For people: a line per setting, then the sum that the challenge ranks by. With less room, three lines per setting."""
+    lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
+    narrow = width < NARROW
+    for row in rows:
+        interval = f"[{row.low:.2f}, {row.high:.2f}]"
+        kept = ""
+        if row.compliance is not None:
+            rates = f"{row.compliance.compliance}", f"contested {row.compliance.contested}"
+            kept = "".join(f"\n{'':18}{rate}" for rate in rates) if narrow else f"  {', '.join(rates)}"
+        lines.append(f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{kept}")
+    total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
+    facts = f"({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
+    whole = f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}"
+    lines += [whole, facts] if narrow else [f"{whole}   {facts}"]
+    return "\n".join(lines)
+
+
+def write_csv(path: Path, rows: Sequence[Evaluation]) -> None:
+    """The table as a CSV file."""
+    try:
+        write_atomically(path, as_csv(rows).encode())
+    except OSError as e:
+        raise ConfigError(f"{path}: cannot be written ({e.strerror})") from e
+
+
+def as_csv(rows: Sequence[Evaluation]) -> str:
+    """One line per setting; empty where there is no order to keep to."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        [*CSV_COLUMNS, *(f"{rate}{part}" for rate in RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
+    )
+    for row in rows:
+        values: list[Any] = [getattr(row, column) for column in CSV_COLUMNS]
+        for rate in RATES:
+            shown = None if row.compliance is None else getattr(row.compliance, rate)
+            values += ["", "", ""] if shown is None else [shown.value, shown.low, shown.high]
+        writer.writerow([*values, "" if row.compliance is None else row.compliance.repairs_per_episode])
+    return text.getvalue()

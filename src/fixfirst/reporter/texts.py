@@ -1,0 +1,386 @@
+"""All that reports and terminals say in words: numbers, verdicts, how to read each part, what each term means.
+
+Texts in braces are filled in.
+"""
+
+from collections.abc import Sequence
+
+from fixfirst.orders.pricing import Swap
+from fixfirst.orders.ranking import Ranking
+from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
+from fixfirst.reporter.read import RunData
+from fixfirst.runs.across_seeds import Comparison, OrderAcrossSeeds, mean_interval
+from fixfirst.runs.answers import Answer
+from fixfirst.runs.ledger import RankedTrials
+
+MINUS = "\u2212"
+QUESTION = "Which kind of machine should the defender fix first?"
+TIERS = {1: "as good as the best", 2: "open", 3: "worse"}
+FEW_SEEDS = 3  # fewer give no interval
+MOST_SHARED = 3  # precedences of a rule
+
+
+# ---------------------------------------------------------------- numbers and names
+
+
+def num(value: float | None, digits: int = 2) -> str:
+    """Write a number, with a dash for none."""
+    return "-" if value is None else f"{value:,.{digits}f}".replace("-", MINUS)
+
+
+def interval(low: float, high: float) -> str:
+    """Write an interval, as "1.00 to 2.00"."""
+    return f"{num(low)} to {num(high)}"
+
+
+def percent(share: float | None) -> str:
+    """Write a share in per cent, with a dash for none."""
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def some(count: int, thing: str) -> str:
+    """Write a count, as in "1 order" and "2 orders"."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def list_words(texts: Sequence[str]) -> str:
+    """Join texts, as in "a, b and c"."""
+    return ", ".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def short_order(workflow: str, idle: Sequence[str]) -> str:
+    """Leave the unit types out of an order that red never holds."""
+    return " > ".join(unit for unit in workflow.split(" > ") if unit not in idle)
+
+
+def swap_name(swap: Swap) -> str:
+    """Name a swap, as "enterprise before user"."""
+    return f"{swap.first} before {swap.second}"
+
+
+def few_seeds(seeds: int) -> str:
+    """Warn beside an interval of two seeds."""
+    return "; two seeds only: the interval says little" if seeds == 2 else ""
+
+
+# ---------------------------------------------------------------- verdicts on a ranking
+
+
+def verdict_in_words(ranking: Ranking) -> str:
+    """Say how sure one search is of the winner."""
+    best, confidence = ranking.rows[0], f"{100 * ranking.confidence:.0f} %"
+    earned = f"return {best.mean:.2f} [{best.low:.2f}, {best.high:.2f}]"
+    if len(ranking.rows) == 1:
+        return f"Only one order passed the gate: {best.workflow}, return {best.mean:.2f}."
+    if ranking.winner is not None:
+        return f"Best order ({confidence} confidence): {best.workflow}, {earned}."
+    return (
+        f"{len(ranking.maybe_best)} of {len(ranking.rows)} orders (marked *) cannot be told from the best at {confidence} "
+        f"confidence; highest: {best.workflow}, {earned}."
+    )
+
+
+def verdict_over_seeds(comparison: Comparison) -> str:
+    """Say how sure the seeds together are of the winner."""
+    if comparison.ranking is None:
+        return "No order was accepted under two seeds: the spread between seeds is unknown, and nothing is claimed."
+    freedom = "1 degree" if comparison.freedom == 1 else f"{comparison.freedom} degrees"
+    measured = f"spread between seeds {comparison.spread:.2f}, measured with {freedom} of freedom"
+    few = ": too few for intervals that say anything" if comparison.freedom < 3 else ""
+    return f"Over seeds: {verdict_in_words(comparison.ranking)} ({measured}{few})"
+
+
+def rule_in_words(ranking: Ranking) -> str | None:
+    """Say what all orders share that may be the best, most often contradicted first; None if they share nothing."""
+    shared = sorted(shared_precedences(ranking), key=lambda pair: -pair[2])[:MOST_SHARED]
+    return f"fix {list_words([f'{above} before {below}' for above, below, _ in shared])}" if shared else None
+
+
+ACROSS_SEEDS_COLUMNS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")
+
+
+def orders_across_seeds(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Return a row of ACROSS_SEEDS_COLUMNS per order, best first; those that may be best over seeds are marked *."""
+    seeds = len(comparison.best)
+    marked = () if comparison.ranking is None else comparison.ranking.maybe_best
+
+    def cells(place: int, row: OrderAcrossSeeds) -> tuple[str, ...]:
+        mean = "-" if row.mean is None else f"{row.mean:.2f}"
+        between = "-" if row.low is None else f"[{row.low:.2f}, {row.high:.2f}]"
+        counts = (f"{count}/{seeds}" for count in (row.tried, row.accepted, row.maybe_best))
+        return f"{place}{'*' if row.workflow in marked else ' '}", str(row.workflow), mean, between, *counts
+
+    return [cells(place, row) for place, row in enumerate(comparison.orders, start=1)]
+
+
+# ---------------------------------------------------------------- a search with a training per order
+
+
+def ranking_lead(ranking: Ranking) -> str:
+    """Say what the headline is: an order only if there is a winner."""
+    ranked, alike = len(ranking.rows), len(ranking.maybe_best)
+    if ranked == 1:
+        return "The only order that passed the gate:"
+    if ranking.winner is not None:
+        return f"The best of {ranked} accepted orders:"
+    return f"No single order wins. What the {alike} of {ranked} accepted orders that may be the best have in common:"
+
+
+def ranking_sentences(run: RunData, found: RankedTrials) -> list[str]:
+    """Say in sentences with numbers what a search found, and what that does not show."""
+    rows, best, trial, sure = (
+        found.ranking.rows,
+        found.ranking.rows[0],
+        found.best,
+        f"{100 * found.ranking.confidence:.0f} %",
+    )
+    compliance = f"kept to that order in {percent(trial.compliance)} of the judged repairs"
+    if trial.contested_compliance is not None:
+        compliance += f" ({percent(trial.contested_compliance)} of the contested ones)"
+    earned = f"earned {num(best.mean)} per episode ({sure} interval {interval(best.low, best.high)})"
+    sentences = [f"A defender trained for {best.workflow} {earned} and {compliance}.", _told_apart(found.ranking, sure)]
+    shared = [
+        f"{above} before {below} (the other way round in {some(others, 'accepted order')})"
+        for above, below, others in shared_precedences(found.ranking)
+    ]
+    if len(rows) > 1 and shared and not found.ranking.winner:
+        sentences.append(f"What those {len(found.ranking.maybe_best)} have in common: {', '.join(shared)}.")
+    if (warmup := run.warmup) is not None:
+        gap, had = best.mean - warmup.mean, warmup.trained_episodes
+        text = AGAINST_NO_ORDER.format(
+            mean=num(warmup.mean),
+            interval=interval(warmup.low, warmup.high),
+            had="the warm-up" if had is None else f"{had:,} episodes of training",
+            gap=f"{num(abs(gap))} {'more' if gap >= 0 else 'less'}",
+            seen=f"{lineage_episodes(run, trial):,}",
+            ranked=len(rows),
+        )
+        sentences.append(text)
+    if len(rows) > 1:
+        worst = rows[-1]
+        sentences.append(
+            f"The worst accepted order, {worst.workflow}, earned {num(worst.mean)} ({interval(worst.low, worst.high)}): "
+            f"{num(best.mean - worst.mean)} less per episode than the highest."
+        )
+    return sentences
+
+
+def _told_apart(ranking: Ranking, sure: str) -> str:
+    others, alike = len(ranking.rows) - 1, len(ranking.maybe_best)
+    if not others:
+        return "It is the only order that passed the gate, so there is nothing to compare it with."
+    if ranking.winner is not None:
+        return f"It is better than each of the other {some(others, 'accepted order')}, at {sure} confidence."
+    tied = f"It cannot be told from {some(alike - 1, 'other order')} at {sure} confidence"
+    return f"{tied}: of {others + 1} accepted orders, {alike} may be the best."
+
+
+# ---------------------------------------------------------------- several answers
+
+Pair = tuple[str, str]
+
+
+def agreed_pairs(answers: Sequence[Answer]) -> list[Pair]:
+    """Return the precedences that more than half of the seeds show, and none the other way round; the dearest first."""
+    prices: dict[Pair, list[float]] = {}
+    for answer in answers:
+        for swap in answer.that_matter:
+            prices.setdefault((swap.first, swap.second), []).append(swap.price)
+    found = [(a, b) for (a, b), seen in prices.items() if 2 * len(seen) > len(answers) and (b, a) not in prices]
+    return sorted(found, key=lambda pair: (-sum(prices[pair]) / len(prices[pair]), pair))
+
+
+def common_rule(answers: Sequence[Answer]) -> str:
+    """Say what is shown in some world, by most of its seeds, and in no world the other way round."""
+    worlds: dict[tuple[str, str, str], list[Answer]] = {}
+    for answer in answers:
+        worlds.setdefault((answer.red_agent, answer.variant, answer.memory), []).append(answer)
+    shown = list(dict.fromkeys(pair for of_world in worlds.values() for pair in agreed_pairs(of_world)))
+    safe = [f"{a} before {b}" for a, b in shown if (b, a) not in shown]
+    return f"Fix {list_words(safe)}" if safe else "No order is shown to be better than another"
+
+
+def agreement(answers: Sequence[Answer]) -> str:
+    """Say the rule of one world, what it is worth, and how many seeds show it."""
+    if len(answers) == 1:
+        return f"{answers[0].sentences[0]} One seed only."
+    pairs = agreed_pairs(answers)
+    if not pairs:
+        bounds = [max((swap.at_most for swap in answer.swaps), default=0.0) for answer in answers]
+        return (
+            f"no order is shown to be better than another by more than half of {len(answers)} seeds; each bounds the "
+            f"differences, by {', '.join(num(bound) for bound in bounds)}."
+        )
+    said: list[str] = []
+    for a, b in pairs:
+        swaps = [swap for answer in answers for swap in answer.swaps if (swap.first, swap.second) == (a, b)]
+        count = sum((a, b) in [(swap.first, swap.second) for swap in answer.that_matter] for answer in answers)
+        mean, low, high = mean_interval([swap.price for swap in swaps])
+        sure = "too few seeds for an interval over seeds"
+        if len(swaps) >= FEW_SEEDS and low is not None and high is not None:
+            sure = f"95 % over seeds: {interval(low, high)}"
+        at_most = "at most " if any(swap.falling for swap in swaps) else ""
+        fix = "Fix" if said else "fix"  # the first one follows a colon
+        said.append(f"{fix} {a} before {b}, worth {at_most}{num(mean)} ({sure}); {count} of {len(answers)} seeds show it")
+    return f"{'. '.join(said)}."
+
+
+# ---------------------------------------------------------------- how to read each part
+
+RANKING = (
+    "Each line is a tried order, first unit type fixed first; the dot is the mean return of its frozen policy on "
+    "held-out episodes. Nearer 0 is better."
+)
+RANKING_INTERVALS = (
+    "Intervals hold for all accepted orders at once ({confidence}) and allow for {spread} between two trainings of "
+    "one order, estimated from neighbouring orders. Blue orders may be the best; grey ones are worse than the best "
+    "with that confidence. The highest of many is too high on average: evaluate it on fresh episodes before quoting "
+    "it."
+)
+RANKING_HOLLOW = (
+    "Hollow: did not pass the gate, so its return is not that of a defender that keeps to the order. Its interval is "
+    "of its evaluation alone."
+)
+PRECEDENCE = (
+    "What is it worth to rank one unit type above another? Least squares of the accepted orders' returns on their "
+    "pair signs: the difference between the two ways round, all other pairs being equal. Each interval is 95 % by "
+    "itself and counts as noise all that is not a sum over pairs; blue ones do not contain 0. It is the effect of a "
+    "swap only for neighbours in an order: moving a unit type further changes several pairs."
+)
+PRECEDENCE_BASIS = (
+    "{tried} of {orders} orders stand behind these two figures; nothing is known of the other {untried}, and a search "
+    "tries promising orders more often than others. The map shows plain means: what else differs between those orders "
+    "is not taken out."
+)
+PROGRESS = (
+    "Trial by trial: what was expected of the chosen order, what it earned, and the highest accepted return so far. "
+    "{asked} of {trials} orders were chosen by the Gaussian process: the largest UCB, which is the expected return plus "
+    "beta standard deviations."
+)
+PROGRESS_WITHOUT_BELIEFS = (
+    "Trial by trial: what each order earned, and the highest accepted return so far. No Gaussian process chose, so nothing "
+    "was expected of the orders."
+)
+PROGRESS_READING = (
+    "Good to see: bars that shrink, and dots near their bars. A dot far outside its bar is an order unlike its neighbours."
+)
+COMPLIANCE = (
+    "Does keeping to the order cost return? Left all judged repairs; right only the contested ones, where two or more "
+    "unit types needed repair and the order decides.{gate}"
+)
+COMPLIANCE_GATE = " The dashed line is the gate's threshold ({threshold}), which the lower bound of compliance must reach."
+COMPLIANCE_READING = (
+    "High compliance with low contested compliance is padding: many needless repairs that break no rule. Look right "
+    "before believing that a defender keeps to an order."
+)
+LEARNING = (
+    "Returns and compliance of the training episodes themselves, by update: the line is the mean of a few consecutive "
+    "updates, the band goes from the lowest to the highest of them.{marks}"
+)
+LEARNING_MARKS = " A thin line marks where another order begins{inherited}."
+LEARNING_INHERITED = ", mostly from the weights of an earlier trial"
+LEARNING_READING = (
+    "These policies explore, so they earn less than the frozen ones. The axis of returns is cut below where the worst "
+    "three per cent begin."
+)
+TIME_UNKNOWN = "How long the run took in all was not recorded; these are the seconds that its trainings recorded."
+TIME = (
+    "{wall} of wall time{sessions} with {workers}. Bars are worker-seconds: choosing counts once per worker, since "
+    "all wait for it. Waiting is what is left of wall time times workers: a worker whose trial is done waits for the "
+    "others of its round, all but one wait during the warm-up, and all of them while processes start. Larger rounds "
+    "(--round-size) or fewer workers leave less of it."
+)
+TIME_KILLED = " More was recorded than these sessions hold: one that was killed leaves no record of its time."
+NO_ORDER_PASSED = (
+    "No order passed the gate, so there is no best one. More training per order (--max-episodes), a larger budget "
+    "(--total-episodes) or a lower --compliance-threshold may let some pass."
+)
+AGAINST_NO_ORDER = (
+    "Without an order, the same defender earned {mean} ({interval}) after {had}. The best order's policy earned "
+    "{gap}, but its weights have seen {seen} episodes and it is the highest of {ranked}: this difference is not the "
+    "order's worth alone. For a fair test, train without an order for as long (fixfirst train) and evaluate both on "
+    "new episodes (fixfirst evaluate)."
+)
+AGAIN = (
+    "With the same versions, this command gives the same ledger and the same policies, byte for byte (the sha256 is "
+    "below); only measured times differ."
+)
+GROUPS = (
+    "A dot per run: the return of its best accepted order, or of its trained policy. Runs that differ only in their "
+    "seed are a group; what differs between groups names them. Bar: mean over seeds; band: its 95 % t-interval."
+)
+GROUPS_READING = (
+    "Two or three seeds give wide bands, which is what they know; a single seed has none. A best order's return is "
+    "the highest of many and so too high on average, a single training's is not: do not compare the two kinds by it "
+    "alone. Returns against different red agents, or in different variants, cannot be compared at all."
+)
+ACROSS_SEEDS = (
+    "Per order: the mean of its returns under the seeds that accepted it, with a 95 % t-interval of its own, and under "
+    "how many seeds it was tried, passed the gate, and could not be told from the best of its search. The verdict "
+    "takes the spread between seeds to be the same for all orders; those marked * may be best by it."
+)
+COURSES = (
+    "The highest accepted return against training episodes, warm-up included: the mean over seeds with its 95 % "
+    "t-interval, cut where it leaves the figure, from where every seed has an accepted order to where the first one "
+    "ends. The highest of a growing number of noisy returns rises even when nothing improves."
+)
+
+HOW = (
+    "One network was trained for all orders, several times over, each time under a seed of its own. The order is a mask: "
+    "it forbids to repair a unit type while one ranked above it is suspected. Under every order each training is given the "
+    "order that serves it best there, chosen on some episodes and measured on fresh ones. Intervals come from the spread of "
+    "the trainings."
+)
+SO_FAR = (
+    "After every round all known orders are played on common episodes. Prices fall while the order is still being learned; "
+    "what is stated in the end is measured anew, on fresh episodes, with intervals."
+)
+SWAPS = "Each row compares orders that differ in two neighbours only; ticks are the single trainings."
+SETTLED = "While an order is still being learned its price is too high: it must have stopped falling."
+
+# Of trainings, and of searches with a training per order.
+GLOSSARY = (
+    ("order, workflow", "The unit types in the order in which the defender repairs them when several need it."),
+    ("unit type", "A group of machines that are treated alike, such as user or enterprise."),
+    ("return", "The sum of CAGE2's rewards over one episode: at most 0, nearer 0 is better."),
+    ("held-out episodes", "Episodes that no training saw; the same for all orders."),
+    (
+        "interval",
+        "Where the true mean lies with 95 % confidence. An accepted order has one on this page, that of the ranking: it "
+        "holds for all of them at once and allows for another training, so it is wider than what fixfirst evaluate prints, "
+        "which is of this one policy on its episodes alone. Orders that were not accepted have the latter.",
+    ),
+    ("repair", "Remove or Restore on a host."),
+    ("judged repair", "A repair made while some host needed one."),
+    ("compliance", "The share of judged repairs that kept to the order, by the rule in the settings."),
+    ("contested compliance", "The same, only where two or more unit types needed repair."),
+    ("gate", "An order is accepted once the lower bound of its policy's compliance reaches the threshold."),
+    ("trial", "One training of one order, with its gate and evaluation."),
+    ("may be best", "Cannot be told from the best order: that it is the best is not rejected."),
+    ("warm-up", "Training without an order that the first trials inherit."),
+    ("expected, std, UCB", "The Gaussian process's mean and standard deviation for an order, and mean + beta x std."),
+    ("precedence", "Which of two unit types comes first; its pair sign is +1 or -1."),
+    ("worker-seconds", "Seconds of one worker process; two workers for one second are two."),
+    ("sha256", "A fingerprint of a file: equal fingerprints, equal files."),
+)
+GLOSSARY_OF_SEVERAL = (
+    ("seed", "The one number that all chance in a run is derived from."),
+    ("t-interval", "Where the mean over all possible seeds lies with 95 % confidence, by how much these ones differ."),
+)
+
+# Of searches with one network for all orders.
+ANSWER_GLOSSARY = (
+    ("price", "what the defender earns more per episode with the first unit type before the second, all else being equal"),
+    (
+        "interval",
+        "95 %, for all swaps (or orders) of the table at once, from the spread between trainings: wider than what fixfirst "
+        "evaluate prints, which is of one policy on its episodes alone",
+    ),
+    ("at most", "the price was still falling when training ended: a longer training can only lower it"),
+    ("tier", "as good as the best: it costs less than the margin with 95 % probability; worse: it costs more; else open"),
+    ("P(best)", "probability that no other order earns more"),
+    ("violations", "repairs per episode that truly broke the order, whatever blue knew; upper bound of 95 %"),
+    ("compliance", "share of judged repairs that kept to the order; contested: of those where two types needed repair"),
+    ("disasters", "share of episodes that earn less than -60"),
+    ("never held", "unit types on which red has no machine at any time, against any of our defenders or none at all"),
+)
