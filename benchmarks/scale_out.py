@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.game.scenario import HOSTS
+from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.order import Workflow
 from fixfirst.runs.layout import trial_folder
 from fixfirst.runs.rows import Status, Trial
@@ -30,7 +30,7 @@ from fixfirst.searcher.search_logs import SearchLogs
 JOBS = 60
 POLICY_BYTES, LOG_BYTES = 112_000, 40_000  # of a policy, and of 200 updates' log
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-PER_HOST = {host.name.lower(): [host.name] for host in HOSTS}
+PER_HOST = {host.name.lower(): [host.name] for host in CAGE2.hosts}
 
 
 def carry(parent, tell, interrupt):

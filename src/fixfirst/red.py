@@ -17,7 +17,8 @@ targets.
 
 from fixfirst.game.attackers import red_intends as intends
 from fixfirst.game.chance import first_user as any_user, pick_address as any_host
-from fixfirst.game.scenario import ENTERPRISE, HOST_ID, OPERATIONAL, USER
+from fixfirst.game.scenario import ENTERPRISE, OPERATIONAL, USER
 from fixfirst.game.state import NO_TARGET, RedVerb as Verb, Success
+from fixfirst.game.tables import HOST_ID
 
 __all__ = ["ENTERPRISE", "HOST_ID", "NO_TARGET", "OPERATIONAL", "USER", "Success", "Verb", "any_host", "any_user", "intends"]

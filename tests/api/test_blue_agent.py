@@ -9,12 +9,12 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from cage2 import ACTIONS
 
 import fixfirst as ff
 from fixfirst.api.blue_agent import POLICY_VARIABLE
 from fixfirst.base.errors import ConfigError, CyborgError, PolicyError
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
-from fixfirst.game.actions import ACTIONS
 from fixfirst.game.state import RedAgent
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)

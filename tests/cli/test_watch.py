@@ -9,13 +9,13 @@ import webbrowser
 from pathlib import Path
 
 import pytest
+from cage2 import HOST_NAMES, HOSTS
 from PIL import Image
 
 from fixfirst.api.evaluating import make_player
 from fixfirst.api.watching import replay
 from fixfirst.cli import main
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import HOST_NAMES, HOSTS
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training

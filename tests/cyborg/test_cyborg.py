@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cage2 import HOST_ID
 
 import fixfirst as ff
 from fixfirst.base.errors import CyborgError
@@ -25,7 +26,7 @@ from fixfirst.cyborg.variant import facts_of_variant, identify
 from fixfirst.cyborg.world import pack
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import HOST_ID, VARIANTS
+from fixfirst.game.scenario import CAGE2, VARIANTS
 from fixfirst.game.state import RedAgent
 from fixfirst.game.world import World
 from fixfirst.play.baselines import DEFENDERS, make_baseline
@@ -108,7 +109,7 @@ def test_packed_observations_are_those_of_the_kernel():
 
 @pytest.mark.parametrize("name", DEFENDERS)
 def test_every_simple_defender_gives_valid_actions(name):
-    choose = DEFENDERS[name](3, np.random.default_rng(0))
+    choose = DEFENDERS[name](CAGE2, 3, np.random.default_rng(0))
     for obs in np.random.default_rng(1).integers(0, 2, (20, 3, 52)):
         actions = choose(obs)
         assert actions.shape == (3,) and actions.min() >= 0 and actions.max() < 145

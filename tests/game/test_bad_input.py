@@ -195,7 +195,7 @@ def test_wrong_types_in_a_reset_or_a_step(wrong):
             envs.reset(options=options)
 
 
-@pytest.mark.parametrize("group", ["act1", "quiet", "decoy", "scans"])
+@pytest.mark.parametrize("group", ["was_active", "quiet_turns", "decoys", "was_scanned"])
 def test_memories_with_bits_that_no_group_has_are_refused(group):
     """They would be written beyond the last word of a row."""
     envs = ff.make_vec(2, memory="full", action_set="macros")

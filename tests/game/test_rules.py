@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from cage2 import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, action_id, hosts_mask
 from scene import Scene, open_ports
 
-from fixfirst.game.actions import action_id
-from fixfirst.game.scenario import EXPLOIT_NAMES, HOST_ID, HOST_NAMES
 from fixfirst.game.state import OTService, RedAgent
-from fixfirst.game.tables import hosts_mask
 from fixfirst.game.world import World
 
 # ---------------------------------------------------------------- the OT service

@@ -1,10 +1,10 @@
 """What the kernel looks up instead of counting is what counting gives."""
 
 import numpy as np
+from cage2 import EXPLOIT_NAMES, NUM_HOSTS, hosts_mask, ports_mask
 
 from fixfirst.game import chance, tables
-from fixfirst.game.scenario import EXPLOIT_NAMES, NUM_HOSTS
-from fixfirst.game.tables import HALF, HALF_BITS, HALF_COST, HEAVIEST_EXPLOIT, OTHER_EXPLOITS, hosts_mask, ports_mask
+from fixfirst.game.tables import HALF, HALF_BITS, HALF_COST, HEAVIEST_EXPLOIT, OTHER_EXPLOITS
 
 size, nth_member = chance.size.py_func, chance._nth_member.py_func
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cage2 import HOST_NAMES, NUM_ACTIONS
 from safetensors.numpy import load, save
 
 import fixfirst as ff
-from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training

@@ -127,8 +127,8 @@ def test_actions_that_are_not_allowed_have_no_odds_and_no_gradient():
     allowed[::3] = True
     allowed[np.unique(rollout.actions)] = True
     assert not allowed.all()
-    weights = initial_weights(52, 0)
-    network, gradient = Network.of(weights), Network.zeros(52)
+    weights = initial_weights(52, 0, 145)
+    network, gradient = Network.of(weights), Network.zeros(52, 145)
     seen = distinct_rows(rollout)
     starts, active = np.empty(len(seen.rows) + 1, np.int64), np.empty(52 * len(seen.rows), np.int64)
     bits_of_rows(seen.rows, 1, starts, active)

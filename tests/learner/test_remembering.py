@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from cage2 import ACTIONS
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, PolicyError
-from fixfirst.game.actions import ACTIONS
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training

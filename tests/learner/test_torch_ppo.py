@@ -110,7 +110,7 @@ def played(workflow, **options):
     """A config, its rollout by the untrained policy, and the rewards of it."""
     settings = {"workflow": workflow, "max_steps": 30, "total_episodes": 1000, "keep": "penalty"}
     config = make_config(ppo={"num_envs": 16} | options, **settings)
-    network = Network.of(initial_weights(config.spec.inputs, 0))
+    network = Network.of(initial_weights(config.spec.inputs, 0, config.spec.actions))
     rollout = collect(
         world_for(config.game, config.ppo.num_envs),
         PolicyTable(network, config.workflows),
@@ -159,7 +159,7 @@ def test_without_pytorch_a_training_that_needs_it_says_how_to_get_it(monkeypatch
 
 
 def test_the_compiled_policy_is_the_torch_policy():
-    weights = initial_weights(77, 3)
+    weights = initial_weights(77, 3, 145)
     learner = TorchPPO(PPOConfig(), PolicySpec(units=FIVE_TYPES), seed=3)
     inputs = (np.random.default_rng(0).random((9, 77)) < 0.3).astype(np.float32)
     with torch.no_grad():
@@ -169,8 +169,8 @@ def test_the_compiled_policy_is_the_torch_policy():
 
 def test_the_networks_are_77_64_64_145_and_77_64_64_1():
     """As PyTorch has them, and as files of policies are checked against."""
-    made = {name: array.shape for name, array in weights_of(ActorCritic(77)).items()}
-    assert made == shapes(77)
+    made = {name: array.shape for name, array in weights_of(ActorCritic(77, 145)).items()}
+    assert made == shapes(77, 145)
     matrices = [shape for name, shape in made.items() if name.endswith("weight")]
     assert matrices == [(64, 77), (64, 64), (145, 64), (64, 77), (64, 64), (1, 64)]
 
@@ -188,8 +188,8 @@ def test_adam_has_the_bits_of_pytorchs_own():
     """Three updates of four epochs, also of the moments; and PyTorch's compiler, which its own would import, is left out."""
     _, rollout, rewards = played("none")
     config = PPOConfig()
-    ours, net = TorchPPO(config, PolicySpec(), seed=3), ActorCritic(52)
-    net.load_state_dict({name: torch.from_numpy(array) for name, array in initial_weights(52, 3).items()})
+    ours, net = TorchPPO(config, PolicySpec(), seed=3), ActorCritic(52, 145)
+    net.load_state_dict({name: torch.from_numpy(array) for name, array in initial_weights(52, 3, 145).items()})
     theirs = torch.optim.Adam(net.parameters(), lr=config.learning_rate, betas=config.adam_betas, fused=True)
     for seed in range(3):
         ours.update(rollout, rewards, entropy=0.01, progress=0.0, seed=seed)

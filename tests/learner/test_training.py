@@ -11,6 +11,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from cage2 import HOST_NAMES
 from searches import end, wait_for
 
 from fixfirst.api.settings import train_config
@@ -18,7 +19,6 @@ from fixfirst.base.errors import FixfirstError
 from fixfirst.base.statistics import stream_seed
 from fixfirst.cli import main
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.learner import training_run
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training

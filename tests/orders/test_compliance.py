@@ -4,13 +4,11 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from cage2 import ACTIONS, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, REPAIRED_HOSTS, SLEEP, action_id, hosts_mask
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, SLEEP, action_id
-from fixfirst.game.scenario import HOST_ID, HOST_NAMES, NUM_HOSTS
-from fixfirst.game.tables import hosts_mask
 from fixfirst.orders.compliance import Gate, Judging, Rate, Rule, summarise
-from fixfirst.orders.judging import REPAIRED_HOST, Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
+from fixfirst.orders.judging import Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
@@ -32,9 +30,9 @@ def restore(host):
 
 
 def test_a_repair_is_remove_or_restore_and_nothing_else():
-    repairs = {str(ACTIONS[a]) for a in range(NUM_ACTIONS) if REPAIRED_HOST[a] >= 0}
+    repairs = {str(ACTIONS[a]) for a in range(NUM_ACTIONS) if REPAIRED_HOSTS[a] >= 0}
     assert repairs == {f"{verb} {host}" for verb in ("Remove", "Restore") for host in HOST_NAMES}
-    assert REPAIRED_HOST[action_id("Remove", "Op_Server0")] == HOST_ID["Op_Server0"]
+    assert REPAIRED_HOSTS[action_id("Remove", "Op_Server0")] == HOST_ID["Op_Server0"]
 
 
 def test_user_and_root_access_both_count_as_held():
@@ -183,7 +181,7 @@ TWO_GROUPS = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(H
 def test_judge_equals_plain_loops_on_random_episodes(scheme, rule, count_foothold):
     rng = np.random.default_rng(len(scheme.names))
     steps, n = 40, 12
-    repairs = np.flatnonzero(REPAIRED_HOST >= 0)
+    repairs = np.flatnonzero(np.array(REPAIRED_HOSTS) >= 0)
     actions = np.where(rng.random((steps, n)) < 0.7, rng.choice(repairs, (steps, n)), rng.integers(0, 145, (steps, n)))
     bits = rng.random((steps + 1, n, NUM_HOSTS)) < 0.12
     bits[:, :, HOST_ID["User0"]] = True

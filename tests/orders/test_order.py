@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from cage2 import HOST_NAMES
 
 from fixfirst.base.errors import WorkflowError
-from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.orders.order import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 
 USER, OP_HOST, OP_SERVER, ENTERPRISE, DEFENDER = range(5)

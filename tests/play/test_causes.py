@@ -1,7 +1,8 @@
 """Why an episode cost what it did: moments made up by hand, and the sentence they give."""
 
+from cage2 import HOST_NAMES
+
 from fixfirst.game.drawing import Cost, TurnSummary
-from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.play.episodes import explain_return
 
 SERVER, USER = HOST_NAMES.index("Op_Server0"), HOST_NAMES.index("User1")

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from cage2 import action_id
 
 import fixfirst as ff
 from fixfirst.cli import main
-from fixfirst.game.actions import action_id
 from fixfirst.game.game import Game
 from fixfirst.play.comparison import paired
 from fixfirst.play.evaluation import play

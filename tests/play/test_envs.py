@@ -3,13 +3,12 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+from cage2 import CAGE2, HOST_ID, action_id
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import fixfirst as ff
 from fixfirst.game import drawing
-from fixfirst.game.actions import action_id
-from fixfirst.game.scenario import HOST_ID
 from fixfirst.game.state import STATE_DTYPE
 
 
@@ -222,7 +221,7 @@ def test_a_new_episode_begins_with_nothing_in_mind(mode):
         obs, info = envs.reset(options={"reset_mask": np.array([True, True])})
     assert not obs.any() and info["action_mask"].all()
     obs, *_, info = envs.step([user3, 0])
-    names = np.array(envs.memories.scheme.names)
+    names = np.array(envs.memories.spec.memory.names)
     assert [names[bits == 1].tolist() for bits in obs[:, 52:]] == [["quiet 1", "decoy User3 SSHD"], ["quiet 1"]]
     assert info["action_mask"][:, user3].tolist() == [0, 1]
 
@@ -306,8 +305,8 @@ def test_a_picture_changes_when_red_takes_a_host():
     state = env.get_state()
     state["privileged"] |= 1 << HOST_ID["Enterprise0"]
     env.set_state(state)
-    changed = (env.render() != before).any(axis=2)[: 2 * drawing.HEIGHT]  # below stands the reward
-    x, y = (int(2 * value) for value in drawing.PLACES["Enterprise0"])
+    changed = (env.render() != before).any(axis=2)[: 2 * drawing.map_of(CAGE2).height]  # below stands the reward
+    x, y = (int(2 * value) for value in drawing.map_of(CAGE2).places["Enterprise0"])
     assert changed[y, x + 6] and not changed[y, x - 6]
     rows, columns = np.nonzero(changed)
     assert x <= columns.min() and columns.max() <= x + 54 and y - 30 <= rows.min() and rows.max() <= y + 30
@@ -316,7 +315,7 @@ def test_a_picture_changes_when_red_takes_a_host():
 def test_no_link_runs_through_the_words_below_a_host():
     env = ff.Cage2(render_mode="rgb_array")
     env.reset(seed=0)
-    x, y = (int(2 * value) for value in drawing.PLACES["Enterprise2"])  # from here a link leads straight down
+    x, y = (int(2 * value) for value in drawing.map_of(CAGE2).places["Enterprise2"])  # from here a link leads straight down
 
     def shows_link():
         column = env.render()[:, x]

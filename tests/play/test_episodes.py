@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from cage2 import HOST_ID, HOST_NAMES, NUM_ACTIONS, action_id
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.actions import NUM_ACTIONS, action_id
 from fixfirst.game.drawing import Cost, costs, summarise_turn
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import HOST_ID, HOST_NAMES, VARIANTS
+from fixfirst.game.scenario import VARIANTS
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.orders.compliance import Judging

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from cage2 import SLEEP, action_id
 from scipy.stats import norm
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.actions import SLEEP, action_id
 from fixfirst.game.game import Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import Workflow

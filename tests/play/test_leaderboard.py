@@ -24,7 +24,9 @@ def episodes_of(*rewards10):
             told[step, number] = tenths
     rows, after = np.zeros(told.shape, np.int16), np.zeros((101, len(rewards10)), np.int16)
     none, assigned = np.empty((0, 1), np.uint64), np.zeros(len(rewards10), np.int64)
-    return EpisodeBatch(Rollout(after, after, rows, told, rows, after, none, assigned, ()), None, "leaderboard")
+    return EpisodeBatch(
+        Rollout(after, after, rows, told, rows, after, none, assigned, ()), None, ff.Game(variant="leaderboard")
+    )
 
 
 def test_columns_and_total_worked_by_hand():

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from cage2 import HOST_ID, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_BITS, SLEEP, action_id
 from scipy.stats import chisquare
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
-from fixfirst.game.rules import OBSERVATION_BITS
-from fixfirst.game.scenario import HOST_ID, NUM_HOSTS
 from fixfirst.game.world import World
 from fixfirst.orders.judging import held_mask
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows

@@ -4,19 +4,26 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from cage2 import ACTIONS, CAGE2, DECOYS, HOST_ID, HOST_NAMES, HOSTS, SLEEP, action_id, ports_mask
 
 import fixfirst as ff
-from fixfirst.game.actions import ACTIONS, SLEEP, action_id
-from fixfirst.game.scenario import DECOYS, HOST_ID, HOST_NAMES, HOSTS, LINUX
+from fixfirst.game.scenario import LINUX
 from fixfirst.game.state import Success
-from fixfirst.game.tables import ports_mask
 from fixfirst.game.world import World
-from fixfirst.policy.action_sets import ALL, DECOY_LISTS, MACROS, ORIGINAL, REMOVABLE, SLOTS, TAKEABLE
+from fixfirst.policy.action_sets import action_sets, decoy_slots
 from fixfirst.policy.remembering import Memories
+from fixfirst.policy.spec import PolicySpec
 
 VARIANTS = ("current", "leaderboard", "debugged")
 BOTH = "b_line:0.5,meander:0.5"
+ALL, MACROS, ORIGINAL = action_sets().values()
+DECOY_LISTS, SLOTS = decoy_slots(CAGE2).lists, decoy_slots(CAGE2).listed
 PORT = {decoy.name: decoy.opens for decoy in DECOYS}
+
+
+def hosts_of(verb):
+    """The hosts that the set of macros can do this to."""
+    return [name.split()[1] for name in MACROS.names if name.startswith(f"{verb} ")]
 
 
 def choice(name):
@@ -72,7 +79,7 @@ def test_these_are_the_hosts_red_takes_and_those_on_which_remove_can_help(varian
         taken |= np.bitwise_or.reduce(states["privileged"] | states["removable"] | states["stubborn"])
         removable |= np.bitwise_or.reduce(states["removable"])
     members = [{host for h, host in enumerate(HOST_NAMES) if hosts >> h & 1} for hosts in (taken, removable)]
-    assert members == [{*TAKEABLE, "User0"}, {*REMOVABLE}]
+    assert members == [{*hosts_of("Restore"), "User0"}, {*hosts_of("Remove")}]
 
 
 def test_the_winners_set_has_36_choices_for_nine_hosts_and_no_sleep():
@@ -155,7 +162,7 @@ def standing_ports(memories):
     """[N, H] the ports of the decoys that are remembered to stand."""
     ports = np.zeros((len(memories.records), len(HOSTS)), np.int64)
     for slot, (host, decoy) in enumerate(SLOTS):
-        ports[:, HOST_ID[host]] |= (memories.records["decoy"] >> slot & 1) * ports_mask(PORT[decoy])
+        ports[:, HOST_ID[host]] |= (memories.records["decoys"] >> slot & 1) * ports_mask(PORT[decoy])
     return ports
 
 
@@ -203,7 +210,7 @@ def test_decoys_are_remembered_for_macros_whatever_the_memory_scheme():
 
 
 def test_exactly_the_macros_without_a_decoy_left_are_masked():
-    memories = Memories(2, "none", "macros")
+    memories = Memories(PolicySpec(action_set=MACROS), 2)
     for host, decoy in (("User3", "SSHD"), ("Enterprise1", "Femitter"), ("Defender", "Apache"), ("Defender", "Tomcat")):
         memories.remember(np.zeros(2, np.uint64), np.array([action_id(f"Decoy{decoy}", host), SLEEP]))
     assert [name for name, free in zip(MACROS.names, memories.masks()[0], strict=True) if not free] == [

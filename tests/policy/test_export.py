@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cage2 import REPAIRED_HOSTS
 
 import fixfirst as ff
 from fixfirst.learner.networks import initial_weights
-from fixfirst.orders.judging import REPAIRED_HOST
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
@@ -170,7 +170,7 @@ def test_onnx_takes_the_actions_of_a_searchs_policy_in_a_thousand_episodes(share
         action, state, _ = player(obs.astype(np.float32), state, greedy, ranks)
         assert np.array_equal(action[:, 0], policy.act(obs, greedy=True, workflow=orders))
         obs = envs.step(action[:, 0])[0]
-        repairs += (REPAIRED_HOST[action[:, 0]] >= 0).sum()
+        repairs += (np.array(REPAIRED_HOSTS)[action[:, 0]] >= 0).sum()
     assert repairs > 1_000
 
 

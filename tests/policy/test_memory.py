@@ -5,17 +5,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, action_id
 
 import fixfirst as ff
-from fixfirst.game.actions import ACTIONS, NUM_ACTIONS, action_id
-from fixfirst.game.scenario import HOST_ID, HOST_NAMES, NUM_HOSTS
 from fixfirst.game.world import World
-from fixfirst.policy.action_sets import SLOTS
-from fixfirst.policy.memory import GROUPS, MEMORY_DTYPE, SCAN_HOSTS, MemoryScheme
+from fixfirst.policy.action_sets import decoy_slots
+from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, scan_hosts
 from fixfirst.policy.remembering import Memories, write_batch
+from fixfirst.policy.spec import PolicySpec
 
 EVERYTHING = "full+scans"
+LISTED = decoy_slots(CAGE2).listed_mask
+GROUPS, SLOTS, SCAN_HOSTS = memory_groups(CAGE2), decoy_slots(CAGE2).listed, scan_hosts(CAGE2)
 SCAN, EXPLOIT = 0b01, 0b11  # activity as a number; a belief follows in the next two bits
+
+
+def memories_of(num_envs, memory):
+    return Memories(PolicySpec(MemoryScheme.parse(memory)), num_envs)
 
 
 def view(**activity):
@@ -29,14 +35,14 @@ def action(verb, host=None):
 
 def remembered(memories):
     """The names of all that the first environment remembers."""
-    return {name for name, bit in zip(memories.scheme.names, memories.bits()[0], strict=True) if bit}
+    return {name for name, bit in zip(memories.spec.memory.names, memories.bits()[0], strict=True) if bit}
 
 
 # ---------------------------------------------------------------- by hand
 
 
 def test_four_turns_on_user2_written_out():
-    memories = Memories(1, EVERYTHING)
+    memories = memories_of(1, EVERYTHING)
     assert remembered(memories) == set()
 
     memories.remember(view(), action("DecoyFemitter", "User2"))
@@ -55,7 +61,7 @@ def test_four_turns_on_user2_written_out():
 
 
 def test_what_blue_sees_now_is_not_memory_yet_so_a_repeated_scan_differs_from_a_first_one():
-    memories = Memories(1, "full")
+    memories = memories_of(1, "full")
     memories.remember(view(), action("Sleep"))
     first = remembered(memories)  # User1 is scanned now
     memories.remember(view(User1=SCAN), action("Sleep"))
@@ -64,21 +70,21 @@ def test_what_blue_sees_now_is_not_memory_yet_so_a_repeated_scan_differs_from_a_
 
 
 def test_a_belief_is_no_activity():
-    memories = Memories(1, EVERYTHING)
+    memories = memories_of(1, EVERYTHING)
     memories.remember(view(User1=0b1100), action("Sleep"))
     assert remembered(memories) == {"quiet 1"}
 
 
 def test_last_is_the_most_recent_host_and_of_two_the_first():
     """With green two hosts can be active in one turn."""
-    memories = Memories(1, "last")
+    memories = memories_of(1, "last")
     for activity, host in (({"User3": SCAN}, "User3"), ({}, "User3"), ({"User4": SCAN, "Enterprise2": SCAN}, "Enterprise2")):
         memories.remember(view(**activity), action("Sleep"))
         assert remembered(memories) == {f"last {host}"}
 
 
 def test_quiet_counts_to_five_and_starts_again_after_activity():
-    memories = Memories(1, "quiet")
+    memories = memories_of(1, "quiet")
     counted = []
     for seen in (view(), view(), view(), view(), view(), view(), view(User0=SCAN), view()):
         memories.remember(seen, action("Sleep"))
@@ -88,7 +94,7 @@ def test_quiet_counts_to_five_and_starts_again_after_activity():
 
 
 def test_an_exploit_is_no_scan():
-    memories = Memories(1, EVERYTHING)
+    memories = memories_of(1, EVERYTHING)
     memories.remember(view(), action("DecoyTomcat", "Op_Server0"))
     memories.remember(view(Op_Server0=EXPLOIT), action("Sleep"))
     assert not {"scans Op_Server0", "seen Op_Server0 Tomcat"} & remembered(memories)
@@ -96,14 +102,14 @@ def test_an_exploit_is_no_scan():
 
 def test_scans_leaves_out_the_three_operational_hosts():
     assert [*HOST_NAMES[:4], "Op_Server0", *(f"User{n}" for n in range(5))] == [*SCAN_HOSTS]
-    memories = Memories(1, "scans")
+    memories = memories_of(1, "scans")
     memories.remember(view(**dict.fromkeys(HOST_NAMES, SCAN)), action("Sleep"))
     assert remembered(memories) == {f"scans {host}" for host in SCAN_HOSTS}
 
 
 def test_forgetting_leaves_nothing_and_may_concern_some_environments_only():
-    memories = Memories(3, "full")
-    memories.records["decoy"], memories.records["quiet"] = 7, 1
+    memories = memories_of(3, "full")
+    memories.records["decoys"], memories.records["quiet_turns"] = 7, 1
     memories.forget(np.array([True, False, True]))
     assert memories.bits().any(axis=1).tolist() == [False, True, False]
     memories.forget()
@@ -148,7 +154,7 @@ class Diary:
 @pytest.mark.parametrize("red_agent", ["b_line", "meander"])
 def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
     n, steps = 20, 100  # 24,000 turns in all
-    world, memories = World(n, red_agent=red_agent, variant=variant, green=green), Memories(n, EVERYTHING)
+    world, memories = World(n, red_agent=red_agent, variant=variant, green=green), memories_of(n, EVERYTHING)
     world.reset(1)
     diaries, rng, met = [Diary() for _ in range(n)], np.random.default_rng(0), set()
     repeats = rng.choice(NUM_ACTIONS, 30)  # so that decoys are also cleared, placed again and scanned
@@ -159,7 +165,7 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
         memories.remember(world.words, actions)
         world.step(actions)
         for diary, bits in zip(diaries, memories.bits(), strict=True):
-            names = {name for name, bit in zip(memories.scheme.names, bits, strict=True) if bit}
+            names = {name for name, bit in zip(memories.spec.memory.names, bits, strict=True) if bit}
             assert names == diary.names()
             met |= {name.split()[0] for name in names}
     assert met == {group.name for group in GROUPS}
@@ -171,7 +177,7 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
 def test_the_three_schemes_have_52_62_and_175_inputs():
     assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full")] == [52, 62, 175]
     assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10]
-    assert MEMORY_DTYPE.itemsize == 31
+    assert memory_dtype(CAGE2).itemsize == 31
 
 
 def test_any_groups_make_a_scheme_and_their_order_is_fixed():
@@ -193,7 +199,7 @@ def test_every_bit_has_a_name_in_its_place():
 
 def test_memory_in_words_names_hosts_and_what_is_known_of_them():
     """Red scanned User2 and its two decoys, then shot at User3, which was restored; then two quiet views."""
-    memories = Memories(1, "full")
+    memories = memories_of(1, "full")
     for view_then, taken in (
         (view(), action("DecoyFemitter", "User2")),
         (view(), action("DecoyTomcat", "User2")),
@@ -203,12 +209,12 @@ def test_memory_in_words_names_hosts_and_what_is_known_of_them():
         (view(), action("Sleep")),
     ):
         memories.remember(view_then, taken)
-    assert memories.scheme.in_words(memories.bits()[0]) == {
+    assert memories.spec.memory.in_words(memories.bits()[0]) == {
         "network": "quiet turns 2",
         "User2": "active, decoys Femitter Tomcat, red saw Femitter Tomcat",
         "User3": "active, latest, exploited, restored",
     }
-    assert memories.scheme.in_words([0] * 123) == {}
+    assert memories.spec.memory.in_words([0] * 123) == {}
 
 
 @pytest.mark.parametrize(
@@ -227,16 +233,16 @@ def test_memory_in_words_names_hosts_and_what_is_known_of_them():
 )
 def test_a_scheme_that_makes_no_sense(memory, says):
     with pytest.raises(ff.WorldError, match=says):
-        Memories(2, memory)
+        memories_of(2, memory)
 
 
 # ---------------------------------------------------------------- packed
 
 
 def random_memories(n, scheme):
-    memories, rng = Memories(n, scheme), np.random.default_rng(0)
+    memories, rng = memories_of(n, scheme), np.random.default_rng(0)
     for group in GROUPS:
-        memories.records[group.name] = rng.integers(0, 1 << len(group.parts), n)
+        memories.records[group.field] = rng.integers(0, 1 << len(group.parts), n)
     return memories
 
 
@@ -247,7 +253,7 @@ def test_rows_hold_the_observation_and_from_bit_52_on_what_is_remembered(scheme)
     rows = np.zeros((50, 4), np.uint64)
     rows[:, 0] = words = np.random.default_rng(1).integers(0, 1 << 52, 50, np.uint64)
     rows[:, 3] = 1 << 63
-    write_batch(memories.records, memories.scheme.starts, rows)
+    write_batch(memories.records, memories.spec.memory.starts, LISTED, rows)
     for row, word, bits in zip(rows.tolist(), words.tolist(), memories.bits().tolist(), strict=True):
         number = sum(part << 64 * k for k, part in enumerate(row))
         assert number == word + sum(bit << 52 + k for k, bit in enumerate(bits)) + (1 << 255)
@@ -255,20 +261,20 @@ def test_rows_hold_the_observation_and_from_bit_52_on_what_is_remembered(scheme)
 
 def test_bits_stand_in_the_order_of_the_groups():
     """quiet before decoy: bits 52..56 and 57..89 of the row."""
-    memories = Memories(1, "decoy+quiet")
-    memories.records["quiet"], memories.records["decoy"] = 0b00011, 1 << 32
-    assert memories.scheme.starts.tolist() == [-1, -1, -1, -1, 52, 57, -1, -1]
+    memories = memories_of(1, "decoy+quiet")
+    memories.records["quiet_turns"], memories.records["decoys"] = 0b00011, 1 << 32
+    assert memories.spec.memory.starts.tolist() == [-1, -1, -1, -1, 52, 57, -1, -1]
     assert np.flatnonzero(memories.bits()[0]).tolist() == [0, 1, 5 + 32]
     rows = np.zeros((1, 2), np.uint64)
-    write_batch(memories.records, memories.scheme.starts, rows)
+    write_batch(memories.records, memories.spec.memory.starts, LISTED, rows)
     assert rows.tolist() == [[0b11 << 52, 1 << (57 + 32 - 64)]]
 
 
 def test_every_host_has_its_place_in_a_set():
     for h, host in enumerate(HOST_NAMES):
-        memories = Memories(1, "act1")
+        memories = memories_of(1, "act1")
         memories.remember(view(**{host: SCAN}), action("Sleep"))
-        assert memories.records["act1"][0] == 1 << h
+        assert memories.records["was_active"][0] == 1 << h
     assert h + 1 == NUM_HOSTS
 
 

@@ -154,7 +154,7 @@ def test_rows_go_through_the_network(actions, rows):
 
 def test_a_network_is_one_vector_and_its_arrays_are_those_of_files():
     rng = np.random.default_rng(0)
-    weights = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes(77).items()}
+    weights = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes(77, 145).items()}
     network = Network.of(weights)
     assert len(network.vector) == sum(array.size for array in weights.values()) == 27_794
     assert np.array_equal(network.actor.matrix1, weights["actor.0.weight"].T)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from cage2 import ACTIONS, HOST_ID, action_id
 
-from fixfirst.game.actions import ACTIONS, REPAIR_VERBS, action_id
-from fixfirst.game.scenario import HOST_ID
+from fixfirst.game.scenario import REPAIR_VERBS
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.settings import make_config
 from fixfirst.orders.order import FIVE_TYPES, Workflow
@@ -12,7 +12,6 @@ from fixfirst.play.evaluation import play
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
-from fixfirst.policy.shield import shields_of
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, probabilities
 
@@ -32,7 +31,7 @@ def names(hosts):
 
 def suspected(*turns):
     """The suspect hosts after some (observation, action) pairs, before the last action."""
-    memories = Memories(1, suspects=True)
+    memories = Memories(PolicySpec(shield=True), 1)
     for words, action in turns[:-1]:
         memories.remember(words, np.array([action]))
     return names(int(memories.suspicion(turns[-1][0])[0][0]))
@@ -58,13 +57,13 @@ def test_restore_clears_and_analyse_clears_unless_it_finds_root():
 
 def test_whoever_is_believed_not_clean_counts_too():
     seen = view(User1=UNKNOWN, Enterprise0=PRIVILEGED, User2=EXPLOIT)
-    assert names(int(Memories(1, suspects=True).suspicion(seen)[1][0])) == {"User1", "Enterprise0"}
+    assert names(int(Memories(PolicySpec(shield=True), 1).suspicion(seen)[1][0])) == {"User1", "Enterprise0"}
 
 
 @pytest.mark.parametrize("name", ["all", "macros"])
 def test_repairs_below_the_first_suspected_type_are_forbidden_and_nothing_else(name):
     chosen = ActionSet.parse(name)
-    shields = shields_of([ENTERPRISE_FIRST], chosen)
+    shields = PolicySpec(action_set=chosen, shield=True).shields([ENTERPRISE_FIRST])
     for top, rank in enumerate(ENTERPRISE_FIRST.order):
         assert shields.ranked[0, top] == sum(
             1 << HOST_ID[host] for host in FIVE_TYPES.hosts(rank) if host != "User0"
@@ -79,12 +78,10 @@ def test_repairs_below_the_first_suspected_type_are_forbidden_and_nothing_else(n
 
 def test_idle_types_come_last_and_orders_that_differ_in_them_are_one():
     idle = (FIVE_TYPES.names.index("op_host"), FIVE_TYPES.names.index("defender"))
+    spec = PolicySpec(shield=True, idle=idle)
     first = Workflow.parse("defender > op_host > enterprise > op_server > user")
     assert first.with_last(idle) == ENTERPRISE_FIRST.with_last(idle)
-    assert np.array_equal(
-        shields_of([first], ActionSet.parse("all"), idle).forbidden,
-        shields_of([ENTERPRISE_FIRST], ActionSet.parse("all"), idle).forbidden,
-    )
+    assert np.array_equal(spec.shields([first]).forbidden, spec.shields([ENTERPRISE_FIRST]).forbidden)
 
 
 @pytest.mark.parametrize("memory", ["none", "full"])

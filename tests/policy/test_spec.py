@@ -71,7 +71,7 @@ def test_a_row_is_the_observation_the_memory_and_the_order(name):
     chosen = ROLES[name]
     workflows = ORDERS if chosen.units is not None else ()
     rollout = play(PolicyTable(network(chosen), workflows, spec=chosen), workflows, num_envs=9)
-    memories = Memories(18, chosen.memory, chosen.action_set)
+    memories = Memories(chosen, 18)
     for t in range(41):
         rows = rollout.rows[rollout.found[t]]
         bits = bits_of(rows, chosen.inputs)

@@ -7,11 +7,11 @@ who suffers impacts.
 import re
 
 import pytest
+from cage2 import HOST_NAMES
 
 from fixfirst.api.evaluating import make_player
 from fixfirst.api.watching import replay
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training

@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from cage2 import HOST_NAMES
 from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_config, write_search, write_training
 
 from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import read_json
-from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
 from fixfirst.reporter.figure import FigureData

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from cage2 import HOST_NAMES
 
 from fixfirst.base.errors import SearchError
-from fixfirst.game.scenario import HOST_NAMES
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow, all_workflows
 from fixfirst.searcher import strategy as strategy_module
 from fixfirst.searcher.gp import OrderGP

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 import fixfirst as ff
+from fixfirst.game.scenario import CAGE2
 from fixfirst.play.baselines import DEFENDERS
 
 
@@ -24,7 +25,7 @@ def play(red_agent, policy, episodes, *, steps=100, seed=0, **world):
     """Play one episode in each of `episodes` environments."""
     envs = ff.make_vec(episodes, red_agent=red_agent, max_steps=steps, **world)
     obs, _ = envs.reset(seed=seed)
-    choose = DEFENDERS[policy](episodes, np.random.default_rng(seed))
+    choose = DEFENDERS[policy](CAGE2, episodes, np.random.default_rng(seed))
     rewards10, access, observations = [], [], []
     for _ in range(steps):
         obs, _, _, _, info = envs.step(choose(obs))

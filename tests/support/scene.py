@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+from cage2 import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS, action_id, hosts_mask, ports_mask
 
-from fixfirst.game.actions import action_id
 from fixfirst.game.attackers import BLINE_TARGET, BLINE_VERB
-from fixfirst.game.scenario import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS
 from fixfirst.game.state import OTService, RedAgent, RedVerb, Success
-from fixfirst.game.tables import hosts_mask, ports_mask
 from fixfirst.game.world import World
 
 CODES = {"quiet": "00", "scan": "10", "exploit": "11", "clean": "00", "unknown": "10", "user": "01", "privileged": "11"}

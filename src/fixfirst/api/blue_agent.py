@@ -19,8 +19,6 @@ from fixfirst.base.checks import check_seed
 from fixfirst.base.errors import ConfigError, CyborgError, FixfirstError, PolicyError
 from fixfirst.base.statistics import stream_seed
 from fixfirst.cyborg.checkout import find_cyborg
-from fixfirst.game.actions import NUM_ACTIONS
-from fixfirst.game.state import OBSERVATION_BITS
 from fixfirst.policy.file import Order, Policy
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
@@ -59,16 +57,19 @@ class BlueAgent:
         self._episode = 0
         self.policy.reset()
 
-    def get_action(self, observation: np.ndarray, action_space: Any = NUM_ACTIONS) -> int:
+    def get_action(self, observation: np.ndarray, action_space: Any = None) -> int:
         """The action for what blue sees [52]; it counts as taken."""
-        if isinstance(action_space, int) and action_space != NUM_ACTIONS:
-            raise CyborgError(f"the policy knows the {NUM_ACTIONS} actions of ChallengeWrapper, here are {action_space}")
+        scenario = self.policy.spec.scenario
+        if isinstance(action_space, int) and action_space != scenario.num_actions:
+            raise CyborgError(
+                f"the policy knows the {scenario.num_actions} actions of ChallengeWrapper, here are {action_space}"
+            )
         try:
             shape: Any = np.shape(observation)
         except ValueError:
             shape = "of different lengths"
         if len(shape) != 1:
-            raise PolicyError(f"observations must be [{OBSERVATION_BITS}] bits, one at a time, got shape {shape}")
+            raise PolicyError(f"observations must be [{scenario.observation_bits}] bits, one at a time, got shape {shape}")
         seed = stream_seed(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 

@@ -8,8 +8,7 @@ import numpy as np
 from fixfirst.api.evaluating import load_named
 from fixfirst.base.checks import check_bool, check_int, check_seed
 from fixfirst.base.errors import ConfigError, quoted
-from fixfirst.game.scenario import NUM_HOSTS
-from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
 from fixfirst.play.envs import VecWorld
 from fixfirst.play.rollout import Trajectory, play_steps
@@ -25,17 +24,18 @@ class Steps(NamedTuple):
     actions: np.ndarray  # [T, N] int16
     rewards: np.ndarray  # [T, N] float64
     truncated: np.ndarray  # [T, N] bool: the episode ended with this step
+    scenario: Scenario = CAGE2
 
     @property
     def observations(self) -> np.ndarray:
         """[T + 1, N, 52] int8, as `envs.step` shows them."""
-        flat = bits_of(self.words.reshape(-1, 1), OBSERVATION_BITS).astype(np.int8)
-        return flat.reshape(*self.words.shape, OBSERVATION_BITS)
+        bits = self.scenario.observation_bits
+        return bits_of(self.words.reshape(-1, 1), bits).astype(np.int8).reshape(*self.words.shape, bits)
 
     @property
     def held(self) -> np.ndarray:
         """[T + 1, N, 13] bool: does red hold the host?"""
-        return (self.held_sets[..., None] >> np.arange(NUM_HOSTS) & 1).astype(np.bool_)
+        return (self.held_sets[..., None] >> np.arange(self.scenario.num_hosts) & 1).astype(np.bool_)
 
 
 def rollout(
@@ -74,7 +74,7 @@ def rollout(
     player = loaded.player_of(orders, greedy=check_bool("greedy", greedy))
     track, number = Trajectory.empty(count, envs.num_envs), check_seed("seed", seed, bits=63)
     play_steps(envs.world, player, assigned, number, track, records)
-    return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended)
+    return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
 
 
 def _shared_memories(envs: VecWorld, policy: Policy) -> np.ndarray | None:
@@ -82,9 +82,9 @@ def _shared_memories(envs: VecWorld, policy: Policy) -> np.ndarray | None:
     mine, spec = envs.memories, policy.spec
     if mine.idle:
         return None
-    if (mine.scheme, mine.action_set) != (spec.memory, spec.action_set):
+    if (mine.spec.memory, mine.spec.action_set) != (spec.memory, spec.action_set):
         raise ConfigError(
-            f"the environments have the memory {mine.scheme} and the action set {mine.action_set}, the policy has "
+            f"the environments have the memory {mine.spec.memory} and the action set {mine.spec.action_set}, the policy has "
             f"{spec.memory} and {spec.action_set}; make them with the policy's, or with neither"
         )
     return mine.records

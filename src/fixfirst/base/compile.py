@@ -43,7 +43,6 @@ SOURCES = (
     "base/compile.py",
     "base/ieee.py",
     "game/scenario.py",
-    "game/actions.py",
     "game/tables.py",
     "game/state.py",
     "game/chance.py",

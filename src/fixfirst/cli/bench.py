@@ -25,8 +25,8 @@ from fixfirst.base.jobs import available_cores, follow_parent
 from fixfirst.cli.app import Cyborg, Json, log, print_json
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.backends import make_world
+from fixfirst.game.scenario import CAGE2
 from fixfirst.game.state import STATE_DTYPE, RedAgent
 from fixfirst.game.world import BaseWorld
 from fixfirst.play.envs import VecCage2
@@ -88,7 +88,7 @@ def vector_speed(num_envs: int, red_agent: str, seconds: float = 1.0) -> float:
     """Steps per second through the public `envs.step(actions)`, best of three thirds of `seconds`."""
     envs = VecCage2(num_envs, red_agent=red_agent)
     envs.reset(seed=0)
-    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (EPISODE, num_envs))
+    actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, (EPISODE, num_envs))
 
     def episode() -> None:  # keeps nothing: the memory for a hundred results would cost as much as the steps
         for row in actions:
@@ -101,7 +101,7 @@ def vector_speed(num_envs: int, red_agent: str, seconds: float = 1.0) -> float:
 def single_speed(red_agent: str, seconds: float = 1.0) -> float:
     """Steps per second of `gym.make` with its default wrappers."""
     env = gym.make("fixfirst/Cage2-v0", red_agent=red_agent)
-    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, EPISODE).tolist()
+    actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, EPISODE).tolist()
 
     def episode() -> None:
         env.reset(seed=0)
@@ -136,7 +136,7 @@ def worker_cost_us(num_envs: int = WORKER_ENVS) -> float:
 
 def _step_time_us(world: BaseWorld) -> float:
     """Microseconds per environment step, best of three."""
-    actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (EPISODE, world.num_envs))
+    actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, (EPISODE, world.num_envs))
 
     def episode() -> None:
         for row in actions:
@@ -159,7 +159,7 @@ def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
         ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS)) as together,
         make_world(WORKER_ENVS, backend="cyborg", cyborg=folder, red_agent=red_agent, max_steps=None) as world,
     ):
-        actions = np.random.default_rng(0).integers(0, NUM_ACTIONS, (CYBORG_STEPS, WORKER_ENVS))
+        actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, (CYBORG_STEPS, WORKER_ENVS))
         for turn in range(3):
             one.append(alone.submit(_play_plain_cyborg, red_agent, turn).result())
             many.append(together.submit(_play_plain_cyborg, red_agent, turn).result())
@@ -188,7 +188,7 @@ def _play_plain_cyborg(red_agent: str, seed: int) -> float:
     for episode in range(episodes):
         for number, game in enumerate(_games):
             game.reset(RedAgent[red_agent.upper()], [seed, number, episode])
-        actions = np.random.default_rng([seed, episode]).integers(0, NUM_ACTIONS, (CYBORG_STEPS, num_envs)).tolist()
+        actions = np.random.default_rng([seed, episode]).integers(0, CAGE2.num_actions, (CYBORG_STEPS, num_envs)).tolist()
         start = time.perf_counter()
         for row in actions:
             for game, action in zip(_games, row, strict=True):

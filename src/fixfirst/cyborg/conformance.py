@@ -22,13 +22,12 @@ import numpy as np
 from fixfirst.base.errors import ConformanceError, in_one_line
 from fixfirst.base.files import MB, parse_json
 from fixfirst.game import rules
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
-from fixfirst.game.scenario import EXPLOIT_NAMES, HOST_NAMES, NUM_HOSTS, SUBNETS, VARIANT_ID, VariantName
-from fixfirst.game.state import NO_TARGET, OBSERVATION_BITS, STATE_DTYPE, OTService, RedAgent, RedVerb
+from fixfirst.game.scenario import CAGE2, VARIANT_ID, VariantName
+from fixfirst.game.state import NO_TARGET, STATE_DTYPE, OTService, RedAgent, RedVerb
 
 HOST_LETTERS = "abcdefghijklm"
-SUBNET_LETTERS = "".join(name[0] for name in SUBNETS)
+SUBNET_LETTERS = "".join(name[0] for name in CAGE2.subnets)
 RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
 RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
 OT_NAMES = tuple(state.name.lower() for state in OTService)
@@ -108,8 +107,8 @@ def replay(episode: RecordedEpisode) -> np.ndarray:
     """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] RECORD_DTYPE."""
     states, chances, odds = np.zeros(1, STATE_DTYPE), np.zeros(1, CHANCE_DTYPE), np.zeros((1, len(RedAgent)))
     odds[0, episode.red :] = 1.0
-    observations, words = np.empty((1, OBSERVATION_BITS), np.int8), np.empty(1, np.uint64)
-    access, rewards10, ended = np.empty((1, NUM_HOSTS), np.uint8), np.empty(1, np.int32), np.empty(1, np.bool_)
+    observations, words = np.empty((1, CAGE2.observation_bits), np.int8), np.empty(1, np.uint64)
+    access, rewards10, ended = np.empty((1, CAGE2.num_hosts), np.uint8), np.empty(1, np.int32), np.empty(1, np.bool_)
     finals = observations.copy(), access.copy(), np.empty(1, np.int32), np.empty(1, np.int32)
     settings = VARIANT_ID[episode.variant], episode.green, 0, rules.DISABLED
 
@@ -138,7 +137,7 @@ def compare(episode: RecordedEpisode, got: np.ndarray, file: str = "") -> Mismat
             if expected == actual:
                 continue
             if isinstance(expected, dict):
-                host = next(h for h in HOST_NAMES if expected[h] != actual[h])
+                host = next(h for h in CAGE2.host_names if expected[h] != actual[h])
                 return Mismatch(file, episode.id, step + 1, name, host, expected[host], actual[host])
             return Mismatch(file, episode.id, step + 1, name, None, expected, actual)
         raise AssertionError(f"step {step + 1} of episode {episode.id} differs in something that has no words")
@@ -153,7 +152,7 @@ def _in_words(record: np.void) -> dict[str, Any]:
     target_letters = SUBNET_LETTERS if verb == RedVerb.DISCOVER else HOST_LETTERS
     observation, chances = int(record["observation"]), int(record["chances"])
     by_host: dict[str, dict[str, str]] = {"access": {}, "malware": {}, "observation": {}}
-    for h, name in enumerate(HOST_NAMES):
+    for h, name in enumerate(CAGE2.host_names):
         sessions = (record["removable"] >> h & 1) + 2 * (record["stubborn"] >> h & 1)
         by_host["access"][name] = "p" if record["privileged"] >> h & 1 else "0rsb"[sessions]
         by_host["malware"][name] = str(record["malware"] >> h & 1)
@@ -163,7 +162,7 @@ def _in_words(record: np.void) -> dict[str, Any]:
         "chance outcomes possible": not chances >> Decision.REFUSED & 1,
         "red verb": RED_VERBS[verb],
         "red target": None if target == NO_TARGET else target_letters[target],
-        "red exploit": None if exploit < 0 else EXPLOIT_NAMES[exploit],
+        "red exploit": None if exploit < 0 else CAGE2.exploit_names[exploit],
         "red success": int(record["red_success"]),
         **by_host,
         "ot": OT_NAMES[record["ot"]],
@@ -211,8 +210,8 @@ def _episode(data: dict[str, Any]) -> RecordedEpisode:
         if not isinstance(values, list) or len(values) != 8:
             raise ValueError(f"step {t + 1} must have 8 values, got {str(values)[:60]}")
         blue, chance, *result = values
-        if not 0 <= _whole("blue action", blue) < NUM_ACTIONS:
-            raise ValueError(f"step {t + 1}: blue action {blue} is not in 0..{NUM_ACTIONS - 1}")
+        if not 0 <= _whole("blue action", blue) < CAGE2.num_actions:
+            raise ValueError(f"step {t + 1}: blue action {blue} is not in 0..{CAGE2.num_actions - 1}")
         actions[t] = blue
         for name, value in chance:
             outcomes[name][t] = _outcome(name, value)
@@ -247,7 +246,7 @@ def _outcome(name: str, value: Any) -> int | list[int]:
         return [HOST_LETTERS.index(letter) for letter in value]
     if name in ("green_host", "user"):
         return _index(name, value, HOST_LETTERS)
-    return _index(name, value, EXPLOIT_NAMES if name == "other" else (0, 1))
+    return _index(name, value, CAGE2.exploit_names if name == "other" else (0, 1))
 
 
 def _result(red: list[Any], observation: str, reward10: int, access: str, malware: str, ot: str) -> tuple[int, ...]:
@@ -258,7 +257,7 @@ def _result(red: list[Any], observation: str, reward10: int, access: str, malwar
     return (
         _index("red verb", verb, RED_VERBS),
         NO_TARGET if target is None else _index("red target", target, letters),
-        -1 if exploit is None else _index("exploit", exploit, EXPLOIT_NAMES),
+        -1 if exploit is None else _index("exploit", exploit, CAGE2.exploit_names),
         _index("red success", success, (-1, 0, 1)) - 1,
         _mask(access, "p"),
         _mask(access, "rb"),
@@ -289,8 +288,8 @@ def _packed(observation: str) -> int:
 
 
 def _word(what: str, value: Any, letters: str) -> str:
-    if not isinstance(value, str) or len(value) != NUM_HOSTS or not set(value) <= set(letters):
-        raise ValueError(f"{what} must be {NUM_HOSTS} of the letters {letters}, got {value!r}")
+    if not isinstance(value, str) or len(value) != CAGE2.num_hosts or not set(value) <= set(letters):
+        raise ValueError(f"{what} must be {CAGE2.num_hosts} of the letters {letters}, got {value!r}")
     return value
 
 

@@ -14,9 +14,8 @@ from numpy.random.mtrand import set_bit_generator
 
 from fixfirst.base.errors import CyborgError
 from fixfirst.cyborg.checkout import Cyborg
-from fixfirst.game.scenario import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, OT_SERVER, SUBNETS
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb, Success
-from fixfirst.game.tables import ports_mask
 
 PRIVILEGED_ACCOUNTS = ("root", "SYSTEM")
 USER_ACCESS, ROOT_ACCESS = 1, 2
@@ -43,7 +42,8 @@ class RedAction(NamedTuple):
 class CyborgGame:
     """One CybORG environment of CAGE Challenge 2."""
 
-    def __init__(self, cyborg: Cyborg, *, green: bool = False):
+    def __init__(self, cyborg: Cyborg, *, green: bool = False, scenario: Scenario = CAGE2):
+        self.scenario = scenario
         agents = {"Red": cyborg.red_agents[RedAgent.SLEEP]} | ({"Green": cyborg.green_agent} if green else {})
         simulator = cyborg.simulator(cyborg.scenario, "sim", agents=agents)
         self.env = cyborg.wrapper(env=simulator, agent_name="Blue")
@@ -71,7 +71,7 @@ class CyborgGame:
         self._python_generator = random.getstate()
 
     def step(self, action: int) -> tuple[np.ndarray, int]:
-        """One turn. Returns what blue sees [52] and the reward in tenths."""
+        """One turn. Returns what blue sees and the reward in tenths."""
         random.setstate(self._python_generator)
         set_bit_generator(self._numpy_generator)
         observation, reward, *_ = self.env.step(int(action))  # 4 values in gym's interface, 5 in gymnasium's
@@ -79,11 +79,11 @@ class CyborgGame:
         return observation, round(10 * reward)
 
     def read_access(self, access: np.ndarray) -> None:
-        """Red's true access per host into `access` [13]: 0 none, 1 user, 2 root."""
+        """Red's true access per host into `access` [H]: 0 none, 1 user, 2 root."""
         access[:] = 0
         for session in self.state.sessions["Red"].values():
             level = ROOT_ACCESS if session.username in PRIVILEGED_ACCOUNTS else USER_ACCESS
-            host = HOST_ID[session.host]
+            host = self.scenario.host_ids[session.host]
             access[host] = max(access[host], level)
 
     def red_action(self) -> RedAction:
@@ -94,13 +94,13 @@ class CyborgGame:
             raise CyborgError(f"red did {name}, which our model does not have: {action}")
         target, exploit = NO_TARGET, -1
         if name == "DiscoverRemoteSystems":
-            target = SUBNETS.index(self.state.subnets[action.subnet].name)
+            target = self.scenario.subnets.index(self.state.subnets[action.subnet].name)
         elif name in ("DiscoverNetworkServices", "ExploitRemoteService"):
             target = self.host_id(action.ip_address)
         elif name != "Sleep":
             target = self.host_id(action.hostname)
         if (weapon := getattr(action, "sub_action", None)) is not None:  # never set where red knew no port
-            exploit = EXPLOIT_NAMES.index(type(weapon).__name__)
+            exploit = self.scenario.exploit_names.index(type(weapon).__name__)
         return RedAction(_VERBS[name], target, Success[told["success"].name], exploit, len(told) > 1)
 
     def blue_success(self) -> Success:
@@ -109,7 +109,7 @@ class CyborgGame:
 
     def ot_service(self) -> OTService:
         """The service on Op_Server0."""
-        server = self.state.hosts[HOST_NAMES[OT_SERVER]]
+        server = self.state.hosts[self.scenario.target]
         if not any(process.name == "OTService" for process in server.processes):
             return OTService.STOPPED
         # Restore loses the service's process id: that is why Impact cannot stop it any more.
@@ -117,11 +117,12 @@ class CyborgGame:
 
     def decoy_ports(self) -> list[int]:
         """Per host the set of ports that decoys opened, as a bit mask."""
-        return [ports_mask(*(p["local_port"] for d in self._decoys(host) for p in d.open_ports)) for host in HOST_NAMES]
+        found = ([p["local_port"] for d in self._decoys(host) for p in d.open_ports] for host in self.scenario.host_names)
+        return [self.scenario.ports_mask(*ports) for ports in found]
 
     def _decoys(self, host: str) -> Iterator[Any]:
         return (process for process in self.state.hosts[host].processes if process.decoy_type.name != "NONE")
 
     def host_id(self, host_or_address: Any) -> int:
         """Our number of a host that CybORG gives by name or address."""
-        return HOST_ID[self.state.ip_addresses.get(host_or_address, host_or_address)]
+        return self.scenario.host_ids[self.state.ip_addresses.get(host_or_address, host_or_address)]

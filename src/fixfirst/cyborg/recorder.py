@@ -29,14 +29,14 @@ from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
 from fixfirst.game.game import red_odds
-from fixfirst.game.scenario import EXPLOIT_NAMES, EXPLOITS, HOST_ID, HOST_NAMES, NUM_HOSTS, VariantName
+from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, VariantName
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
 from fixfirst.game.world import check_seeds
 from fixfirst.play.baselines import DEFENDERS
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
-_EXPLOIT_OF_WEIGHT = {exploit.weight: exploit.name for exploit in EXPLOITS}  # CybORG draws among weights
+_EXPLOIT_OF_WEIGHT = {exploit.weight: exploit.name for exploit in CAGE2.exploits}  # CybORG draws among weights
 _MALWARE_DENSITY = 0.9  # of files that Analyse takes for malware
 
 
@@ -145,10 +145,10 @@ class Recorder:
         rng = np.random.default_rng([*entropy, _BLUE_STREAM])
         red = RedAgent(int(np.searchsorted(red_odds(setting.red_agent, 1)[0], rng.random(), side="right")))
         policy = str(rng.choice(list(DEFENDERS))) if setting.policy == MIXTURE else setting.policy
-        choose = DEFENDERS[policy](1, rng)
+        choose = DEFENDERS[policy](self._game.scenario, 1, rng)
         self._game.reset(red, [*entropy, _GAME_STREAM])
         self._pid_reuses.clear()
-        observation = np.zeros(4 * NUM_HOSTS, np.int8)
+        observation = np.zeros(self._game.scenario.observation_bits, np.int8)
         steps: list[list[Any]] = []
         for self._step in range(1, setting.steps + 1):
             self._chances = []
@@ -169,18 +169,23 @@ class Recorder:
         verb, target, success, exploit, _ = self._game.red_action()
         letters = SUBNET_LETTERS if verb == RedVerb.DISCOVER else HOST_LETTERS
         target_letter = None if target == NO_TARGET else letters[target]
-        return [RED_VERBS[verb], target_letter, int(success), None if exploit < 0 else EXPLOIT_NAMES[exploit]]
+        return [
+            RED_VERBS[verb],
+            target_letter,
+            int(success),
+            None if exploit < 0 else self._game.scenario.exploit_names[exploit],
+        ]
 
     def _truth(self) -> tuple[str, str, str]:
         """Access and malware per host, and the OT service."""
-        state, noted = self._game.state, self._noted_pids()
-        kinds: list[set[str]] = [set() for _ in range(NUM_HOSTS)]
+        state, noted, scenario = self._game.state, self._noted_pids(), self._game.scenario
+        kinds: list[set[str]] = [set() for _ in scenario.hosts]
         for session in state.sessions["Red"].values():
             removable = session.pid in noted.get(session.host, ())
             kind = "p" if session.username in PRIVILEGED_ACCOUNTS else "r" if removable else "s"
-            kinds[HOST_ID[session.host]].add(kind)
+            kinds[scenario.host_ids[session.host]].add(kind)
         access = "".join("p" if "p" in k else "b" if len(k) == 2 else next(iter(k), "0") for k in kinds)
-        infected = (any(f.density >= _MALWARE_DENSITY for f in state.hosts[host].files) for host in HOST_NAMES)
+        infected = (any(f.density >= _MALWARE_DENSITY for f in state.hosts[host].files) for host in scenario.host_names)
         return access, "".join(map(str, map(int, infected))), OT_NAMES[self._game.ot_service()]
 
     def _noted_pids(self) -> dict[str, list[int]]:
@@ -289,4 +294,4 @@ class _Draw(float):
 
 def _hex(observation: np.ndarray) -> str:
     """One hex digit per host; 8, 4, 2, 1 stand for its four positions."""
-    return "".join(f"{digit:x}" for digit in observation.reshape(NUM_HOSTS, 4) @ (8, 4, 2, 1))
+    return "".join(f"{digit:x}" for digit in observation.reshape(-1, BITS_PER_HOST) @ (8, 4, 2, 1))

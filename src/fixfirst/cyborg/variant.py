@@ -14,8 +14,7 @@ from fixfirst.base.errors import CyborgError
 from fixfirst.base.jobs import follow_parent
 from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
 from fixfirst.cyborg.game import CyborgGame
-from fixfirst.game.actions import SLEEP, action_id
-from fixfirst.game.scenario import HOST_ID, VARIANTS, Variant, VariantName
+from fixfirst.game.scenario import CAGE2, VARIANTS, Variant, VariantName
 from fixfirst.game.state import RedAgent
 
 Facts = Mapping[str, Any]
@@ -23,11 +22,12 @@ Facts = Mapping[str, Any]
 
 def facts_of_variant(variant: Variant) -> Facts:
     """What `facts_of_cyborg` must find in this variant."""
-    services = {name: variant.hosts[HOST_ID[name]].services for name in ("Enterprise1", "User3")}
+    scenario = CAGE2.by_variant[VARIANTS.index(variant)]
+    services = {name: scenario.hosts[scenario.host_ids[name]].services for name in ("Enterprise1", "User3")}
     return {
         "red's remembered ports accumulate": variant.scans_accumulate,
         "a restored smtp service is immune": variant.restore_patches_smtp,
-        "port of the Vsftpd decoy": next(decoy.opens for decoy in variant.decoys if decoy.name == "Vsftpd"),
+        "port of the Vsftpd decoy": next(decoy.opens for decoy in scenario.decoys if decoy.name == "Vsftpd"),
         "EternalBlue works on Enterprise1": any(service.kind == "smb" for service in services["Enterprise1"]),
         "port of mysql on User3": next(s.ports[0] for s in services["User3"] if s.kind == "mysql"),
         "user-level access costs": variant.any_session_costs,
@@ -58,12 +58,12 @@ def facts_of_cyborg(cyborg: Cyborg) -> Facts:
         red_does("DiscoverNetworkServices", "User4", "AbstractActions")
         remembered.append(len(red.ports[address["User4"]]))
     mysql_port = ports_of("User3", "mysql")[0]
-    game.step(action_id("Restore", "User3"))
-    game.step(action_id("DecoyVsftpd", "Enterprise0"))
+    game.step(CAGE2.action_id("Restore", "User3"))
+    game.step(CAGE2.action_id("DecoyVsftpd", "Enterprise0"))
     patched = not exploit("HarakaRCE", "User3")
-    game.step(action_id("Restore", "User3"))
+    game.step(CAGE2.action_id("Restore", "User3"))
     exploit("SSHBruteForce", "Enterprise0")
-    user_level_reward = game.step(SLEEP)[1]
+    user_level_reward = game.step(CAGE2.action_id("Sleep"))[1]
     return {
         "red's remembered ports accumulate": remembered[1] > remembered[0],
         "a restored smtp service is immune": patched,

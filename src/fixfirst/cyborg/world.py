@@ -17,7 +17,6 @@ from fixfirst.base.errors import CyborgError
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP
 from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
 from fixfirst.game.world import BaseWorld, WorldSettings, pack
@@ -36,7 +35,7 @@ class CyborgWorld(BaseWorld):
         super().__init__(num_envs, **settings)
         if (self._red_odds[:, len(RedAgent) - 1] < 1).any():
             raise CyborgError("CybORG has no red agents of your own; play them on the simulator")
-        self._games = [CyborgGame(cyborg, green=self.green) for _ in range(self.num_envs)]
+        self._games = [CyborgGame(cyborg, green=self.green, scenario=self.scenario) for _ in range(self.num_envs)]
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
@@ -55,7 +54,7 @@ class CyborgWorld(BaseWorld):
             self._start_episode(i)
 
     def _step(self, actions: np.ndarray) -> int:
-        bad = (actions < 0) | (actions >= NUM_ACTIONS)
+        bad = (actions < 0) | (actions >= self.scenario.num_actions)
         if bad.any():
             return -1 - int(bad.argmax())
         num_ended = 0

@@ -10,9 +10,9 @@ import numpy as np
 from fixfirst.base.compile import compile_anew, depend_on, inlined, own_piece
 from fixfirst.game import chance as dice
 from fixfirst.game.own_agents import digest, on_change, own_agents
-from fixfirst.game.scenario import ENTERPRISE, FOOTHOLD, HOST_ID, NUM_HOSTS, OPERATIONAL, OT_SERVER, SUBNETS, USER
+from fixfirst.game.scenario import ENTERPRISE, OPERATIONAL, USER
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
-from fixfirst.game.tables import REVEALED_ID, SUBNET_HOSTS, unit_mask
+from fixfirst.game.tables import FOOTHOLD, HOST_ID, NUM_HOSTS, OT_SERVER, REVEALED_ID, SUBNET_HOSTS, SUBNETS, unit_mask
 
 ENTERPRISE_UNITS = unit_mask("enterprise")
 OPERATIONAL_UNITS = int(SUBNET_HOSTS[OPERATIONAL])

@@ -35,7 +35,6 @@ import numpy as np
 from fixfirst.base.checks import check_choice, check_int
 from fixfirst.base.errors import WorkerError, WorldError, quoted
 from fixfirst.base.jobs import available_cores, follow_parent
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.game import Backend, Game
 from fixfirst.game.world import ARRAYS, BaseWorld, World, WorldSettings
 
@@ -97,7 +96,7 @@ class WorkerWorld(BaseWorld):
         self._tell(_RESET if seeds is None else _RESET_WITH_SEEDS)
 
     def _step(self, actions: np.ndarray) -> int:
-        bad = (actions < 0) | (actions >= NUM_ACTIONS)
+        bad = (actions < 0) | (actions >= self.scenario.num_actions)
         if bad.any():
             return -1 - int(bad.argmax())
         self._inputs["actions"][:] = actions

@@ -16,8 +16,7 @@ import numpy as np
 from numba import uint64
 
 from fixfirst.base.compile import called, inlined
-from fixfirst.game.scenario import FOOTHOLD, NUM_HOSTS
-from fixfirst.game.tables import HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, unit_mask
+from fixfirst.game.tables import FOOTHOLD, HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, NUM_HOSTS, unit_mask
 
 
 class Decision(IntEnum):

@@ -1,32 +1,18 @@
-"""One turn in words: what red and blue did, what is true since, what blue sees, and what the turn cost.
+"""One turn to look at: in words, as lines of text, and as a picture of the network.
 
 Works on the records that every world hands out (`BaseWorld.turns`, TURN_DTYPE), so it tells of CybORG's games as well.
-H = 13 hosts, in the order of `HOSTS`.
+H hosts, in the order of the scenario. Where hosts stand on the map is decided here, for pictures and the replay page alike.
 """
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fixfirst.game.actions import ACTIONS
-from fixfirst.game.rules import OT_TENTHS, QUIET, RESTORE_TENTHS, SEEN_EXPLOIT, SEEN_SCAN
-from fixfirst.game.scenario import (
-    EXPLOIT_NAMES,
-    FOOTHOLD,
-    HOST_ID,
-    HOST_NAMES,
-    HOSTS,
-    NUM_HOSTS,
-    OT_SERVER,
-    PORTS,
-    SUBNETS,
-    VARIANT_ID,
-    VARIANTS,
-    VariantName,
-)
-from fixfirst.game.state import BITS_PER_HOST, NO_TARGET, OTService, RedVerb, Success
-from fixfirst.game.tables import VALUE_TENTHS
+from fixfirst.game.rules import QUIET, SEEN_EXPLOIT, SEEN_SCAN
+from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, VARIANT_ID, VARIANTS, Scenario, VariantName
+from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -73,11 +59,12 @@ class TurnSummary:
         return sum(cost.tenths for cost in self.costs)
 
 
-def summarise_turn(turn: np.void, variant: VariantName) -> TurnSummary:
-    """One record of TURN_DTYPE in plain values."""
-    red, red_target, red_worked = _red(turn)
-    action = ACTIONS[turn["blue_action"]]
-    view = [int(turn["observation"]) >> BITS_PER_HOST * host for host in range(NUM_HOSTS)]
+def summarise_turn(turn: np.void, variant: VariantName, scenario: Scenario = CAGE2) -> TurnSummary:
+    """Return one record of TURN_DTYPE in plain values."""
+    red, red_target, red_worked = _red(turn, scenario)
+    action = scenario.actions[turn["blue_action"]]
+    view = [int(turn["observation"]) >> BITS_PER_HOST * host for host in range(scenario.num_hosts)]
+    open_ports = (int(mask) for mask in turn["decoys"])
     return TurnSummary(
         step=int(turn["step"]),
         red=red,
@@ -89,15 +76,15 @@ def summarise_turn(turn: np.void, variant: VariantName) -> TurnSummary:
         access=tuple(ACCESS[level] for level in turn["access"]),
         belief=tuple(BELIEF[bits >> 2 & 0b11] for bits in view),
         activity=tuple(_SEEN[bits & 0b11] for bits in view),
-        decoys=tuple(_ports(mask) for mask in turn["decoys"].tolist()),
+        decoys=tuple(tuple(p for bit, p in enumerate(scenario.ports) if mask >> bit & 1) for mask in open_ports),
         ot=OT_STATES[turn["ot"]],
-        costs=costs(turn, variant),
+        costs=costs(turn, variant, scenario),
         return10=int(turn["return10"]),
     )
 
 
-def _red(turn: np.void) -> tuple[str, str | None, bool | None]:
-    """Red's action in words, its target, and whether it achieved anything.
+def _red(turn: np.void, scenario: Scenario) -> tuple[str, str | None, bool | None]:
+    """Return red's action in words, its target, and whether it achieved anything.
 
     Two actions are reported to red as successes and achieve nothing: a scan of a host it cannot reach, and Impact on a
     service that was restored before.
@@ -105,14 +92,14 @@ def _red(turn: np.void) -> tuple[str, str | None, bool | None]:
     verb, worked = RedVerb(turn["red_verb"]), _WORKED[Success(turn["red_success"])]
     if turn["red_target"] == NO_TARGET:
         return ("Sleep" if turn["step"] else "nothing yet"), None, None
-    target = (SUBNETS if verb == RedVerb.DISCOVER else HOST_NAMES)[turn["red_target"]]
+    target = (scenario.subnets if verb == RedVerb.DISCOVER else scenario.host_names)[turn["red_target"]]
     if verb == RedVerb.DISCOVER:
         return f"Discover subnet {target}", target, worked
     if verb == RedVerb.SCAN:
         answered = bool(turn["scan_answered"])
         return f"Scan {target}" + ("" if answered else " (out of reach)"), target, answered
     if verb == RedVerb.EXPLOIT:
-        weapon = EXPLOIT_NAMES[turn["red_exploit"]] if turn["red_exploit"] >= 0 else "never scanned"
+        weapon = scenario.exploit_names[turn["red_exploit"]] if turn["red_exploit"] >= 0 else "never scanned"
         return f"Exploit {target} ({weapon})", target, worked
     if verb == RedVerb.ESCALATE:
         return f"Escalate on {target}", target, worked
@@ -120,48 +107,60 @@ def _red(turn: np.void) -> tuple[str, str | None, bool | None]:
     return f"Impact {target}" + (" (harmless once restored)" if harmless else ""), target, worked and not harmless
 
 
-def costs(turn: np.void, variant: VariantName) -> tuple[Cost, ...]:
-    """What this turn cost blue: the hosts red holds, the stopped OT service, blue's Restore. `reward_tenths` in parts."""
+def costs(turn: np.void, variant: VariantName, scenario: Scenario = CAGE2) -> tuple[Cost, ...]:
+    """Return what this turn cost blue: hosts that red holds, the stopped OT service, blue's Restore. Sums to the reward."""
     charged = turn["access"] >= (1 if VARIANTS[VARIANT_ID[variant]].any_session_costs else 2)
-    parts = [Cost(HOST_NAMES[h], -int(VALUE_TENTHS[h])) for h in np.flatnonzero(charged) if VALUE_TENTHS[h]]
+    held = (scenario.hosts[h] for h in np.flatnonzero(charged))
+    parts = [Cost(host.name, -round(10 * host.value)) for host in held if host.value]
     if turn["ot"] == OTService.STOPPED:
-        parts.append(Cost("impact", -OT_TENTHS))
-    if ACTIONS[turn["blue_action"]].verb == "Restore":
-        parts.append(Cost("restore", -RESTORE_TENTHS))
+        parts.append(Cost("impact", -round(10 * scenario.ot_cost)))
+    if scenario.actions[turn["blue_action"]].verb == "Restore":
+        parts.append(Cost("restore", -round(10 * scenario.restore_cost)))
     return tuple(parts)
-
-
-def _ports(mask: int) -> tuple[int, ...]:
-    return tuple(port for bit, port in enumerate(PORTS) if mask >> bit & 1)
-
-
-# ---------------------------------------------------------------- drawing
-# Two ways to show a moment of a game: a picture of the network, and lines of text.
-#
-# Where hosts stand on the map is decided here, for the picture and for the replay page alike.
 
 
 # ---------------------------------------------------------------- where things are
 
-# Red comes in at the top and works its way down. Hosts that lead to each other stand near each other.
-ROWS = (
-    ("User0", "User1", "User2", "User3", "User4"),
-    ("Defender", "Enterprise1", "Enterprise2", "Enterprise0"),
-    ("Op_Host0", "Op_Host1", "Op_Server0", "Op_Host2"),
-)
-WIDTH, ROW_HEIGHT = 400, 112  # of the map, in its own units
-HEIGHT = ROW_HEIGHT * len(ROWS)
-_SPACING = WIDTH / max(len(row) for row in ROWS)
-LINKS = tuple((host.name, host.reveals) for host in HOSTS if host.reveals)  # from here red learns the address of there
+
+@dataclass(frozen=True)
+class NetworkMap:
+    """Where the hosts of a scenario stand, in units of the map."""
+
+    scenario: Scenario
+    width: int = 400
+    row_height: int = 112
+
+    @property
+    def height(self) -> int:
+        return self.row_height * len(self.scenario.map_rows)
+
+    @cached_property
+    def places(self) -> dict[str, tuple[float, float]]:
+        """Host -> its middle."""
+        rows = self.scenario.map_rows
+        spacing = self.width / max(map(len, rows))
+        return {
+            name: (self.width / 2 + spacing * (x - (len(row) - 1) / 2), self.row_height * (y + 0.5))
+            for y, row in enumerate(rows)
+            for x, name in enumerate(row)
+        }
+
+    @property
+    def subnet_top(self) -> dict[str, int]:
+        """Subnet -> the upper edge of its row."""
+        first = (self.scenario.hosts[self.scenario.host_ids[row[0]]] for row in self.scenario.map_rows)
+        return {self.scenario.subnets[host.subnet]: self.row_height * y for y, host in enumerate(first)}
+
+    @property
+    def links(self) -> tuple[tuple[str, str], ...]:
+        """From the first of two hosts red learns the address of the second."""
+        return tuple((host.name, host.reveals) for host in self.scenario.hosts if host.reveals)
 
 
-def _place(name: str) -> tuple[float, float]:
-    y, row = next((y, row) for y, row in enumerate(ROWS) if name in row)
-    return WIDTH / 2 + _SPACING * (row.index(name) - (len(row) - 1) / 2), ROW_HEIGHT * (y + 0.5)
-
-
-PLACES = {name: _place(name) for name in HOST_NAMES}  # the middle of each host
-SUBNET_TOP = {SUBNETS[HOSTS[HOST_ID[row[0]]].subnet]: ROW_HEIGHT * y for y, row in enumerate(ROWS)}
+@cache
+def map_of(scenario: Scenario) -> NetworkMap:
+    """Return the map of a scenario."""
+    return NetworkMap(scenario)
 
 
 # ---------------------------------------------------------------- as text
@@ -173,12 +172,12 @@ def tenths(value: int) -> str:
 
 
 def outcome(worked: bool | None) -> str:
-    """How an action went, to be put behind it."""
+    """Return how an action went, to be put behind it."""
     return {True: ": worked", False: ": failed", None: ""}[worked]
 
 
-def as_text(moment: TurnSummary) -> str:
-    """The moment as lines of text, a line per host."""
+def as_text(moment: TurnSummary, scenario: Scenario = CAGE2) -> str:
+    """Return the moment as lines of text, a line per host."""
     lines = [
         f"step {moment.step}   reward {tenths(moment.reward10)}   return {tenths(moment.return10)}   OT service {moment.ot}",
         f"red   {moment.red}{outcome(moment.red_worked)}",
@@ -186,7 +185,7 @@ def as_text(moment: TurnSummary) -> str:
         f"{'host':12} {'true':6} {'believed':9} {'seen now':9} decoys",
     ]
     for name, access, belief, activity, decoys in zip(
-        HOST_NAMES, moment.access, moment.belief, moment.activity, moment.decoys, strict=True
+        scenario.host_names, moment.access, moment.belief, moment.activity, moment.decoys, strict=True
     ):
         ports = " ".join(map(str, decoys))
         lines.append(f"{name:12} {access:6} {belief:9} {activity:9} {ports}".rstrip())
@@ -211,37 +210,38 @@ _BELIEVED = {
 _RED, _BLUE = "#b84a00", "#005a8f"
 
 
-def picture(moment: TurnSummary) -> np.ndarray:
-    """The moment as a picture, [height, width, 3] uint8. A host's left half: what blue believes; right: the truth."""
+def picture(moment: TurnSummary, scenario: Scenario = CAGE2) -> np.ndarray:
+    """Return the moment as a picture, [height, width, 3] uint8. A host's left half: what blue believes; right: the truth."""
     from PIL import Image, ImageDraw  # a tenth of a second: only for those who look
 
-    factor = _SCALE * _OVERSAMPLE
-    size = WIDTH, HEIGHT + _CAPTION
+    factor, chart = _SCALE * _OVERSAMPLE, map_of(scenario)
+    width, height, places = chart.width, chart.height, chart.places
+    size = width, height + _CAPTION
     image = Image.new("RGB", (size[0] * factor, size[1] * factor), _PAPER)
     pen = _Pen(ImageDraw.Draw(image), factor)
-    for subnet, top in SUBNET_TOP.items():
+    for subnet, top in chart.subnet_top.items():
         edge = _RED if subnet == moment.red_target else _FIELD
-        pen.box(4, top + 4, WIDTH - 8, ROW_HEIGHT - 8, _FIELD, edge, line=2, radius=6)
+        pen.box(4, top + 4, width - 8, chart.row_height - 8, _FIELD, edge, line=2, radius=6)
         pen.text(12, top + 9, subnet, _FAINT, 11)
-    pen.text(WIDTH - 12, 9, "left: blue believes, right: true.  U user  R root  ? unknown", _FAINT, 9, anchor="ra")
-    for here, there in LINKS:
-        pen.line(*PLACES[here], *PLACES[there], "#c3ccd5", 1)
-    if moment.red_target in PLACES and moment.red_target != HOST_NAMES[FOOTHOLD]:
-        pen.line(*PLACES[HOST_NAMES[FOOTHOLD]], *PLACES[moment.red_target], _RED, 2)
-    for host in range(NUM_HOSTS):
-        _draw_host(pen, moment, host)
-    pen.text(12, HEIGHT + 4, f"step {moment.step}", _INK, 12)
-    pen.text(90, HEIGHT + 4, f"reward {tenths(moment.reward10)}", _INK, 12)
-    pen.text(190, HEIGHT + 4, f"return {tenths(moment.return10)}", _INK, 12)
-    pen.text(12, HEIGHT + 22, f"red  {moment.red}{outcome(moment.red_worked)}", _RED, 12)
-    pen.text(12, HEIGHT + 40, f"blue  {moment.blue}{outcome(moment.blue_worked)}", _BLUE, 12)
+    pen.text(width - 12, 9, "left: blue believes, right: true.  U user  R root  ? unknown", _FAINT, 9, anchor="ra")
+    for here, there in chart.links:
+        pen.line(*places[here], *places[there], "#c3ccd5", 1)
+    if moment.red_target in places and moment.red_target != scenario.foothold:
+        pen.line(*places[scenario.foothold], *places[moment.red_target], _RED, 2)
+    for host in range(scenario.num_hosts):
+        _draw_host(pen, moment, host, scenario)
+    pen.text(12, height + 4, f"step {moment.step}", _INK, 12)
+    pen.text(90, height + 4, f"reward {tenths(moment.reward10)}", _INK, 12)
+    pen.text(190, height + 4, f"return {tenths(moment.return10)}", _INK, 12)
+    pen.text(12, height + 22, f"red  {moment.red}{outcome(moment.red_worked)}", _RED, 12)
+    pen.text(12, height + 40, f"blue  {moment.blue}{outcome(moment.blue_worked)}", _BLUE, 12)
     small = image.resize((size[0] * _SCALE, size[1] * _SCALE), Image.Resampling.BOX)
     return np.asarray(small, np.uint8).copy()
 
 
-def _draw_host(pen: "_Pen", moment: TurnSummary, host: int) -> None:
-    name = HOST_NAMES[host]
-    x, y = PLACES[name]
+def _draw_host(pen: "_Pen", moment: TurnSummary, host: int, scenario: Scenario) -> None:
+    name = scenario.host_names[host]
+    x, y = map_of(scenario).places[name]
     left, top, half = x - _BOX_W / 2, y - _BOX_H / 2, _BOX_W / 2
     if name == moment.blue_target:
         pen.box(left - 4, top - 4, _BOX_W + 8, _BOX_H + 8, _PAPER, _BLUE, line=2, radius=7)
@@ -254,7 +254,7 @@ def _draw_host(pen: "_Pen", moment: TurnSummary, host: int) -> None:
     if moment.activity[host] != "none":
         pen.label(x, top - 10, moment.activity[host], _BLUE, 10)
     notes = [f"{len(moment.decoys[host])} decoy{'s' * (len(moment.decoys[host]) > 1)}"] if moment.decoys[host] else []
-    notes += [f"OT {moment.ot}"] if host == OT_SERVER else ["foothold"] if host == FOOTHOLD else []
+    notes += [f"OT {moment.ot}"] if name == scenario.target else ["foothold"] if name == scenario.foothold else []
     if notes:
         pen.label(x, top + _BOX_H + 24, ", ".join(notes), _FAINT, 9)
 

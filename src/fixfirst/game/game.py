@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from fixfirst.base.checks import MOST, Settings, check_choice
 from fixfirst.base.errors import WorldError, quoted
 from fixfirst.game.own_agents import own_agents
-from fixfirst.game.scenario import VariantName
+from fixfirst.game.scenario import CAGE2, Scenario, VariantName
 from fixfirst.game.state import RedAgent
 
 Backend = Literal["simulator", "workers", "cyborg"]
@@ -45,6 +45,10 @@ class Game(Settings):
         exclude=True,
         description="A checkout of cage-challenge-2, for --backend cyborg; default: FIXFIRST_CYBORG, or installed.",
     )  # names code to be run, so it is never written down: whoever goes on with a run says it again
+
+    @property
+    def scenario(self) -> Scenario:
+        return CAGE2
 
     @field_validator("red_agent", mode="before")
     @classmethod
@@ -129,6 +133,12 @@ def _agent_weights(spec: str) -> list[float]:
     if sum(weights) <= 0:
         raise WorldError(f"the weights of red agent mixture {quoted(spec)} sum to 0; at least one must be positive")
     return weights
+
+
+def scenario_named(name: Any) -> Scenario:
+    """Return the scenario of this name; there is one."""
+    check_choice("scenario", name, (CAGE2.name,))
+    return CAGE2
 
 
 def check_variant(variant: str) -> VariantName:

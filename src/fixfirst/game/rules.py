@@ -2,7 +2,7 @@
 
 `step_one` is the table of contents: one turn as a list of phases. A phase changes only the record `env` (STATE_DTYPE)
 it is given; randomness comes from the record `chance` (CHANCE_DTYPE), which is made ready for the turn first. Numbers of
-hosts, ports and exploits are those of `network.py`; sets of them are bit masks. How red decides is in `red_agents.py`;
+hosts, ports and exploits are those of `scenario.py`; sets of them are bit masks. How red decides is in `red_agents.py`;
 `docs/model.md` tells all of it in words. Where a choice is hard to foresee, values are selected rather than branches taken:
 a wrong guess costs about a fifth of a turn.
 """
@@ -11,10 +11,18 @@ import numpy as np
 
 from fixfirst.base.compile import called, compiled, inlined
 from fixfirst.game import chance as dice
-from fixfirst.game.actions import NUM_ACTIONS, VERBS
 from fixfirst.game.attackers import ENTERPRISE_UNITS, choose_red
-from fixfirst.game.scenario import EXPLOIT_NAMES, FOOTHOLD, NUM_HOSTS, OPERATIONAL, OT_COST, OT_SERVER, RESTORE_COST, USER
-from fixfirst.game.state import BITS_PER_HOST, NO_TARGET, OBSERVATION_BITS, OTService, RedVerb, Success
+from fixfirst.game.scenario import (
+    BITS_PER_HOST,
+    CAGE2,
+    GUESSED_PASSWORD,
+    NO_PASSWORD,
+    NOTHING,
+    OPERATIONAL,
+    ROOT_SHELL,
+    USER,
+)
+from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 from fixfirst.game.tables import (
     ACTION_HOST,
     ACTION_VERB,
@@ -25,32 +33,32 @@ from fixfirst.game.tables import (
     DECOY_OPENS,
     EIGHT_BYTES,
     EXPLOIT_PORT,
-    GUESSED_PASSWORD,
+    FOOTHOLD,
     HALF,
     HALF_BITS,
     HALF_COST,
     HEAVIEST_EXPLOIT,
     HOST_SUBNET,
-    NO_PASSWORD,
-    NOTHING,
+    NUM_ACTIONS,
+    NUM_HOSTS,
+    OBSERVATION_BITS,
     ON_REAL_SERVICE,
+    OT_SERVER,
     OTHER_EXPLOITS,
     REAL_PORTS,
     REMOVE_REPORTS_RESULT,
     RESTORE_PATCHES_SMTP,
     REVEALED_HOST,
-    ROOT_SHELL,
     SCANS_ACCUMULATE,
     SMTP_HOSTS,
     SUBNET_HOSTS,
+    VERBS,
 )
 
 MONITOR, ANALYSE, REMOVE, RESTORE = (VERBS.index(verb) for verb in ("Monitor", "Analyse", "Remove", "Restore"))
 FIRST_DECOY = REMOVE + 1  # the decoys' verbs lie between Remove and Restore
-HARAKA = EXPLOIT_NAMES.index("HarakaRCE")
-SSH_BRUTE_FORCE = EXPLOIT_NAMES.index("SSHBruteForce")
-OT_TENTHS = round(10 * OT_COST)
-RESTORE_TENTHS = round(10 * RESTORE_COST)
+HARAKA, SSH_BRUTE_FORCE = (CAGE2.exploit_names.index(name) for name in ("HarakaRCE", "SSHBruteForce"))
+OT_TENTHS, RESTORE_TENTHS = round(10 * CAGE2.ot_cost), round(10 * CAGE2.restore_cost)
 
 # What the observation says of a host: two bits of activity in this step, two bits of what blue believes.
 QUIET, SEEN_SCAN, SEEN_EXPLOIT = 0b00, 0b01, 0b11

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from fixfirst.game.scenario import NUM_HOSTS
+from fixfirst.game.tables import NUM_HOSTS
 
 
 class RedAgent(IntEnum):
@@ -49,9 +49,6 @@ class OTService(IntEnum):
 
 
 NO_TARGET = -1
-
-BITS_PER_HOST = 4  # of blue's view: two of activity, two of belief
-OBSERVATION_BITS = BITS_PER_HOST * NUM_HOSTS
 
 STATE_DTYPE = np.dtype(
     [

@@ -1,4 +1,4 @@
-"""The tables of `network.py` as arrays for the compiled kernel.
+"""The tables of a scenario as arrays for the compiled kernel: constants to the compiler, of `CAGE2`.
 
 V = 3 variants, H = 13 hosts, P = 12 ports, E = 8 exploits, A = 145 actions. A set of hosts or ports is an integer bit mask:
 bit h stands for host h, bit p for the p-th entry of `PORTS`. All arrays are read-only; for the compiler they are constants.
@@ -7,8 +7,14 @@ What is asked of a set in every step is looked up, too: loops over members are s
 
 import numpy as np
 
-from fixfirst.game.actions import ACTIONS, VERBS
-from fixfirst.game.scenario import EXPLOITS, HOST_ID, HOSTS, PORTS, SUBNETS, VARIANTS, Decoy, Exploit, Host, Service
+from fixfirst.game.scenario import CAGE2, FREE_VERBS, VARIANTS, Decoy, Exploit, Host
+
+# ---- what the kernel is compiled for; whoever is outside this room asks the scenario it was given
+HOSTS, SUBNETS, EXPLOITS, ACTIONS, PORTS = CAGE2.hosts, CAGE2.subnets, CAGE2.exploits, CAGE2.actions, CAGE2.ports
+NUM_HOSTS, NUM_ACTIONS, OBSERVATION_BITS = CAGE2.num_hosts, CAGE2.num_actions, CAGE2.observation_bits
+HOST_ID, FOOTHOLD, OT_SERVER = dict(CAGE2.host_ids), CAGE2.foothold_id, CAGE2.target_id
+VERBS = FREE_VERBS + CAGE2.host_verbs
+hosts_mask, ports_mask, unit_mask = CAGE2.hosts_mask, CAGE2.ports_mask, CAGE2.unit_mask
 
 
 def constant(values: object, dtype: type = np.int64) -> np.ndarray:
@@ -16,21 +22,6 @@ def constant(values: object, dtype: type = np.int64) -> np.ndarray:
     array: np.ndarray = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
-
-
-def hosts_mask(*names: str) -> int:
-    """The set of these hosts as a bit mask."""
-    return sum(1 << HOST_ID[name] for name in names)
-
-
-def ports_mask(*ports: int) -> int:
-    """The set of these port numbers as a bit mask."""
-    return sum(1 << PORTS.index(port) for port in set(ports))
-
-
-def unit_mask(*units: str) -> int:
-    """All hosts of these unit types as a bit mask."""
-    return hosts_mask(*(host.name for host in HOSTS if host.unit in units))
 
 
 # ---- sets: any set of hosts, ports or exploits is a lower half of 7 possible members and an upper half
@@ -66,19 +57,14 @@ HALF_COST = constant(  # [2, 128]: the values of all hosts of a lower, and of an
 )
 
 # ---- what listens
-REAL_PORTS = constant([[ports_mask(*(p for s in h.services for p in s.ports)) for h in v.hosts] for v in VARIANTS])  # [V, H]
+REAL_PORTS = constant([[ports_mask(*h.ports) for h in s.hosts] for s in CAGE2.by_variant])  # [V, H]
 SMTP_HOSTS = hosts_mask(*(h.name for h in HOSTS if any(s.kind == "smtp" for s in h.services)))
 
 
 # ---- decoys
-def fits(decoy: Decoy, host: Host) -> bool:
-    """Does the decoy run on the host's operating system?"""
-    return decoy.os in (None, host.os)
-
-
-DECOY_NEEDS_FREE = constant([[ports_mask(d.needs_free) for d in v.decoys] for v in VARIANTS])  # [V, D] mask
+DECOY_NEEDS_FREE = constant([[ports_mask(d.needs_free) for d in s.decoys] for s in CAGE2.by_variant])  # [V, D] mask
 DECOY_OPENS = constant(  # [V, D, H] mask; 0: the decoy does not fit the host
-    [[[ports_mask(d.opens) if fits(d, h) else 0 for h in v.hosts] for d in v.decoys] for v in VARIANTS], np.int16
+    [[[ports_mask(d.opens) if d.fits(h) else 0 for h in s.hosts] for d in s.decoys] for s in CAGE2.by_variant], np.int16
 )
 
 # ---- exploits, in the order in which red lists them
@@ -99,30 +85,14 @@ _FITTING = [_fitting(ports) for ports in range(2 ** len(PORTS))]
 HEAVIEST_EXPLOIT = constant([fitting[0] if fitting else -1 for fitting in _FITTING], np.int8)  # [2**P] of a set of ports
 OTHER_EXPLOITS = constant([sum(1 << e for e in fitting[1:]) for fitting in _FITTING], np.int16)  # [2**P] mask: all but it
 
-# What an exploit meets on a real service.
-NOTHING, USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD, NO_PASSWORD = range(5)
-
-
-def _meets(exploit: Exploit, service: Service) -> int:
-    if service.kind == "ssh":
-        return GUESSED_PASSWORD if service.accounts else NO_PASSWORD
-    return ROOT_SHELL if service.root else USER_SHELL
-
-
-def _on_real_service(exploit: Exploit, host: Host) -> int:
-    for service in host.services:
-        if exploit.port in service.ports and exploit.kind == service.kind:
-            return _meets(exploit, service)
-    return NOTHING
-
 
 def _decoy_catches(exploit: Exploit, host: Host, decoys: tuple[Decoy, ...]) -> bool:
-    return any(d.opens == exploit.port and d.kind == exploit.kind and fits(d, host) for d in decoys)
+    return any(d.opens == exploit.port and d.kind == exploit.kind and d.fits(host) for d in decoys)
 
 
-ON_REAL_SERVICE = constant([[[_on_real_service(e, h) for e in EXPLOITS] for h in v.hosts] for v in VARIANTS])  # [V, H, E]
+ON_REAL_SERVICE = constant([[[e.meets(h) for e in EXPLOITS] for h in s.hosts] for s in CAGE2.by_variant])  # [V, H, E]
 DECOY_CATCHES = constant(  # [V, H, E]: would a decoy on the exploit's port here play the right kind of service?
-    [[[_decoy_catches(e, h, v.decoys) for e in EXPLOITS] for h in v.hosts] for v in VARIANTS], np.bool_
+    [[[_decoy_catches(e, h, s.decoys) for e in EXPLOITS] for h in s.hosts] for s in CAGE2.by_variant], np.bool_
 )
 
 # ---- the variants' switches

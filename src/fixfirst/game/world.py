@@ -14,20 +14,19 @@ from fixfirst.base.checks import check_bool, check_choice, check_int, check_seed
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import ActionError, ResetNeeded, WorldError, quoted
 from fixfirst.game import rules
-from fixfirst.game.actions import ACTIONS, NUM_ACTIONS
 from fixfirst.game.attackers import BLINE_LAST_STAGE
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
 from fixfirst.game.game import check_variant, red_agent_names, red_odds
-from fixfirst.game.scenario import EXPLOITS, NUM_HOSTS, PORTS, SUBNETS, VARIANT_ID, VariantName
+from fixfirst.game.scenario import CAGE2, VARIANT_ID, Scenario, VariantName
 from fixfirst.game.state import (
     NO_TARGET,
-    OBSERVATION_BITS,
     STATE_DTYPE,
     TURN_DTYPE,
     OTService,
     RedVerb,
     Success,
 )
+from fixfirst.game.tables import EXPLOITS, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_BITS, PORTS, SUBNETS
 
 AUTORESET_MODES = {"next_step": rules.NEXT_STEP, "same_step": rules.SAME_STEP, "disabled": rules.DISABLED}
 
@@ -87,6 +86,7 @@ class BaseWorld(ABC):
         arrays: Mapping[str, np.ndarray] | None = None,
     ):
         self.num_envs = n = check_int("num_envs", num_envs)
+        self.scenario: Scenario = CAGE2
         self.red_agent = red_agent
         self.variant = check_variant(variant)
         self.green = check_bool("green", green)
@@ -376,7 +376,7 @@ _STATE_RANGES: dict[
     "decoys": _PORT_SET,
     "remembered": _PORT_SET,
     "observation": (0, 2**OBSERVATION_BITS - 1),
-    "blue_action": (0, len(ACTIONS) - 1),
+    "blue_action": (0, NUM_ACTIONS - 1),
     "blue_success": (min(Success), max(Success)),
     "chances": (0, 2 ** (Decision.REFUSED + 1) - 1),
 }

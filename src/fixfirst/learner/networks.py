@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.policy.network import LAYERS, Network, Weights, shapes
 from fixfirst.policy.table import chance_keys, uniform
 
 
-def initial_weights(inputs: int, seed: int, actions: int = NUM_ACTIONS, last: float = 1.0) -> dict[str, np.ndarray]:
+def initial_weights(inputs: int, seed: int, actions: int, last: float = 1.0) -> dict[str, np.ndarray]:
     """Uniform in +-1 / sqrt(inputs of the layer), from counter-based chance: the same numbers on every machine.
 
     last: factor on the last layers, which decides how sure the first policy is.

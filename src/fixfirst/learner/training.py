@@ -15,9 +15,7 @@ import numpy as np
 from fixfirst.base.checks import needs_torch
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.statistics import stream_seed
-from fixfirst.game.actions import ACTIONS
 from fixfirst.game.backends import world_for
-from fixfirst.game.scenario import RESTORE_COST
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.contest import Candidate, Contest
@@ -35,9 +33,6 @@ from fixfirst.play.rollout import Rollout, collect
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.rows import UpdateRow
-
-RESTORES = np.array([action.verb == "Restore" for action in ACTIONS])  # [145]
-RESTORES.setflags(write=False)
 
 
 class Look(NamedTuple):
@@ -261,7 +256,9 @@ class Training:
     def _rewards(self, rollout: Rollout) -> np.ndarray:
         """[T, B] the world's rewards as the learner sees them: Restore may be cheaper at first."""
         free = 1.0 - self.stage.ppo.restore_price(self.stage.behind + self._stage_episodes)
-        return rollout.rewards10 / 10 + free * RESTORE_COST * RESTORES[rollout.actions]
+        scenario = self.spec.scenario
+        restores = np.array([action.verb == "Restore" for action in scenario.actions])
+        return rollout.rewards10 / 10 + free * scenario.restore_cost * restores[rollout.actions]
 
     def _entropy(self, counts: Counts | None) -> float:
         """The entropy bonus of this update: larger while the order is not kept."""

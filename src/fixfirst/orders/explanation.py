@@ -5,10 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging, Rule
-from fixfirst.orders.judging import REPAIRED_HOST, judge, needs_repair
-from fixfirst.orders.order import Workflow
+from fixfirst.orders.judging import judge, never_needy
+from fixfirst.orders.order import UnitScheme, Workflow
 
 Kind = Literal["in order", "violation", "not judged"]
 
@@ -24,29 +23,30 @@ class Reason:
 def reasons(
     actions: np.ndarray, held: np.ndarray, workflow: Workflow, judging: Judging = DEFAULT_JUDGING
 ) -> list[Reason | None]:
-    """A reason per step of one episode, None where blue repaired nothing. actions [T]; held [T + 1] as for `judge`."""
+    """Return a reason per step of one episode, None where nothing was repaired. actions [T]; held [T + 1]: see `judge`."""
     judgement = judge(actions[:, None], held[:, None], workflow.ranks[None], workflow.scheme, judging)
     found: list[Reason | None] = []
     repaired_before: set[int] = set()  # unit types
-    for t, host in enumerate(REPAIRED_HOST[actions].tolist()):
+    scheme = workflow.scheme
+    for t, host in enumerate(scheme.scenario.repaired_hosts[action] for action in actions):
         if not judgement.repair[t, 0]:
             found.append(None)
             continue
-        case = _Case(host, needy_hosts(int(held[t]), judging), workflow, frozenset(repaired_before))
+        case = _Case(host, needy_hosts(int(held[t]), scheme, judging), workflow, frozenset(repaired_before))
         if not judgement.judged[t, 0]:
             found.append(Reason("not judged", f"fixed {case.target} while nothing needed repair"))
         elif judgement.compliant[t, 0]:
             found.append(Reason("in order", case.why_in_order(judging.rule)))
         else:
             found.append(Reason("violation", case.why_not(judging.rule)))
-        repaired_before.add(workflow.scheme.host_unit[host])
+        repaired_before.add(scheme.host_unit[host])
     return found
 
 
-def needy_hosts(held: int, judging: Judging = DEFAULT_JUDGING) -> list[int]:
-    """The hosts that need repair, of a set of held ones."""
-    needs = int(needs_repair(np.array(held), judging))
-    return [host for host in range(len(HOST_NAMES)) if needs >> host & 1]
+def needy_hosts(held: int, scheme: UnitScheme, judging: Judging = DEFAULT_JUDGING) -> list[int]:
+    """Return the hosts that need repair, of a set of held ones."""
+    needs = held & ~never_needy(scheme, judging)
+    return [host for host in range(len(scheme.host_unit)) if needs >> host & 1]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,9 @@ class _Case:
     def target(self) -> str:
         if self.host in self.needy:
             return self._list([self.host])
-        return self._list([self.host]) + (" (the foothold)" if self.host == FOOTHOLD else " (not held)")
+        return self._list([self.host]) + (
+            " (the foothold)" if self.host == self.workflow.scheme.scenario.foothold_id else " (not held)"
+        )
 
     def why_in_order(self, rule: Rule) -> str:
         if rule == "fixed_types":
@@ -86,8 +88,8 @@ class _Case:
 
     def _list(self, hosts: list[int]) -> str:
         """Unit types in their order, each with its hosts."""
-        units = self.workflow.scheme.host_unit
-        by_unit = {unit: [HOST_NAMES[host] for host in hosts if units[host] == unit] for unit in self.workflow.order}
+        units, known = self.workflow.scheme.host_unit, self.workflow.scheme.scenario.host_names
+        by_unit = {unit: [known[host] for host in hosts if units[host] == unit] for unit in self.workflow.order}
         return " and ".join(
             f"{self.workflow.scheme.names[unit]} {', '.join(names)}" for unit, names in by_unit.items() if names
         )

@@ -1,6 +1,6 @@
-"""Judging repairs against a workflow, and the reward for keeping to it. What the rules are, `rules.py` says.
+"""Judging repairs against a workflow, and the reward for keeping to it. What the rules are, `compliance.py` says.
 
-T steps, N episodes side by side, H = 13 hosts, U unit types.
+T steps, N episodes side by side, H hosts, U unit types, A actions.
 """
 
 from typing import NamedTuple
@@ -8,24 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import compiled
-from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
-from fixfirst.game.scenario import FOOTHOLD, HOST_ID, NUM_HOSTS
 from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
 from fixfirst.orders.order import UnitScheme
 
-REPAIRED_HOST = np.array([HOST_ID[a.host] if a.host and a.verb in REPAIR_VERBS else -1 for a in ACTIONS])  # [145]
-REPAIRED_HOST.setflags(write=False)
-_HOST_BIT = (1 << np.arange(NUM_HOSTS)).astype(np.int16)
-
 
 def held_mask(access: np.ndarray) -> np.ndarray:
-    """Access [..., H] (0 none, 1 user, 2 root) as a set of held hosts [...], one bit per host."""
-    return (access > 0) @ _HOST_BIT
+    """Return access [..., H] (0 none, 1 user, 2 root) as sets of held hosts [...], one bit per host."""
+    return (access > 0) @ (1 << np.arange(access.shape[-1])).astype(np.int16)
 
 
-def needs_repair(held: np.ndarray, judging: Judging = DEFAULT_JUDGING) -> np.ndarray:
-    """Of sets of held hosts, those that need repair."""
-    return held if judging.count_foothold else held & ~(1 << FOOTHOLD)
+def never_needy(scheme: UnitScheme, judging: Judging) -> int:
+    """Return the set of hosts that never count as in need of repair: red's foothold, unless it is to be counted."""
+    return 0 if judging.count_foothold else 1 << scheme.scenario.foothold_id
 
 
 class Judgement(NamedTuple):
@@ -48,33 +42,35 @@ def judge(
     of each unit type in the episode's workflow, 0 = fix first.
     """
     host_unit = np.array(scheme.host_unit)
-    unit_hosts = np.array([_HOST_BIT[host_unit == unit].sum() for unit in range(scheme.size)], np.int64)
+    unit_hosts = np.array([(1 << np.flatnonzero(host_unit == unit)).sum() for unit in range(scheme.size)], np.int64)
     flags = np.empty((len(Judgement._fields), *actions.shape), np.bool_)
     judge_steps(
         np.ascontiguousarray(actions, np.int16),
         np.ascontiguousarray(held, np.int16),
         np.ascontiguousarray(ranks, np.int64),
+        np.array(scheme.scenario.repaired_hosts),
         host_unit,
         unit_hosts,
         RULES.index(judging.rule),
-        0 if judging.count_foothold else 1 << FOOTHOLD,
+        never_needy(scheme, judging),
         flags,
     )
     return Judgement(*flags)
 
 
 @compiled
-def judge_steps(actions, held, ranks, host_unit, unit_hosts, rule, never_needy, flags):
+def judge_steps(actions, held, ranks, repaired_host, host_unit, unit_hosts, rule, never, flags):
     """Fill flags [6, T, N] bool, in the order of `Judgement`.
 
-    host_unit [H]: unit type of each host; unit_hosts [U]: the hosts of each type as sets; never_needy: set of hosts.
+    repaired_host [A]: the host that an action repairs, or -1; host_unit [H]: unit type of each host; unit_hosts [U]: the
+    hosts of each type as sets; never: the set of hosts that never need repair.
     """
     steps, episodes = actions.shape
     for i in range(episodes):
         targeted = 0  # unit types that were the target of a repair before, as a set
         for t in range(steps):
-            needs = held[t, i] & ~never_needy
-            host = REPAIRED_HOST[actions[t, i]]
+            needs = held[t, i] & ~never
+            host = repaired_host[actions[t, i]]
             in_need, top, target = 0, len(unit_hosts), 0
             for unit in range(len(unit_hosts)):
                 if needs & unit_hosts[unit]:

@@ -1,6 +1,6 @@
 """Workflows: in which order to fix the kinds of machines, and how hosts are grouped into kinds.
 
-U = number of unit types (5 unless another scheme is given), H = 13 hosts. A workflow is a permutation of the unit types,
+U unit types (5 unless another grouping is given), H hosts. A workflow is a permutation of the unit types,
 first = fix first. Orders are numbered 0..U!-1 in lexicographic order of their unit ids.
 """
 
@@ -18,14 +18,14 @@ import numpy as np
 from fixfirst.base.checks import check_int, check_ints, check_path, check_strings
 from fixfirst.base.errors import WorkflowError, did_you_mean, quoted
 from fixfirst.base.files import read_toml
-from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, UNIT_TYPES
+from fixfirst.game.scenario import CAGE2, Scenario
 
-MIN_UNITS, MAX_UNITS = 2, NUM_HOSTS
+MIN_UNITS = 2
 
 
 @dataclass(frozen=True)
 class UnitScheme:
-    """A partition of the hosts into named unit types. The order of `names` gives the ids 0..U-1.
+    """A grouping: the hosts of a scenario in named unit types. The order of `names` gives the ids 0..U-1.
 
     For example:
 
@@ -36,11 +36,13 @@ class UnitScheme:
 
     names: tuple[str, ...]
     host_unit: tuple[int, ...]  # [H] unit id of each host
+    scenario: Scenario = field(default=CAGE2, repr=False)
 
     def __post_init__(self) -> None:
         check_strings("names", self.names)
-        if not MIN_UNITS <= len(self.names) <= MAX_UNITS:
-            raise WorkflowError(f"a unit scheme has {MIN_UNITS} to {MAX_UNITS} unit types, got {len(self.names)}")
+        most = self.scenario.num_hosts
+        if not MIN_UNITS <= len(self.names) <= most:
+            raise WorkflowError(f"a unit scheme has {MIN_UNITS} to {most} unit types, got {len(self.names)}")
         for name in self.names:
             if not re.fullmatch(r"\w[\w.-]*", name):
                 raise WorkflowError(f"unit type {quoted(name)} must be a word of letters, digits, '_', '-' or '.'")
@@ -50,7 +52,7 @@ class UnitScheme:
             # Compiled code looks up ranks by them, and checks nothing.
             raise WorkflowError(f"host_unit must hold unit ids of 0..{len(self.names) - 1}, got {self.host_unit}")
         empty = [name for unit, name in enumerate(self.names) if unit not in self.host_unit]
-        if len(self.host_unit) != NUM_HOSTS or empty:
+        if len(self.host_unit) != self.scenario.num_hosts or empty:
             raise WorkflowError(
                 f"every unit type needs a host and every host a unit type (empty: {', '.join(empty) or 'none'})"
             )
@@ -68,13 +70,14 @@ class UnitScheme:
         return math.factorial(self.size)
 
     def untouched(self, held: int) -> tuple[str, ...]:
-        """The unit types of which a set of hosts has none, red's foothold apart."""
-        check_int("a set of hosts, as bits", held, 0, 2**NUM_HOSTS - 1)
-        touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != FOOTHOLD}
+        """Return the unit types of which a set of hosts has none, red's foothold apart."""
+        check_int("a set of hosts, as bits", held, 0, 2**self.scenario.num_hosts - 1)
+        foothold = self.scenario.foothold_id
+        touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != foothold}
         return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
 
     def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:
-        """The ids of unit types by name. what: who names them, for the error."""
+        """Return the ids of unit types by name. what: who names them, for the error."""
         if not isinstance(names, list | tuple):
             raise WorkflowError(f"{what} must be a list of unit types, got {quoted(names)}")
         for name in names:
@@ -83,37 +86,38 @@ class UnitScheme:
         return tuple(self.names.index(name) for name in names)
 
     def hosts(self, unit: int) -> tuple[str, ...]:
-        """The hosts of a unit type."""
+        """Return the names of a unit type's hosts."""
         check_int("unit", unit, 0, self.size - 1)
-        return tuple(name for name, u in zip(HOST_NAMES, self.host_unit, strict=True) if u == unit)
+        return tuple(name for name, u in zip(self.scenario.host_names, self.host_unit, strict=True) if u == unit)
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Unit type -> hosts, as in a TOML file."""
+        """Return unit type -> hosts, as in a TOML file."""
         return {name: list(self.hosts(unit)) for unit, name in enumerate(self.names)}
 
     @classmethod
-    def from_dict(cls, units: dict[str, list[str]]) -> "UnitScheme":
-        """From unit type -> hosts; every host must appear exactly once."""
+    def from_dict(cls, units: dict[str, list[str]], scenario: Scenario = CAGE2) -> "UnitScheme":
+        """Make one from unit type -> hosts; every host must appear exactly once."""
         if not isinstance(units, dict) or not all(isinstance(v, list) and isinstance(k, str) for k, v in units.items()):
             raise WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
         owner: dict[str, int] = {}
+        known = scenario.host_names
         for unit, (name, hosts) in enumerate(units.items()):
             for host in hosts:
-                if host not in HOST_NAMES:
+                if host not in known:
                     raise WorkflowError(
-                        f"unit type {quoted(name)} names {quoted(host)}, which is none of {', '.join(HOST_NAMES)}"
+                        f"unit type {quoted(name)} names {quoted(host)}, which is none of {', '.join(known)}"
                     )
                 if host in owner:
                     raise WorkflowError(f"host {host} is in more than one unit type")
                 owner[host] = unit
-        missing = [host for host in HOST_NAMES if host not in owner]
+        missing = [host for host in known if host not in owner]
         if missing:
             raise WorkflowError(f"every host needs a unit type (missing: {', '.join(missing)})")
-        return cls(tuple(units), tuple(owner[host] for host in HOST_NAMES))
+        return cls(tuple(units), tuple(owner[host] for host in known), scenario)
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> "UnitScheme":
-        """From a TOML file with a table [units]: unit type = list of hosts."""
+    def from_toml(cls, path: str | Path, scenario: Scenario = CAGE2) -> "UnitScheme":
+        """Read one from a TOML file with a table [units]: unit type = list of hosts."""
         try:
             document = read_toml(check_path("units", path))
         except OSError as e:
@@ -122,15 +126,21 @@ class UnitScheme:
             raise WorkflowError(f"{path}: not a TOML file ({e})") from e
         if "units" not in document:
             raise WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
-        return cls.from_dict(document["units"])
+        return cls.from_dict(document["units"], scenario)
 
     @classmethod
-    def per_host(cls) -> "UnitScheme":
-        """Every host its own unit type: 13! orders."""
-        return cls(HOST_NAMES, tuple(range(NUM_HOSTS)))
+    def per_host(cls, scenario: Scenario = CAGE2) -> "UnitScheme":
+        """Make every host its own unit type: 13! orders in CAGE2."""
+        return cls(scenario.host_names, tuple(range(scenario.num_hosts)), scenario)
+
+    @classmethod
+    def by_type(cls, scenario: Scenario = CAGE2) -> "UnitScheme":
+        """Group hosts by the unit types of their scenario."""
+        units = scenario.unit_types
+        return cls(units, tuple(units.index(host.unit) for host in scenario.hosts), scenario)
 
 
-FIVE_TYPES = UnitScheme(UNIT_TYPES, tuple(UNIT_TYPES.index(host.unit) for host in HOSTS))
+FIVE_TYPES = UnitScheme.by_type()
 
 # Orders with a name in the literature: D defender, E enterprise, S op_server, H op_host, U user.
 _LETTERS = {"D": "defender", "E": "enterprise", "S": "op_server", "H": "op_host", "U": "user"}

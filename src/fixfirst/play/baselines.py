@@ -1,34 +1,32 @@
 """Simple defenders: what recordings are played with, what reference numbers were measured with, what policies compare to.
 
-A defender maps observations [N, 52] to actions [N]. Some are plain functions; those that draw, or keep something in mind,
-are made anew for every episode, for N environments and a generator. `DEFENDERS` makes each of them.
+A defender maps observations [N, bits] to actions [N]. Those that draw, or keep something in mind, are made anew for every
+episode: `DEFENDERS` makes each of them for a scenario, N environments and a generator. *Baselines* are the few of them that
+need no training and can be evaluated like policies. H hosts, D decoys.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from fixfirst.base.errors import ConfigError, quoted
-from fixfirst.game.actions import NUM_ACTIONS, SLEEP, action_id
-from fixfirst.game.scenario import DECOYS, FOOTHOLD, HOST_NAMES, NUM_HOSTS
-from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, Scenario
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Player
-from fixfirst.policy.table import PolicyTable, Probabilities
+from fixfirst.policy.table import PolicyTable
 
 Defender = Callable[[np.ndarray], np.ndarray]
-MakeDefender = Callable[[int, np.random.Generator], Defender]
+MakeDefender = Callable[[Scenario, int, np.random.Generator], Defender]
 
-RESTORE = np.array([action_id("Restore", host) for host in HOST_NAMES])
-REMOVE = np.array([action_id("Remove", host) for host in HOST_NAMES])
-ANALYSE = np.array([action_id("Analyse", host) for host in HOST_NAMES])
-DECOY = np.array([[action_id(f"Decoy{decoy.name}", host) for decoy in DECOYS] for host in HOST_NAMES])  # [H, D]
-FULL_DECOYS = ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache")
+BELIEVED_USER, BELIEVED_PRIVILEGED = 2, 3
+_FOUR_DECOYS = ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache")
 USEFUL_DECOYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "Enterprise0": FULL_DECOYS,
-        "Op_Server0": FULL_DECOYS,
+        "Enterprise0": _FOUR_DECOYS,
+        "Op_Server0": _FOUR_DECOYS,
         "Enterprise1": ("Femitter",),
         "Enterprise2": ("Femitter",),
         "User1": ("Apache", "Tomcat", "Smss", "Svchost"),
@@ -37,67 +35,81 @@ USEFUL_DECOYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "User4": ("Vsftpd",),
     }
 )
-BELIEVED_USER, BELIEVED_PRIVILEGED = 2, 3
+
+
+class HostActions(NamedTuple):
+    """The ids of a scenario's actions, by host."""
+
+    sleep: int
+    analyse: np.ndarray  # [H]
+    remove: np.ndarray  # [H]
+    restore: np.ndarray  # [H]
+    decoys: np.ndarray  # [H, D]
+
+
+@cache
+def host_actions(scenario: Scenario) -> HostActions:
+    """Return the action ids of a scenario; computed once."""
+
+    def block(verb: str) -> np.ndarray:
+        return np.array([scenario.action_id(verb, host) for host in scenario.host_names])
+
+    decoys = [[scenario.action_id(f"Decoy{d.name}", host) for d in scenario.decoys] for host in scenario.host_names]
+    return HostActions(scenario.action_id("Sleep"), block("Analyse"), block("Remove"), block("Restore"), np.array(decoys))
 
 
 def _beliefs(obs: np.ndarray) -> np.ndarray:
-    """Per host [N, 13]: 0 clean, 1 unknown, 2 user, 3 privileged."""
-    bits = obs.reshape(len(obs), NUM_HOSTS, 4)
+    """Return what is believed of each host [N, H]: 0 clean, 1 unknown, 2 user, 3 privileged."""
+    bits = obs.reshape(len(obs), -1, BITS_PER_HOST)
     beliefs: np.ndarray = bits[:, :, 2] + 2 * bits[:, :, 3]
     return beliefs
 
 
-def _first_host(mask: np.ndarray, action_of_host: np.ndarray) -> np.ndarray:
-    """The action on the lowest-numbered host of mask [N, 13], or Sleep."""
-    return np.where(mask.any(axis=1), action_of_host[mask.argmax(axis=1)], SLEEP)
+# ---------------------------------------------------------------- defenders
 
 
-# ---------------------------------------------------------------- plain functions
+def sleep(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    """Do nothing."""
+    return lambda obs: np.full(len(obs), host_actions(scenario).sleep)
 
 
-def sleep(obs: np.ndarray) -> np.ndarray:
-    """Does nothing."""
-    return np.full(len(obs), SLEEP)
+def _repair_first(block: str, least: int) -> MakeDefender:
+    """Repair the lowest host of which at least this is believed, by the actions of this block."""
+
+    def make(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+        known = host_actions(scenario)
+
+        def choose(obs: np.ndarray) -> np.ndarray:
+            hosts = _beliefs(obs) >= least
+            return np.where(hosts.any(axis=1), getattr(known, block)[hosts.argmax(axis=1)], known.sleep)
+
+        return choose
+
+    return make
 
 
-def react(obs: np.ndarray) -> np.ndarray:
-    """Restore the lowest host believed to be held."""
-    return _first_host(_beliefs(obs) >= BELIEVED_USER, RESTORE)
+def uniform(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    """Take any action."""
+    return lambda obs: rng.integers(0, scenario.num_actions, n)
 
 
-def react_restore(obs: np.ndarray) -> np.ndarray:
-    """Restore the lowest host that is not believed clean."""
-    return _first_host(_beliefs(obs) > 0, RESTORE)
+def restore_target_first(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    """Restore the target in the first step, then sleep."""
+    known = host_actions(scenario)
+    first = iter([np.full(n, known.restore[scenario.target_id])])
+    return lambda obs: next(first, np.full(n, known.sleep))
 
 
-def react_remove(obs: np.ndarray) -> np.ndarray:
-    """Remove on the lowest host believed to be held."""
-    return _first_host(_beliefs(obs) >= BELIEVED_USER, REMOVE)
+def decoys(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    """Place any decoy anywhere, and do nothing else."""
+    return lambda obs: rng.choice(host_actions(scenario).decoys.ravel(), n)
 
 
-# ---------------------------------------------------------------- with chance or memory
-
-
-def uniform(n: int, rng: np.random.Generator) -> Defender:
-    """Any action."""
-    return lambda obs: rng.integers(0, NUM_ACTIONS, n)
-
-
-def opfirst(n: int, rng: np.random.Generator) -> Defender:
-    """Restore Op_Server0 in the first step, then sleep."""
-    first = iter([np.full(n, action_id("Restore", "Op_Server0"))])
-    return lambda obs: next(first, np.full(n, SLEEP))
-
-
-def decoys(n: int, rng: np.random.Generator) -> Defender:
-    """Any decoy anywhere, nothing else."""
-    return lambda obs: rng.choice(DECOY.ravel(), n)
-
-
-def few_hosts(n: int, rng: np.random.Generator) -> Defender:
-    """All kinds of actions, but on three hosts only: decoys are placed, scanned, shot at and cleared again and again."""
-    hosts = np.array([rng.choice(NUM_HOSTS, 3, replace=False) for _ in range(n)])
-    per_host = np.concatenate([ANALYSE[:, None], REMOVE[:, None], RESTORE[:, None], DECOY], axis=1)  # [H, kinds]
+def few_hosts(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    """Take all kinds of actions on three hosts only: decoys are placed, scanned, shot at and cleared again and again."""
+    known = host_actions(scenario)
+    hosts = np.array([rng.choice(scenario.num_hosts, 3, replace=False) for _ in range(n)])
+    per_host = np.column_stack([known.analyse, known.remove, known.restore, known.decoys])  # [H, kinds]
 
     def choose(obs: np.ndarray) -> np.ndarray:
         targets = hosts[np.arange(n), rng.integers(0, 3, n)]
@@ -107,29 +119,34 @@ def few_hosts(n: int, rng: np.random.Generator) -> Defender:
     return choose
 
 
-def busy(n: int, rng: np.random.Generator) -> Defender:
-    """Mostly a repair of some host that is not believed clean, sometimes an Analyse or any action."""
+def busy(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    """Mostly repair some host that is not believed clean, sometimes analyse one or take any action."""
+    known = host_actions(scenario)
 
     def choose(obs: np.ndarray) -> np.ndarray:
-        actions = rng.integers(0, NUM_ACTIONS, n)
+        actions = rng.integers(0, scenario.num_actions, n)
         for i, beliefs in enumerate(_beliefs(obs)):
             suspects = np.flatnonzero(beliefs)
             kind = rng.random()
             if kind < 0.7 and len(suspects):
-                actions[i] = (REMOVE if kind < 0.35 else RESTORE)[rng.choice(suspects)]
+                actions[i] = (known.remove if kind < 0.35 else known.restore)[rng.choice(suspects)]
             elif kind < 0.85:
-                actions[i] = ANALYSE[rng.integers(NUM_HOSTS)]
+                actions[i] = known.analyse[rng.integers(scenario.num_hosts)]
         return actions
 
     return choose
 
 
-def good_decoy_react(n: int, rng: np.random.Generator) -> Defender:
-    """A host shown privileged: Restore, its decoys next; shown held: Remove; else the next useful decoy; else Analyse."""
-    useful = {h: [action_id(f"Decoy{d}", h) for d in names] for h, names in USEFUL_DECOYS.items()}
-    put_back = useful | {
-        "Op_Server0": [action_id(f"Decoy{d}", "Op_Server0") for d in ("HarakaSMPT", "Apache", "Tomcat", "Vsftpd")]
+def good_decoy_react(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    """Restore a host shown privileged, then its decoys; remove where shown held; else place useful decoys; else analyse."""
+    known = host_actions(scenario)
+    useful = {
+        host: [scenario.action_id(f"Decoy{decoy}", host) for decoy in names]
+        for host, names in USEFUL_DECOYS.items()
+        if host in scenario.host_ids
     }
+    again = {"Op_Server0": ("HarakaSMPT", "Apache", "Tomcat", "Vsftpd")}  # in another order than at first
+    put_back = useful | {h: [scenario.action_id(f"Decoy{d}", h) for d in again[h]] for h in again if h in useful}
     every = [a for actions in useful.values() for a in actions]
     todo = [list(rng.permutation(every)) for _ in range(n)]
 
@@ -139,15 +156,15 @@ def good_decoy_react(n: int, rng: np.random.Generator) -> Defender:
             privileged, user = np.flatnonzero(beliefs == BELIEVED_PRIVILEGED), np.flatnonzero(beliefs == BELIEVED_USER)
             if len(privileged):
                 host = rng.choice(privileged)
-                actions[i] = RESTORE[host]
-                back = put_back.get(HOST_NAMES[host], [])
+                actions[i] = known.restore[host]
+                back = put_back.get(scenario.host_names[host], [])
                 todo[i] = back + [a for a in todo[i] if a not in back]
             elif len(user):
-                actions[i] = REMOVE[rng.choice(user)]
+                actions[i] = known.remove[rng.choice(user)]
             elif todo[i]:
                 actions[i] = todo[i].pop(0)
             else:
-                actions[i] = ANALYSE[rng.integers(NUM_HOSTS)]
+                actions[i] = known.analyse[rng.integers(scenario.num_hosts)]
         return actions
 
     return choose
@@ -155,12 +172,12 @@ def good_decoy_react(n: int, rng: np.random.Generator) -> Defender:
 
 DEFENDERS: Mapping[str, MakeDefender] = MappingProxyType(
     {
-        "sleep": lambda n, rng: sleep,
+        "sleep": sleep,
         "random": uniform,
-        "react": lambda n, rng: react,
-        "react_restore": lambda n, rng: react_restore,
-        "react_remove": lambda n, rng: react_remove,
-        "opfirst": opfirst,
+        "react": _repair_first("restore", BELIEVED_USER),
+        "react_restore": _repair_first("restore", 1),  # whatever is not believed clean
+        "react_remove": _repair_first("remove", BELIEVED_USER),
+        "opfirst": restore_target_first,
         "decoys": decoys,
         "few_hosts": few_hosts,
         "busy": busy,
@@ -170,51 +187,37 @@ DEFENDERS: Mapping[str, MakeDefender] = MappingProxyType(
 
 
 # ---------------------------------------------------------------- baselines
-# Defenders that need no training, to compare with. See `Player` in `rollout.py` for their interface.
-
-
-def _certain(defender: Defender) -> Probabilities:
-    """A defender's actions as probabilities; it reads the observation and ignores the workflow behind it."""
-    return lambda inputs: np.eye(NUM_ACTIONS)[defender(inputs[:, :OBSERVATION_BITS])]
-
-
-def _random(inputs: np.ndarray) -> np.ndarray:
-    """Any of the 145 actions."""
-    return np.full((len(inputs), NUM_ACTIONS), 1 / NUM_ACTIONS)
 
 
 class PriorityRestore:
     """Sees the truth: restores a host of the highest unit type that needs repair, the lowest-numbered first."""
 
     def __init__(self, workflows: Sequence[Workflow]):
-        host_unit = np.array(workflows[0].scheme.host_unit)
-        self._host_ranks = np.array([w.ranks[host_unit] for w in workflows])  # [W, 13]
+        self._scenario, host_unit = workflows[0].scheme.scenario, np.array(workflows[0].scheme.host_unit)
+        self._host_ranks = np.array([w.ranks[host_unit] for w in workflows])  # [W, H]
 
     def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
         """See `Player`."""
-        needs = access > 0
-        needs[:, FOOTHOLD] = False
-        ranks = np.where(needs, self._host_ranks[assigned], NUM_HOSTS)
-        return np.where(needs.any(axis=1), RESTORE[ranks.argmin(axis=1)], SLEEP)
+        known, needs = host_actions(self._scenario), access > 0
+        needs[:, self._scenario.foothold_id] = False
+        ranks = np.where(needs, self._host_ranks[assigned], needs.shape[1])
+        return np.where(needs.any(axis=1), known.restore[ranks.argmin(axis=1)], known.sleep)
 
 
-_BY_OBSERVATION: Mapping[str, Probabilities] = MappingProxyType(
-    {
-        "sleep": _certain(sleep),
-        "random": _random,
-        "react-restore": _certain(react_restore),
-        "react-remove": _certain(react_remove),
-    }
-)
-BASELINES = (*_BY_OBSERVATION, "priority-restore")
+BASELINES = ("sleep", "random", "react-restore", "react-remove", "priority-restore")
 
 
 def make_baseline(name: str, workflows: Sequence[Workflow] = ()) -> Player:
-    """A baseline by name; `priority-restore` follows the given workflow."""
+    """Return a baseline by name; `priority-restore` follows the given workflow, the others read observations only."""
+    if name not in BASELINES:
+        raise ConfigError(f"unknown baseline {quoted(name)}; use {', '.join(BASELINES)}")
     if name == "priority-restore":
         if not workflows:
             raise ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
-    if name not in _BY_OBSERVATION:
-        raise ConfigError(f"unknown baseline {quoted(name)}; use {', '.join(BASELINES)}")
-    return PolicyTable(_BY_OBSERVATION[name], workflows)
+    scenario = workflows[0].scheme.scenario if workflows else CAGE2
+    count = scenario.num_actions
+    if name == "random":
+        return PolicyTable(lambda inputs: np.full((len(inputs), count), 1 / count), workflows)
+    choose = DEFENDERS[name.replace("-", "_")](scenario, 1, np.random.default_rng(0))  # none of these draws
+    return PolicyTable(lambda inputs: np.eye(count)[choose(inputs[:, : scenario.observation_bits])], workflows)

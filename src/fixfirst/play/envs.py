@@ -18,29 +18,27 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.base.checks import check_seed
 from fixfirst.base.errors import ActionError, WorldError, quoted
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.game.backends import make_world
 from fixfirst.game.drawing import as_text, picture, summarise_turn
 from fixfirst.game.game import Backend
 from fixfirst.game.scenario import VariantName
-from fixfirst.game.state import OBSERVATION_BITS
 from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World, as_array, pack
 from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.memory import GROUPS, MemoryScheme
+from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.remembering import Memories
+from fixfirst.policy.spec import PolicySpec
 
 RENDER_MODES = ("rgb_array", "ansi")
 RENDER_FPS = 4
-ALL_BITS = np.uint64(2**OBSERVATION_BITS - 1)  # of an observation: whoever gave the array may have written into it
 
 
-def observation_space(bits: int = OBSERVATION_BITS) -> gym.spaces.Box:
-    """52 bits, or more with a memory."""
+def observation_space(bits: int) -> gym.spaces.Box:
+    """Return the space of so many bits."""
     return gym.spaces.Box(0, 1, (bits,), np.int8)
 
 
-def action_space(size: int = NUM_ACTIONS) -> gym.spaces.Discrete:
-    """145 actions, or the choices of another action set."""
+def action_space(size: int) -> gym.spaces.Discrete:
+    """Return the space of so many actions, or choices of another action set."""
     return gym.spaces.Discrete(size)
 
 
@@ -65,21 +63,13 @@ def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
     return options or {}
 
 
-def check_memories(records: np.ndarray) -> None:
-    """Refuse records with bits that their groups do not have: the compiled code would write them beyond a row."""
-    for group in GROUPS:
-        values, high = records[group.name], 2 ** len(group.parts) - 1
-        if ((values < 0) | (values > high)).any():
-            raise WorldError(f"memories hold a {group.name} that is not in 0..{high}")
-
-
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
     """How every environment stands: as pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
-    moments = [summarise_turn(turn, world.variant) for turn in world.turns()]
+    moments = [summarise_turn(turn, world.variant, world.scenario) for turn in world.turns()]
     if render_mode == "rgb_array":
-        return tuple(picture(moment) for moment in moments)
+        return tuple(picture(moment, world.scenario) for moment in moments)
     if render_mode == "ansi":
-        return tuple(as_text(moment) for moment in moments)
+        return tuple(as_text(moment, world.scenario) for moment in moments)
     raise WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
 
 
@@ -105,17 +95,20 @@ class VecWorld(gym.vector.VectorEnv):
         self.render_mode = render_mode_name(render_mode)
         self.world = world
         self.num_envs = world.num_envs
-        self.memories = Memories(self.num_envs, memory, action_set)
+        scheme, choices = MemoryScheme.parse(memory, world.scenario), ActionSet.parse(action_set, world.scenario)
+        self.memories = Memories(PolicySpec(scheme, choices), self.num_envs)
         self.autoreset_mode = AutoresetMode[world.autoreset.upper()]  # as Gymnasium's own have it; TorchRL asks for it
         self.metadata = {
             "render_modes": list(RENDER_MODES),
             "render_fps": RENDER_FPS,
             "autoreset_mode": self.autoreset_mode,
         }
-        self.single_observation_space = observation_space(self.memories.scheme.inputs)
-        self.single_action_space = action_space(self.memories.action_set.size)
+        self.single_observation_space = observation_space(self.memories.spec.inputs)
+        self.single_action_space = action_space(self.memories.spec.actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        # of an observation: whoever gave the array may have written into it
+        self._all_bits = np.uint64(2**world.scenario.observation_bits - 1)
         self._everywhere = np.ones(self.num_envs, np.bool_)
         self._everywhere.setflags(write=False)
 
@@ -140,7 +133,7 @@ class VecWorld(gym.vector.VectorEnv):
     def _step_and_remember(self, choices: np.ndarray) -> int:
         """One turn of every environment. Returns how many episodes ended."""
         world, memories = self.world, self.memories
-        seen, had_ended = world.words & ALL_BITS, world.ended.copy()
+        seen, had_ended = world.words & self._all_bits, world.ended.copy()
         actions = memories.actions_of(choices)
         num_ended = world.step(actions)
         memories.remember(seen, actions)
@@ -150,7 +143,7 @@ class VecWorld(gym.vector.VectorEnv):
 
     def _inputs(self, observations: np.ndarray) -> np.ndarray:
         """Observations [N, 52], and after them what is remembered."""
-        if not self.memories.scheme.groups:
+        if not self.memories.spec.memory.groups:
             return observations.copy()
         return np.concatenate((observations, self.memories.bits()), axis=1)
 
@@ -187,8 +180,7 @@ class VecWorld(gym.vector.VectorEnv):
 
         What was remembered is no part of a state: save `memories.records` with it, or nothing will be remembered.
         """
-        records = self.memories.checked(memories)
-        check_memories(records)
+        records = self.memories.check(memories)
         self.world.set_state(states)
         self.memories.records[:] = records
         return self._inputs(self.world.observations)
@@ -248,7 +240,11 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         self.world = World(
             1, red_agent=red_agent, variant=variant, green=green, max_steps=max_steps, autoreset="disabled", env_ids=[env_id]
         )
-        self.observation_space, self.action_space = observation_space(), action_space()
+        known = self.world.scenario
+        self.observation_space, self.action_space = (
+            observation_space(known.observation_bits),
+            action_space(known.num_actions),
+        )
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -313,16 +309,17 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
     ):
         if not isinstance(env, gym.Env):
             raise WorldError(f"Remember needs an environment, got {quoted(env)}")
-        self.memories = Memories(1, memory, action_set)  # refused before they are copied
+        spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set))
+        self.memories = Memories(spec, 1)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
-        if env.observation_space.shape != (OBSERVATION_BITS,) or env.action_space != action_space():
+        bits, actions = spec.scenario.observation_bits, spec.scenario.num_actions
+        if env.observation_space.shape != (bits,) or env.action_space != action_space(actions):
             raise WorldError(
-                f"Remember needs an environment with {OBSERVATION_BITS} observations and {NUM_ACTIONS} actions, "
+                f"Remember needs an environment with {bits} observations and {actions} actions, "
                 f"got {env.observation_space} and {env.action_space}"
             )
-        self.observation_space = observation_space(self.memories.scheme.inputs)
-        self.action_space = action_space(self.memories.action_set.size)
+        self.observation_space, self.action_space = observation_space(spec.inputs), action_space(spec.actions)
         self._seen = np.zeros(1, np.uint64)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:

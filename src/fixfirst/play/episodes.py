@@ -1,4 +1,8 @@
-"""Why an episode earned what it did, in one sentence: what cost most, since when, and whether blue saw it."""
+"""Single episodes in plain values, turn by turn, with a sentence that says why each earned what it did.
+
+They are the first ones that an evaluation of the same seed and purpose plays: what one watches was measured.
+T steps, H hosts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -6,104 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.game.actions import ACTIONS, REPAIR_VERBS
 from fixfirst.game.drawing import TurnSummary, summarise_turn, tenths
 from fixfirst.game.game import red_agent_names
-from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, HOSTS, NUM_HOSTS, OT_SERVER, SUBNETS
-from fixfirst.game.state import OBSERVATION_BITS, OTService, RedVerb, Success
+from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, Scenario
+from fixfirst.game.state import OTService, RedVerb, Success
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.explanation import Kind, Reason, needy_hosts, reasons
-from fixfirst.orders.order import FIVE_TYPES, UnitScheme
+from fixfirst.orders.order import UnitScheme
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
 
-ENOUGH = 0.2  # of what was lost: less than that is not mentioned
-MOST_TOLD = 2
-BESIDE = "beside"  # the label of an episode that was chosen for what another player did
-_LEADS = {
-    BESIDE: "Here",
-    "worst": "The worst of {} episodes",
-    "median": "In the middle of {} episodes",
-    "best": "The best of {} episodes",
-    "furthest apart": "Where the two are furthest apart in {} episodes",
-}
-
-
-def explain_return(label: str, moments: Sequence[TurnSummary], mean: float, episodes: int) -> str:
-    """moments [T + 1] of an episode; mean: return of all `episodes` that were played with it."""
-    earned10 = moments[-1].return10
-    gap = earned10 / 10 - mean
-    lead = _LEADS.get(label, "One of {} episodes").format(f"{episodes:,}")
-    if episodes > 1:
-        lead += f", {abs(gap):.1f} {'above' if gap >= 0 else 'below'} the mean"
-    if not earned10:
-        return f"{lead}: nothing was lost."
-    steps_of: dict[str, list[int]] = {}  # what cost something -> in which steps
-    lost: dict[str, int] = {}
-    for moment in moments:
-        for cost in moment.costs:
-            steps_of.setdefault(cost.what, []).append(moment.step)
-            lost[cost.what] = lost.get(cost.what, 0) + cost.tenths
-    dearest = sorted(lost, key=lambda what: (lost[what], what))
-    told = [what for what in dearest[:MOST_TOLD] if what == dearest[0] or lost[what] <= ENOUGH * earned10]
-    causes = [
-        f"{_cause(what, steps_of[what], moments)} ({tenths(lost[what])} of {tenths(earned10)})"
-        if i == 0
-        else f"{_cause(what, steps_of[what], moments)} ({tenths(lost[what])})"
-        for i, what in enumerate(told)
-    ]
-    return f"{lead}: {'; and '.join(causes)}."
-
-
-def _cause(what: str, steps: Sequence[int], moments: Sequence[TurnSummary]) -> str:
-    if what == "restore":
-        targets = [str(moments[step].blue_target) for step in steps]
-        most = max(dict.fromkeys(targets), key=targets.count)
-        often = f", {targets.count(most)} of these on {most}" if len(set(targets)) > 1 else f" of {most}"
-        return f"blue spent {_some(len(steps), 'Restore')}{often}"
-    if what == "impact":
-        server = HOST_NAMES[OT_SERVER]
-        since = _held_since(OT_SERVER, steps[0], moments)
-        stopped = f"the OT service stood still for {_some(len(steps), 'step')} from step {steps[0]} on"
-        return f"{stopped}, red being on {server} since step {since}"
-    begins, ends = _longest(steps)
-    held = f"red held {what} for {_some(len(steps), 'step')}"
-    if ends - begins + 1 < len(steps):
-        held += f", the longest time from step {begins} to {ends}"
-    elif len(steps) > 1:
-        held += f", from step {begins} to {ends}"
-    else:
-        held += f", in step {begins}"
-    host = HOST_NAMES.index(what)
-    unseen = sum(moments[step].belief[host] == "clean" for step in range(begins, ends + 1))
-    if unseen == ends - begins + 1:
-        return f"{held}, and blue believed it clean all the while"
-    return f"{held}, and blue believed it clean in {unseen} of these" if unseen else f"{held}, as blue knew"
-
-
-def _longest(steps: Sequence[int]) -> tuple[int, int]:
-    """The first and last of the longest stretch of consecutive steps; of several, the first."""
-    best = begins = steps[0], steps[0]
-    for step in steps[1:]:
-        begins = (begins[0], step) if step == begins[1] + 1 else (step, step)
-        if begins[1] - begins[0] > best[1] - best[0]:
-            best = begins
-    return best
-
-
-def _held_since(host: int, step: int, moments: Sequence[TurnSummary]) -> int:
-    """The step in which red came to a host that it holds in this one."""
-    while step > 0 and moments[step - 1].access[host] != "none":
-        step -= 1
-    return step
-
-
-def _some(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
-
-
-# ---------------------------------------------------------------- single episodes, in plain values
-# They are the first ones that an evaluation of the same seed and purpose plays: what one watches was measured.
+# ---------------------------------------------------------------- turn by turn
 
 
 @dataclass(frozen=True)
@@ -143,7 +60,7 @@ class Episode:
 
 
 def notable(played: EpisodeBatch, beside: EpisodeBatch | None = None) -> dict[str, int]:
-    """The worst, the median and the best episode by return, as label -> number; fewer where fewer were played.
+    """Return the worst, the median and the best episode by return, as label -> number; fewer where fewer were played.
 
     beside: of another player; then also the one in which the two are furthest apart.
     """
@@ -163,21 +80,23 @@ def notable(played: EpisodeBatch, beside: EpisodeBatch | None = None) -> dict[st
 def describe_episode(
     played: EpisodeBatch, label: str, number: int, judging: Judging = DEFAULT_JUDGING, spec: PolicySpec = PLAIN_SPEC
 ) -> Episode:
-    """One of the episodes, turn by turn. spec: of the policy that played."""
+    """Return one of the episodes, turn by turn. spec: of the policy that played."""
     assert played.turns is not None, "played without keep_turns"
+    scenario, scheme = played.game.scenario, _grouping(played)
     rollout, turns = played.rollout, played.turns[:, number]
     actions, held, rewards10 = rollout.actions[:, number], rollout.held[:, number], rollout.rewards10[:, number]
-    scheme = rollout.workflows[0].scheme if rollout.workflows else FIVE_TYPES
     judged, remembered = _judged(played, number, judging), _remembered(played, number, spec)
     shielded = _shielded(played, number, spec)
-    steps = [Step(summarise_turn(turns[0], played.variant), 0, (), (), (), False, False, None, False, remembered[0])]
+    steps = [
+        Step(summarise_turn(turns[0], played.variant, scenario), 0, (), (), (), False, False, None, False, remembered[0])
+    ]
     for t, turn in enumerate(turns[1:]):
-        needy, repair = needy_hosts(int(held[t]), judging), ACTIONS[actions[t]].verb in REPAIR_VERBS
+        needy, repair = needy_hosts(int(held[t]), scheme, judging), scenario.repaired_hosts[actions[t]] >= 0
         steps.append(
             Step(
-                moment=summarise_turn(turn, played.variant),
+                moment=summarise_turn(turn, played.variant, scenario),
                 reward10=int(rewards10[t]),
-                needed=tuple(HOST_NAMES[host] for host in needy),
+                needed=tuple(scenario.host_names[host] for host in needy),
                 suspected=shielded[t][0],
                 forbidden=shielded[t][1],
                 repair=repair,
@@ -191,8 +110,14 @@ def describe_episode(
     return Episode(label, number, red_agent, int(rewards10.sum()), tuple(steps))
 
 
+def _grouping(played: EpisodeBatch) -> UnitScheme:
+    """Return the unit types of the order that was followed, or those of the scenario."""
+    workflows = played.rollout.workflows
+    return workflows[0].scheme if workflows else UnitScheme.by_type(played.game.scenario)
+
+
 def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[Reason | None]:
-    """[T] what the workflow in force says of each step."""
+    """Return what the workflow in force says of each step [T]."""
     rollout = played.rollout
     actions, held = rollout.actions[:, number], rollout.held[:, number]
     if not rollout.workflows:
@@ -204,29 +129,30 @@ def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[Reason 
 
 
 def _remembered(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[dict[str, str]]:
-    """[T + 1] what the policy remembered when it read each row of an episode."""
+    """Return what the policy remembered when it read each row [T + 1] of an episode."""
     rows, memory = played.rollout.found[:, number], spec.memory
     if not memory.groups:
         return [{} for _ in rows]
-    bits = bits_of(played.rollout.rows[rows], memory.inputs)[:, OBSERVATION_BITS:]
+    bits = bits_of(played.rollout.rows[rows], memory.inputs)[:, spec.scenario.observation_bits :]
     return [memory.in_words(row) for row in bits.tolist()]
 
 
 def _shielded(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """[T] hosts that blue had reason to repair when it chose, and the unit types whose repair its mask forbade."""
+    """Return the hosts that blue had reason to repair in each step [T], and the unit types whose repair its mask forbade."""
     found = played.rollout.found[:-1, number]
     if not spec.shield or spec.units is None:
         return [((), ())] * len(found)
     rows = played.rollout.rows[found]
-    bits = bits_of(rows, spec.memory.inputs + NUM_HOSTS)
-    view = bits[:, :OBSERVATION_BITS].reshape(len(rows), NUM_HOSTS, -1)
+    scenario = spec.scenario
+    bits = bits_of(rows, spec.memory.inputs + scenario.num_hosts)
+    view = bits[:, : scenario.observation_bits].reshape(len(rows), -1, BITS_PER_HOST)
     suspected = (bits[:, spec.memory.inputs :] > 0) | (view[:, :, 2:].sum(axis=2) > 0)  # [T, H]: suspect, or not clean
-    suspected[:, FOOTHOLD] = False
+    suspected[:, scenario.foothold_id] = False
     by_unit = _repairs(spec, spec.units)
     allowed = spec.allowed(rows)
     return [
         (
-            tuple(HOST_NAMES[host] for host in np.flatnonzero(suspected[t])),
+            tuple(scenario.host_names[host] for host in np.flatnonzero(suspected[t])),
             tuple(name for name, choices in by_unit.items() if not allowed[t, choices].any()),
         )
         for t in range(len(rows))
@@ -234,12 +160,12 @@ def _shielded(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[tuple
 
 
 def _repairs(spec: PolicySpec, scheme: UnitScheme) -> dict[str, list[int]]:
-    """The choices that repair a host of each unit type, where there are any."""
+    """Return the choices that repair a host of each unit type, where there are any."""
     found: dict[str, list[int]] = {}
     for choice, action in enumerate(spec.action_set.actions):
-        known = ACTIONS[action]
-        if known.verb in REPAIR_VERBS and known.host is not None:
-            found.setdefault(scheme.names[scheme.host_unit[HOST_NAMES.index(known.host)]], []).append(choice)
+        host = spec.scenario.repaired_hosts[action]
+        if host >= 0:
+            found.setdefault(scheme.names[scheme.host_unit[host]], []).append(choice)
     return found
 
 
@@ -248,19 +174,108 @@ def _impact(turn: np.void) -> bool:
     return bool(worked and turn["ot"] == OTService.STOPPED)  # harmless once the service was restored
 
 
+# ---------------------------------------------------------------- why it earned what it did
+
+ENOUGH = 0.2  # of what was lost: less than that is not mentioned
+MOST_CAUSES = 2
+BESIDE = "beside"  # the label of an episode that was chosen for what another player did
+_LEADS = {
+    BESIDE: "Here",
+    "worst": "The worst of {} episodes",
+    "median": "In the middle of {} episodes",
+    "best": "The best of {} episodes",
+    "furthest apart": "Where the two are furthest apart in {} episodes",
+}
+
+
+def explain_return(
+    label: str, moments: Sequence[TurnSummary], mean: float, episodes: int, scenario: Scenario = CAGE2
+) -> str:
+    """Say in one sentence why an episode earned what it did: what cost most, since when, and whether blue saw it.
+
+    moments: [T + 1]; mean: return of all `episodes` that were played with it.
+    """
+    earned10 = moments[-1].return10
+    gap = earned10 / 10 - mean
+    lead = _LEADS.get(label, "One of {} episodes").format(f"{episodes:,}")
+    if episodes > 1:
+        lead += f", {abs(gap):.1f} {'above' if gap >= 0 else 'below'} the mean"
+    if not earned10:
+        return f"{lead}: nothing was lost."
+    steps_of: dict[str, list[int]] = {}  # what cost something -> in which steps
+    lost: dict[str, int] = {}
+    for moment in moments:
+        for cost in moment.costs:
+            steps_of.setdefault(cost.what, []).append(moment.step)
+            lost[cost.what] = lost.get(cost.what, 0) + cost.tenths
+    dearest = sorted(lost, key=lambda what: (lost[what], what))
+    named = [what for what in dearest[:MOST_CAUSES] if what == dearest[0] or lost[what] <= ENOUGH * earned10]
+    of_all = f" of {tenths(earned10)}"
+    causes = [
+        f"{_cause(what, steps_of[what], moments, scenario)} ({tenths(lost[what])}{of_all if what == dearest[0] else ''})"
+        for what in named
+    ]
+    return f"{lead}: {'; and '.join(causes)}."
+
+
+def _cause(what: str, steps: Sequence[int], moments: Sequence[TurnSummary], scenario: Scenario) -> str:
+    if what == "restore":
+        targets = [str(moments[step].blue_target) for step in steps]
+        most = max(dict.fromkeys(targets), key=targets.count)
+        often = f", {targets.count(most)} of these on {most}" if len(set(targets)) > 1 else f" of {most}"
+        return f"blue spent {_some(len(steps), 'Restore')}{often}"
+    if what == "impact":
+        since = _held_since(scenario.target_id, steps[0], moments)
+        stopped = f"the OT service stood still for {_some(len(steps), 'step')} from step {steps[0]} on"
+        return f"{stopped}, red being on {scenario.target} since step {since}"
+    begins, ends = _longest(steps)
+    held = f"red held {what} for {_some(len(steps), 'step')}"
+    if ends - begins + 1 < len(steps):
+        held += f", the longest time from step {begins} to {ends}"
+    elif len(steps) > 1:
+        held += f", from step {begins} to {ends}"
+    else:
+        held += f", in step {begins}"
+    host = scenario.host_ids[what]
+    unseen = sum(moments[step].belief[host] == "clean" for step in range(begins, ends + 1))
+    if unseen == ends - begins + 1:
+        return f"{held}, and blue believed it clean all the while"
+    return f"{held}, and blue believed it clean in {unseen} of these" if unseen else f"{held}, as blue knew"
+
+
+def _longest(steps: Sequence[int]) -> tuple[int, int]:
+    """Return the first and last of the longest stretch of consecutive steps; of several, the first."""
+    best = begins = steps[0], steps[0]
+    for step in steps[1:]:
+        begins = (begins[0], step) if step == begins[1] + 1 else (step, step)
+        if begins[1] - begins[0] > best[1] - best[0]:
+            best = begins
+    return best
+
+
+def _held_since(host: int, step: int, moments: Sequence[TurnSummary]) -> int:
+    """Return the step in which red came to a host that it holds in this one."""
+    while step > 0 and moments[step - 1].access[host] != "none":
+        step -= 1
+    return step
+
+
+def _some(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 # ---------------------------------------------------------------- as one plain document
 
 
 def document(
     played: EpisodeBatch, episodes: Sequence[Episode], facts: dict[str, Any], beside: bool = False
 ) -> dict[str, Any]:
-    """Everything a page or a text needs, as JSON values.
+    """Return everything a page or a text needs, as JSON values.
 
     facts: what the reader should know about the policy. beside: the episodes were chosen for what another player did.
     """
     workflows = played.rollout.workflows
-    scheme = workflows[0].scheme if workflows else FIVE_TYPES
-    returns = played.returns
+    scheme, scenario, returns = _grouping(played), played.game.scenario, played.returns
     return {
         **facts,
         "variant": played.variant,
@@ -271,8 +286,8 @@ def document(
         ],
         "played": {"episodes": len(returns), "mean_return": float(returns.mean())},
         "hosts": [
-            {"name": host.name, "subnet": SUBNETS[host.subnet], "unit": scheme.names[unit], "value": host.value}
-            for host, unit in zip(HOSTS, scheme.host_unit, strict=True)
+            {"name": host.name, "subnet": scenario.subnets[host.subnet], "unit": scheme.names[unit], "value": host.value}
+            for host, unit in zip(scenario.hosts, scheme.host_unit, strict=True)
         ],
         "episodes": [
             {
@@ -284,7 +299,7 @@ def document(
                 "judged": episode.count("violation") + episode.count("in order"),
                 "impacts": sum(step.impact for step in episode.steps),
                 "why": explain_return(
-                    BESIDE if beside else episode.label, episode.moments, float(returns.mean()), len(returns)
+                    BESIDE if beside else episode.label, episode.moments, float(returns.mean()), len(returns), scenario
                 ),
                 "steps": [_plain(step) for step in episode.steps],
             }
@@ -294,7 +309,7 @@ def document(
 
 
 def _plain(step: Step) -> dict[str, Any]:
-    told, moment = dict(vars(step)), step.moment  # `asdict` would copy every value, which takes longer than to play it
-    del told["moment"]
-    told["verdict"] = None if step.verdict is None else asdict(step.verdict)
-    return vars(moment) | {"costs": tuple(map(asdict, moment.costs))} | told
+    values, moment = dict(vars(step)), step.moment  # `asdict` would copy every value, which takes longer than to play it
+    del values["moment"]
+    values["verdict"] = None if step.verdict is None else asdict(step.verdict)
+    return vars(moment) | {"costs": tuple(map(asdict, moment.costs))} | values

@@ -40,8 +40,13 @@ class EpisodeBatch:
 
     rollout: Rollout
     turns: np.ndarray | None  # [T + 1, B] of TURN_DTYPE, where they were kept
-    variant: VariantName  # that was played: on CybORG, what it is
+    game: Game  # that was played, with its variant: on CybORG, what it is
     changes: tuple[Change, ...] = ()  # of the workflow, on the way
+
+    @property
+    def variant(self) -> VariantName:
+        assert self.game.variant is not None, "of a game that was played, the variant is known"
+        return self.game.variant
 
     @property
     def returns(self) -> np.ndarray:
@@ -94,7 +99,8 @@ def play(
                 turns.append(witness.told())
             on_pass(min((number + 1) * place.num_envs, episodes))
         kept = np.concatenate(turns, axis=1)[:, :episodes] if turns else None
-        return EpisodeBatch(join(parts).first(episodes), kept, place.variant, tuple(changes))
+        known = game.model_copy(update={"variant": place.variant})
+        return EpisodeBatch(join(parts).first(episodes), kept, known, tuple(changes))
 
 
 class _TurnRecorder:

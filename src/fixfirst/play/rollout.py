@@ -18,7 +18,7 @@ from fixfirst.game.scenario import VariantName
 from fixfirst.game.world import World
 from fixfirst.orders.judging import held_mask
 from fixfirst.orders.order import Workflow
-from fixfirst.policy.memory import MEMORY_DTYPE
+from fixfirst.policy.memory import memory_dtype
 from fixfirst.policy.network import load_output_layer
 from fixfirst.policy.remembering import forget_one, remember_one, resolve_choice, suspect_one
 from fixfirst.policy.table import (
@@ -69,11 +69,11 @@ def play_steps(
 ) -> None:
     """Play on from where the environments stand, as many steps as `track` holds. assigned [N]: each one's workflow.
 
-    memories [N] of MEMORY_DTYPE: what the policy remembers, changed in place; unless given, nothing yet.
+    memories [N] of `memory_dtype`: what the policy remembers, changed in place; unless given, nothing yet.
     """
     assert player.network is not None, "a function cannot be asked in compiled code"
     first, group = 0, min(GROUP, world.num_envs)
-    records = np.zeros(world.num_envs, MEMORY_DTYPE) if memories is None else memories
+    records = np.zeros(world.num_envs, memory_dtype(player.spec.scenario)) if memories is None else memories
     while first < world.num_envs:
         player.make_room(group * len(track.words))
         first = play_compiled(
@@ -103,6 +103,7 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
     filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
     starts, meanings, shifts, slots, openings = spec.starts, spec.meanings, spec.shifts, spec.slots, spec.openings
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
+    effects, scans, listed, remembers = spec.effects, spec.scans, spec.listed, spec.remembers
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
     words, hosts, found, choices = track.words, track.held, track.found, track.choices
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
@@ -119,7 +120,7 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                 for k in range(read.shape[1]):
                     read[g, k] = orders[order, k]
                 read_row(
-                    memory, starts, suspicion, first_macro, slots, spec.remembers, ranked, forbidden, order, view, read, g
+                    memory, starts, listed, suspicion, first_macro, slots, remembers, ranked, forbidden, order, view, read, g
                 )
                 known = filled[0]
                 number = find_row(table_slots, rows, filled, read, g)
@@ -142,10 +143,10 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                     keys[g] = environment_key(environment_key(seed, i), env.episode)
                     forget_one(memory)
                 else:
-                    if spec.remembers:
-                        remember_one(memory, env.observation, action)
+                    if remembers:
+                        remember_one(memory, effects, scans, env.observation, action)
                     elif suspicion >= 0:
-                        suspect_one(memory, env.observation, action)
+                        suspect_one(memory, effects, env.observation, action)
                     reward10 = step_one(env, action, chance, inside.variant, inside.green, inside.max_steps)
                     ended = env.ended
                     if ended and inside.autoreset == SAME_STEP:

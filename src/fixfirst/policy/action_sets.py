@@ -1,85 +1,113 @@
-"""Which decoys are worth placing on which host, and in which order: derived from the tables of the world.
+"""What a defender may choose from: action sets, and the decoys worth placing on each host.
 
-A decoy is worth placing if, in every variant, it can be placed on the untouched host and an exploit then finds it on a port
-where no real service answers. The one that fools the exploit red prefers comes first. All decoys of a list need different
-ports, so each can be placed whichever of the others stand.
+A choice is an action of the world, or a *macro*: a host's list of decoys, of which it places the first that does not stand.
+When all stand, the macro is masked (taken nevertheless, it is Sleep), or places the first again. Of CAGE2 there are three
+sets: all 145 actions, the 40 that can help, and the 36 of the challenge's winner.
 
-A *slot* is a place in these lists, counted host by host; the decoys that can be placed and are in no list, one per host at
-most, have spare slots behind them. A set of slots is an integer bit mask, as sets of hosts are.
+A *slot* is a place in the lists of decoys, counted host by host; the decoys that can be placed and are in no list, one per
+host at most, have spare slots behind them. A set of slots is an integer bit mask, as sets of hosts are. A choices.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
 
 from fixfirst.base.checks import check_bool, check_int, check_ints, check_strings
 from fixfirst.base.errors import WorldError, did_you_mean, quoted
-from fixfirst.game.actions import ACTIONS, SLEEP, action_id
-from fixfirst.game.scenario import DECOYS, EXPLOITS, FOOTHOLD, HOST_NAMES, HOSTS, VARIANTS, Decoy, Host
-from fixfirst.game.tables import GUESSED_PASSWORD, ON_REAL_SERVICE, ROOT_SHELL, USER_SHELL, constant, fits
+from fixfirst.game.scenario import CAGE2, GUESSED_PASSWORD, ROOT_SHELL, USER_SHELL, Decoy, Host, Scenario
 
-
-def _real_ports(host: Host) -> set[int]:
-    return {port for service in host.services for port in service.ports}
+# ---------------------------------------------------------------- decoys
 
 
 def _can_be_placed(decoy: Decoy, host: Host) -> bool:
-    """On the untouched host."""
-    return fits(decoy, host) and decoy.needs_free not in _real_ports(host)
+    """Can the decoy be placed on the untouched host?"""
+    return decoy.fits(host) and decoy.needs_free not in host.ports
 
 
-def _weight_fooled(decoy: Decoy, host: Host) -> float:
-    """The weight of the exploit that the decoy fools on the untouched host; 0 if it fools none or cannot be placed."""
-    if not _can_be_placed(decoy, host):
+def _weight_fooled(decoy: Decoy, host: Host, scenario: Scenario) -> float:
+    """Return the weight of the exploit that the decoy fools on the untouched host; 0 if it fools none."""
+    if not _can_be_placed(decoy, host) or decoy.opens in host.ports:
         return 0.0
-    met = (decoy.opens, decoy.kind)
-    return max((e.weight for e in EXPLOITS if (e.port, e.kind) == met and e.port not in _real_ports(host)), default=0.0)
+    return max((e.weight for e in scenario.exploits if (e.port, e.kind) == (decoy.opens, decoy.kind)), default=0.0)
 
 
-def _decoy_list(host: int) -> tuple[str, ...]:
-    """The decoys worth placing on a host, heaviest exploit first."""
-    worth = {d.name: min(_weight_fooled(v.decoys[k], v.hosts[host]) for v in VARIANTS) for k, d in enumerate(DECOYS)}
-    return tuple(sorted((name for name in worth if worth[name] > 0), key=lambda name: -worth[name]))
+@dataclass(frozen=True)
+class DecoySlots:
+    """The decoys of a scenario that are worth placing, host by host, and the slots they have.
+
+    A decoy is worth placing if, in every variant, it can be placed on the untouched host and an exploit then finds it on a
+    port where no real service answers. The one that fools the exploit red prefers comes first. All decoys of a list need
+    different ports, so each can be placed whichever of the others stand.
+    """
+
+    scenario: Scenario
+
+    @cached_property
+    def lists(self) -> Mapping[str, tuple[str, ...]]:
+        """Host -> the decoys worth placing there, those for the heaviest exploit first."""
+        return MappingProxyType({name: self._list(host) for host, name in enumerate(self.scenario.host_names)})
+
+    def _list(self, host: int) -> tuple[str, ...]:
+        worth = {
+            decoy.name: min(_weight_fooled(one.decoys[k], one.hosts[host], one) for one in self.scenario.by_variant)
+            for k, decoy in enumerate(self.scenario.decoys)
+        }
+        return tuple(sorted((name for name in worth if worth[name] > 0), key=lambda name: -worth[name]))
+
+    @cached_property
+    def listed(self) -> tuple[tuple[str, str], ...]:
+        """(host, decoy) of the slots of the lists; 33 in CAGE2."""
+        return tuple((host, decoy) for host, decoys in self.lists.items() for decoy in decoys)
+
+    @cached_property
+    def number(self) -> Mapping[tuple[str, str], int]:
+        """(host, decoy) -> slot. The spare ones are Vsftpd's, wherever it fits: it stands in for Apache, or for nothing."""
+        spare = tuple(
+            (host.name, decoy.name)
+            for host in self.scenario.hosts
+            for decoy in self.scenario.decoys
+            if _can_be_placed(decoy, host) and decoy.name not in self.lists[host.name]
+        )
+        return MappingProxyType({place: slot for slot, place in enumerate(self.listed + spare)})
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest list."""
+        return max(map(len, self.lists.values()))
+
+    @property
+    def listed_mask(self) -> int:
+        """The set of all slots of the lists."""
+        return (1 << len(self.listed)) - 1
+
+    def of_host(self, host: str) -> int:
+        """Return the set of a host's slots."""
+        return sum(1 << slot for (owner, _), slot in self.number.items() if owner == host)
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """[actions of the world] the decoy that each places, as a set of at most one slot."""
+        by_action = {self.scenario.action_id(f"Decoy{d}", host): 1 << slot for (host, d), slot in self.number.items()}
+        return tuple(by_action.get(action, 0) for action in range(self.scenario.num_actions))
+
+    @cached_property
+    def clears(self) -> tuple[int, ...]:
+        """[actions of the world] the decoys that each takes away, as a set of slots."""
+        return tuple(self.of_host(a.host) if a.verb == "Restore" and a.host else 0 for a in self.scenario.actions)
 
 
-DECOY_LISTS: Mapping[str, tuple[str, ...]] = MappingProxyType({h: _decoy_list(i) for i, h in enumerate(HOST_NAMES)})
-SLOTS = tuple((host, decoy) for host, decoys in DECOY_LISTS.items() for decoy in decoys)  # (host, decoy), 33 of them
-LONGEST_LIST = max(map(len, DECOY_LISTS.values()))
-LIST_MASK = (1 << LONGEST_LIST) - 1
-LISTED = (1 << len(SLOTS)) - 1  # the set of all slots of the lists
-
-_SPARE = tuple(  # Vsftpd, wherever it fits: it stands in for Apache, or for nothing
-    (host.name, decoy.name)
-    for host in HOSTS
-    for decoy in DECOYS
-    if _can_be_placed(decoy, host) and decoy.name not in DECOY_LISTS[host.name]
-)
-SLOT_OF = MappingProxyType({place: slot for slot, place in enumerate(SLOTS + _SPARE)})  # (host, decoy) -> slot
-
-
-def host_slots(host: str) -> int:
-    """The set of a host's slots: host_slots("User2") == 0b1111 << 28."""
-    return sum(1 << slot for (owner, _), slot in SLOT_OF.items() if owner == host)
-
-
-_SLOT_OF_ACTION = {action_id(f"Decoy{decoy}", host): slot for (host, decoy), slot in SLOT_OF.items()}
-
-# What an action does to the standing decoys. [145] sets of slots
-PLACES = constant([1 << _SLOT_OF_ACTION[a] if a in _SLOT_OF_ACTION else 0 for a in range(len(ACTIONS))])
-CLEARS = constant([host_slots(a.host) if a.verb == "Restore" and a.host else 0 for a in ACTIONS])
+@cache
+def decoy_slots(scenario: Scenario) -> DecoySlots:
+    """Return the slots of a scenario; computed once."""
+    return DecoySlots(scenario)
 
 
 # ---------------------------------------------------------------- action sets
-# What a defender may choose from: all 145 actions, the 40 that can help, or the 36 of the challenge's winner.
-#
-# A choice is an action of the world, or a *macro*: a host's list of decoys (`decoy_lists.py`), of which it places the first
-# that does not stand. When all stand, the macro is masked (taken nevertheless, it is Sleep), or places the first again.
-
 
 MOST_WITH_MACROS = 63  # masked choices are a set in one integer
-_LISTED = tuple(host for host in HOST_NAMES if DECOY_LISTS[host])
 
 
 @dataclass(frozen=True)
@@ -95,8 +123,9 @@ class ActionSet:
     name: str
     actions: tuple[int, ...]  # ids of the world
     macros: tuple[str, ...] = ()  # the hosts whose decoys they place
-    lists: tuple[tuple[str, ...], ...] = ()  # the decoys of each macro; unless given, those of `decoy_lists.py`
+    lists: tuple[tuple[str, ...], ...] = ()  # the decoys of each macro; unless given, those worth placing
     repeats: bool = False  # a macro whose decoys all stand places the first again, in vain, instead of being masked
+    scenario: Scenario = field(default=CAGE2, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -108,32 +137,44 @@ class ActionSet:
         for decoys in self.lists:
             check_strings(f"a list of action set {self.name!r}", decoys)
         check_bool("repeats", self.repeats)
-        if not all(0 <= action < len(ACTIONS) for action in self.actions):
-            raise WorldError(f"action set {self.name!r} needs actions of 0..{len(ACTIONS) - 1}, got {self.actions}")
+        if not all(0 <= action < self.scenario.num_actions for action in self.actions):
+            raise WorldError(
+                f"action set {self.name!r} needs actions of 0..{self.scenario.num_actions - 1}, got {self.actions}"
+            )
         if not self.actions:
             raise WorldError(
-                f"action set {self.name!r} needs an action of the world, such as {SLEEP} (Sleep): "
+                f"action set {self.name!r} needs an action of the world, such as {self._sleep} (Sleep): "
                 "without one, nothing is allowed once all decoys stand"
             )
         if not self.lists:
-            object.__setattr__(self, "lists", tuple(DECOY_LISTS.get(host, ()) for host in self.macros))
+            object.__setattr__(self, "lists", tuple(self._slots.lists.get(host, ()) for host in self.macros))
         if len(self.lists) != len(self.macros) or not all(self.lists):
-            raise WorldError(f"action set {self.name!r} has macros for {self.macros}; there are lists for {_LISTED}")
+            known = tuple(host for host, decoys in self._slots.lists.items() if decoys)
+            raise WorldError(f"action set {self.name!r} has macros for {self.macros}; there are lists for {known}")
         for host, decoys in zip(self.macros, self.lists, strict=True):
             for decoy in decoys:
-                if (host, decoy) not in SLOT_OF:
+                if (host, decoy) not in self._slots.number:
                     raise WorldError(f"action set {self.name!r}: {decoy} cannot be placed on {host}")
         if self.macros and self.size > MOST_WITH_MACROS:
             raise WorldError(f"action set {self.name!r} has {self.size} choices, with macros at most {MOST_WITH_MACROS}")
 
     @classmethod
-    def parse(cls, text: "ActionSet | str") -> "ActionSet":
-        """From its name."""
+    def parse(cls, text: "ActionSet | str", scenario: Scenario = CAGE2) -> "ActionSet":
+        """Return the action set of this name."""
         if isinstance(text, ActionSet):
             return text
-        if not isinstance(text, str) or text not in ACTION_SETS:
-            raise WorldError(f"unknown action set {quoted(text)}; use {', '.join(ACTION_SETS)}")
-        return ACTION_SETS[text]
+        known = action_sets(scenario)
+        if not isinstance(text, str) or text not in known:
+            raise WorldError(f"unknown action set {quoted(text)}; use {', '.join(known)}")
+        return known[text]
+
+    @property
+    def _slots(self) -> DecoySlots:
+        return decoy_slots(self.scenario)
+
+    @property
+    def _sleep(self) -> int:
+        return self.scenario.action_id("Sleep")
 
     @property
     def size(self) -> int:
@@ -142,10 +183,10 @@ class ActionSet:
     @property
     def names(self) -> tuple[str, ...]:
         """What each choice is, e.g. "Restore User1", "Decoy User2"."""
-        return tuple(str(ACTIONS[a]) for a in self.actions) + tuple(f"Decoy {host}" for host in self.macros)
+        return tuple(str(self.scenario.actions[a]) for a in self.actions) + tuple(f"Decoy {host}" for host in self.macros)
 
     def numbers(self, names: Sequence[str]) -> tuple[int, ...]:
-        """The choices of these names."""
+        """Return the choices of these names."""
         for name in check_strings("choices", names):
             if name not in self.names:
                 hint = did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
@@ -153,7 +194,7 @@ class ActionSet:
         return tuple(self.names.index(name) for name in names)
 
     def first_masked(self, choices: Sequence[int]) -> int | None:
-        """The place of the first of these choices that is masked if an episode begins with them; None if none is."""
+        """Return the place of the first of these choices that is masked if an episode begins with them; None if none is."""
         standing = 0
         for place, choice in enumerate(check_ints("choices", choices)):
             check_int("a choice", choice, 0, self.size - 1)
@@ -161,7 +202,7 @@ class ActionSet:
             if self.masks and macro >= 0 and not self.slots[macro] & ~standing:
                 return place
             action = self.actions[choice] if macro < 0 else self._meaning(macro, standing)
-            standing = standing & ~int(CLEARS[action]) | int(PLACES[action])
+            standing = standing & ~self._slots.clears[action] | self._slots.places[action]
         return None
 
     @property
@@ -174,65 +215,47 @@ class ActionSet:
 
     @property
     def meanings(self) -> np.ndarray:
-        """[A, 32] int64: the action of the world that a choice is, given five bits of standing decoys."""
-        nearby = range(1 << LONGEST_LIST + 1)
+        """[A, 2 ** (longest list + 1)] int64: the action that a choice is, given its host's standing decoys."""
+        longest = self._slots.longest
+        nearby = range(1 << longest + 1)
         rows = [[action] * len(nearby) for action in self.actions]
         for macro, (shift, spare) in enumerate(self.shifts[len(self.actions) :].tolist()):
-            standing = ((bits & LIST_MASK) << shift | (bits >> LONGEST_LIST) << spare for bits in nearby)
+            standing = ((bits & (1 << longest) - 1) << shift | (bits >> longest) << spare for bits in nearby)
             rows.append([self._meaning(macro, decoys) for decoys in standing])
         return np.array(rows)
 
     @property
     def shifts(self) -> np.ndarray:
         """[A, 2] int64: where a macro's host begins in the lists and among the spare slots; 0 for actions of the world."""
-        begins = [[_lowest(host_slots(host) & LISTED), _lowest(host_slots(host) & ~LISTED)] for host in self.macros]
+        slots, listed = self._slots, self._slots.listed_mask
+        begins = [[_lowest(slots.of_host(h) & listed), _lowest(slots.of_host(h) & ~listed)] for h in self.macros]
         return np.array([[0, 0]] * len(self.actions) + begins)
 
     @property
     def slots(self) -> np.ndarray:
         """[macros] int64: the set of slots of each macro, which masks it; none where nothing is masked."""
-        lists = zip(self.macros, self.lists, strict=True)
-        sets = [sum(1 << SLOT_OF[host, decoy] for decoy in decoys) for host, decoys in lists]
+        lists, number = zip(self.macros, self.lists, strict=True), self._slots.number
+        sets = [sum(1 << number[host, decoy] for decoy in decoys) for host, decoys in lists]
         return np.array(sets if self.masks else [], np.int64)
 
     def _meaning(self, macro: int, standing: int) -> int:
-        """The action that places the first decoy of a macro's list that is not in a set of standing ones."""
+        """Return the action that places the first decoy of a macro's list that is not in a set of standing ones."""
         host, decoys = self.macros[macro], self.lists[macro]
-        missing = [decoy for decoy in decoys if not standing >> SLOT_OF[host, decoy] & 1]
+        missing = [decoy for decoy in decoys if not standing >> self._slots.number[host, decoy] & 1]
         if not missing and not self.repeats:
-            return SLEEP
-        return action_id(f"Decoy{[*missing, decoys[0]][0]}", host)
+            return self._sleep
+        return self.scenario.action_id(f"Decoy{[*missing, decoys[0]][0]}", host)
 
     def __str__(self) -> str:
         return self.name
 
 
 def _lowest(slots: int) -> int:
-    """The lowest slot of a set; 0 if there is none."""
+    """Return the lowest slot of a set; 0 if there is none."""
     return max((slots & -slots).bit_length() - 1, 0)
 
 
-def _hosts_where(*outcomes: int) -> tuple[str, ...]:
-    """The hosts on which, in some variant, some exploit ends in one of these outcomes; red's foothold apart."""
-    met = np.isin(ON_REAL_SERVICE, outcomes)  # [V, H, E]
-    return tuple(host for h, host in enumerate(HOST_NAMES) if met[:, h].any() and h != FOOTHOLD)
-
-
-# Red can be driven off these, and off the second of them without rebuilding: ssh sessions and root outlast a Remove.
-TAKEABLE = _hosts_where(USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD)
-REMOVABLE = _hosts_where(USER_SHELL)
-
-ALL = ActionSet("all", tuple(range(len(ACTIONS))))
-MACROS = ActionSet(
-    "macros",
-    (
-        SLEEP,
-        *(action_id("Analyse", host) for host in TAKEABLE),
-        *(action_id("Remove", host) for host in REMOVABLE),
-        *(action_id("Restore", host) for host in TAKEABLE),
-    ),
-    _LISTED,
-)
+# ---------------------------------------------------------------- those with a name
 
 # Of CardiffUni, who won the challenge, in training: no Sleep, nothing on operational hosts, and no mask.
 _WINNERS_LISTS = {
@@ -246,12 +269,30 @@ _WINNERS_LISTS = {
     "User3": ("Vsftpd", "SSHD"),
     "User4": ("Vsftpd",),
 }
-ORIGINAL = ActionSet(
-    "original",
-    tuple(action_id(verb, host) for verb in ("Analyse", "Remove", "Restore") for host in _WINNERS_LISTS),
-    tuple(_WINNERS_LISTS),
-    tuple(_WINNERS_LISTS.values()),
-    repeats=True,
-)
 
-ACTION_SETS: Mapping[str, ActionSet] = MappingProxyType({chosen.name: chosen for chosen in (ALL, MACROS, ORIGINAL)})
+
+@cache
+def action_sets(scenario: Scenario = CAGE2) -> Mapping[str, ActionSet]:
+    """Return the action sets of a scenario by name; the winner's is one of CAGE2."""
+    found = {"all": ActionSet("all", tuple(range(scenario.num_actions)), scenario=scenario), "macros": _macros(scenario)}
+    if scenario == CAGE2:
+        verbs, hosts = ("Analyse", "Remove", "Restore"), tuple(_WINNERS_LISTS)
+        actions = tuple(scenario.action_id(verb, host) for verb in verbs for host in hosts)
+        found["original"] = ActionSet("original", actions, hosts, tuple(_WINNERS_LISTS.values()), repeats=True)
+    return MappingProxyType(found)
+
+
+def _macros(scenario: Scenario) -> ActionSet:
+    """Return the actions that can help: on hosts that red can be driven off, and decoys where any is worth placing."""
+
+    def hosts_where(*outcomes: int) -> tuple[str, ...]:
+        """Return the hosts on which, in some variant, some exploit ends so; red's foothold apart."""
+        met = {h.name for one in scenario.by_variant for h in one.hosts if any(e.meets(h) in outcomes for e in one.exploits)}
+        return tuple(name for name in scenario.host_names if name in met and name != scenario.foothold)
+
+    takeable, removable = hosts_where(USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD), hosts_where(USER_SHELL)
+    # Only user shells can be removed: ssh sessions and root outlast a Remove.
+    hosts_of = {"Analyse": takeable, "Remove": removable, "Restore": takeable}
+    actions = (scenario.action_id(verb, host) for verb, hosts in hosts_of.items() for host in hosts)
+    macros = tuple(host for host, decoys in decoy_slots(scenario).lists.items() if decoys)
+    return ActionSet("macros", (scenario.action_id("Sleep"), *actions), macros, scenario=scenario)

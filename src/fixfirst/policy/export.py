@@ -15,6 +15,7 @@ import numpy as np
 from fixfirst.base.errors import ConfigError
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.file import Policy
+from fixfirst.policy.memory import memory_groups
 from fixfirst.policy.portable import Portable
 from fixfirst.runs.files import write_atomically
 
@@ -58,7 +59,8 @@ def _facts(policy: Policy, portable: Portable) -> dict[str, str]:
 def _numpy(portable: Portable, facts: dict[str, str]) -> bytes:
     """The arrays of the formulas, and where the groups of memory lie."""
     file = io.BytesIO()
-    groups = {f"group_{name}": np.array(place) for name, place in portable.groups.items()}
+    names = {group.field: group.name for group in memory_groups(portable.scenario)}
+    groups = {f"group_{names.get(field, field)}": np.array(place) for field, place in portable.groups.items()}
     reads = np.concatenate([np.arange(0), *(np.arange(*place) for place in portable.reads)])
     more = {"reads": reads, "state_size": np.array(portable.state_size), "about": np.array(json.dumps(facts))}
     np.savez_compressed(file, allow_pickle=False, **portable.arrays, **groups, **more)

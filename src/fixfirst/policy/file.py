@@ -9,13 +9,14 @@ import numpy as np
 
 from fixfirst.base.checks import check_bool, check_int, check_path, check_seed, needs_torch
 from fixfirst.base.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, quoted
-from fixfirst.game.state import OBSERVATION_BITS
+from fixfirst.game.world import pack
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, shapes
+from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, memories_of, probabilities
+from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
 from fixfirst.runs.array_files import check_arrays, read_pair, write_pair
 from fixfirst.runs.layout import BEST, MANIFEST, POLICY_JSON, POLICY_TENSORS, STUDY, trial_folder
 from fixfirst.runs.listing import find_runs
@@ -43,7 +44,7 @@ class _Play:
     """What a policy keeps from call to call: N environments, how far their episodes are, what it remembers of each."""
 
     def __init__(self, num_envs: int, spec: PolicySpec):
-        self.memories = memories_of(spec, num_envs)
+        self.memories = Memories(spec, num_envs)
         self.steps = np.zeros(num_envs, np.int64)
 
     def begin(self, mask: np.ndarray) -> None:
@@ -151,11 +152,11 @@ class Policy:
         own, or a list of N, one for each environment; at the next step it may be another. Drawn actions are a pure function
         of (seed, step, position in the batch), and the step is counted unless it is given.
         """
-        batch = _bits("observations", obs, OBSERVATION_BITS, "; what a policy remembers it keeps itself")
+        batch = _bits("observations", obs, self.spec.scenario.observation_bits, "; what a policy remembers it keeps itself")
         orders, assigned = self.assign(workflow, len(batch))
         player = self._player(orders, check_bool("greedy", greedy))
         play = self._play(len(batch), episode_start)
-        words = (batch.astype(np.uint64) << np.arange(OBSERVATION_BITS, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+        words = pack(batch)
         keys = np.empty(len(words), np.uint64)
         chance_keys(check_seed("seed", seed, bits=63), 0, keys)
         steps = play.steps if step is None else np.full(len(words), check_int("step", step, 0), np.int64)

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import called, inlined
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.policy.vectors import (
     TILE,
     TILE_ROWS,
@@ -35,7 +34,7 @@ LAYERS = (0, 2, 4)  # their names in files; between them stand the tanh
 Weights = Mapping[str, np.ndarray]  # "actor.0.weight" [outputs, inputs], "actor.0.bias" [outputs] and so on, float32
 
 
-def shapes(inputs: int, actions: int = NUM_ACTIONS) -> dict[str, tuple[int, ...]]:
+def shapes(inputs: int, actions: int) -> dict[str, tuple[int, ...]]:
     """The shape of every array of a policy with so many inputs and actions, as in files."""
     found: dict[str, tuple[int, ...]] = {}
     for net, outputs in (("actor", actions), ("critic", 1)):
@@ -64,7 +63,7 @@ class Network(NamedTuple):
     critic: Layers
 
     @classmethod
-    def zeros(cls, inputs: int, actions: int = NUM_ACTIONS) -> "Network":
+    def zeros(cls, inputs: int, actions: int) -> "Network":
         """All numbers 0; also used for whatever belongs to each of them, such as gradients."""
         sizes = shapes(inputs, actions)
         vector = np.zeros(sum(int(np.prod(shape)) for shape in sizes.values()), np.float32)

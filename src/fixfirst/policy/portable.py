@@ -3,51 +3,47 @@
 What `remembering.py` does with sets in integers, these do with rows of bits. D slots of decoys.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from fixfirst.game.scenario import HOST_NAMES, NUM_HOSTS
-from fixfirst.game.state import BITS_PER_HOST, OBSERVATION_BITS
-from fixfirst.game.tables import HALF_BITS
+from fixfirst.game.scenario import BITS_PER_HOST, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.action_sets import CLEARS, PLACES, ActionSet
+from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
-from fixfirst.policy.memory import ANALYSES, GROUPS, HALF_SCANS, HALF_SLOTS, RESTORES
-from fixfirst.policy.remembering import Memories
-from fixfirst.policy.shield import shield_matrices
-
-NUM_SLOTS = int(max(PLACES)).bit_length()
+from fixfirst.policy.memory import memory_groups, memory_tables, scan_hosts
+from fixfirst.policy.spec import PolicySpec
 
 
 class MemoryMatrices(NamedTuple):
     """All float32."""
 
     groups: dict[str, int]  # the bits of each group of memory, in their order
-    restores: np.ndarray  # [145, 13]: the host an action restores
-    analyses: np.ndarray  # [145, 13]: the host an action analyses
-    places: np.ndarray  # [145, D]: the decoy an action places
-    clears: np.ndarray  # [145, D]: the decoys an action takes away
-    host_slots: np.ndarray  # [13, bits of `seen`]: the decoys of a host
-    host_scans: np.ndarray  # [13, bits of `scans`]: the bit of a host
+    restores: np.ndarray  # [actions, H]: the host an action restores
+    analyses: np.ndarray  # [actions, H]: the host an action analyses
+    places: np.ndarray  # [actions, D]: the decoy an action places
+    clears: np.ndarray  # [actions, D]: the decoys an action takes away
+    host_slots: np.ndarray  # [H, bits of `decoys_seen`]: the decoys of a host
+    host_scans: np.ndarray  # [H, bits of `was_scanned`]: the bit of a host
 
 
-def memory_matrices() -> MemoryMatrices:
-    """Made anew from the tables of the compiled functions."""
-    groups = {group.name: len(group.parts) for group in GROUPS}
-    hosts = [divmod(host, HALF_BITS) for host in range(len(HOST_NAMES))]
-    slots = [int(HALF_SLOTS[half, 1 << place]) for half, place in hosts]
-    scans = [int(HALF_SCANS[half, 1 << place]) for half, place in hosts]
+def memory_matrices(scenario: Scenario) -> MemoryMatrices:
+    """Return the tables of the compiled functions as matrices."""
+    groups = {group.field: len(group.parts) for group in memory_groups(scenario)}
+    decoys, scans, hosts = decoy_slots(scenario), scan_hosts(scenario), scenario.host_names
+    restores, analyses, places, clears = memory_tables(scenario).effects.T
+    slots = len(decoys.number)
     return MemoryMatrices(
         groups,
-        _bits(RESTORES, len(HOST_NAMES)),
-        _bits(ANALYSES, len(HOST_NAMES)),
-        _bits(PLACES, NUM_SLOTS),
-        _bits(CLEARS, NUM_SLOTS),
-        _bits(slots, groups["seen"]),
-        _bits(scans, groups["scans"]),
+        _bits(restores, len(hosts)),
+        _bits(analyses, len(hosts)),
+        _bits(places, slots),
+        _bits(clears, slots),
+        _bits([decoys.of_host(host) for host in hosts], len(decoys.listed)),
+        _bits([1 << scans.index(host) if host in scans else 0 for host in hosts], len(scans)),
     )
 
 
@@ -60,21 +56,13 @@ class Meaning(NamedTuple):
 
 
 def meanings_of(action_set: ActionSet) -> list[Meaning]:
-    """Of every choice, found out by taking it until it places nothing new."""
-    found = []
-    for choice in range(action_set.size):
-        memory = Memories(1, "none", action_set)
-        actions: list[int] = []
-        slots: list[int] = []
-        while True:
-            (action,) = np.array(memory.actions_of(np.array([choice]))).tolist()
-            placed = int(PLACES[action]).bit_length() - 1
-            actions.append(action)
-            if choice < len(action_set.actions) or placed < 0 or placed in slots:
-                break
-            slots.append(placed)
-            memory.records["decoy"] |= PLACES[action]
-        found.append(Meaning(tuple(actions), tuple(slots), not memory.masks()[0, choice]))
+    """Return what every choice does."""
+    scenario, number = action_set.scenario, decoy_slots(action_set.scenario).number
+    found = [Meaning((action,), (), False) for action in action_set.actions]
+    for host, decoys in zip(action_set.macros, action_set.lists, strict=True):
+        places = [scenario.action_id(f"Decoy{decoy}", host) for decoy in decoys]
+        last = places[0] if action_set.repeats else scenario.action_id("Sleep")
+        found.append(Meaning((*places, last), tuple(number[host, decoy] for decoy in decoys), action_set.masks))
     return found
 
 
@@ -87,7 +75,7 @@ def _bits(sets: np.ndarray | list[int], size: int) -> np.ndarray:
 # A policy's whole turn in formulas that any array library can do: what it chooses, and what it remembers afterwards.
 #
 # N environments, A choices, D = 33 slots of decoys, S numbers of state, U unit types, P = U * U pairs of them.
-# `exporting.py` makes files of these formulas, and `tests/policy/test_export.py` holds them to `Policy.act`.
+# `export.py` makes files of these formulas, and `tests/policy/test_export.py` holds them to `Policy.act`.
 #
 #     observation [N, 52]      0 and 1
 #     state       [N, S]       bits of memory, and at the end the number of the turn; all 0 when an episode begins
@@ -127,17 +115,20 @@ class Portable:
     groups: dict[str, tuple[int, int]]  # where the groups of memory begin and end in the state
     reads: tuple[tuple[int, int], ...]  # what the network reads of it, after the observation
     arrays: dict[str, np.ndarray]
+    scenario: Scenario
     order: Workflow | None = None  # that it follows; None: it knows none, or is told one at every turn
     shielded: bool = False
 
     @classmethod
     def of(cls, policy: Policy, workflow: Workflow | str | None = None) -> "Portable":
         """Of a policy that follows this order, or its own, or any that it is told."""
-        spec, weights, memory = policy.spec, policy.weights, memory_matrices()
-        sizes = memory.groups | {"decoy": memory.places.shape[1], "suspect": NUM_HOSTS, "analysed": NUM_HOSTS}
+        spec, weights, memory = policy.spec, policy.weights, memory_matrices(policy.spec.scenario)
+        hosts = spec.scenario.num_hosts
+        sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
         starts = np.cumsum([0, *sizes.values()]).tolist()
         groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
-        reads = tuple((groups[name][0], groups[name][0] + memory.groups[name]) for name in spec.memory.groups)
+        read = [group.field for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
+        reads = tuple((groups[name][0], groups[name][0] + memory.groups[name]) for name in read)
         first, ordered = weights["actor.0.weight"], 0 if spec.units is None else spec.units.encoding_bits
         arrays = {
             "weight1": first[:, : spec.inputs - ordered].T,
@@ -157,20 +148,20 @@ class Portable:
         if spec.units is not None:
             arrays |= {"weight_order": first[:, spec.inputs - ordered :].T, **_ordering(spec.units, spec.idle)}
         if spec.units is not None and spec.shield:
-            arrays |= _shielding(spec.units, spec.action_set)
+            arrays |= _shielding(spec, spec.units)
         found = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items() if name != "meanings"}
         found["meanings"] = arrays["meanings"]
         found["opening"] = np.array([[choice] for choice in (*spec.opening, -1)], np.int64)  # -1: it is over
         settled = None if policy.follows_any and workflow is None else next(iter(policy.assign(workflow, 1)[0]), None)
         if settled is not None:
             found["order"] = settled.ranks[None].astype(np.float32)
-        return cls(groups, reads, found, settled, spec.shield)
+        return cls(groups, reads, found, spec.scenario, settled, spec.shield)
 
     @property
     def inputs(self) -> dict[str, int]:
         """The columns of all that goes in, in the order of `turn`."""
         told = {"order": len(self.arrays["each_position"])} if "higher" in self.arrays and self.order is None else {}
-        return {"observation": OBSERVATION_BITS, "state": self.state_size, "draw": 1, **told}
+        return {"observation": self.scenario.observation_bits, "state": self.state_size, "draw": 1, **told}
 
     @property
     def state_size(self) -> int:
@@ -184,11 +175,11 @@ class Portable:
         turn = state[:, self.state_size - 1 : self.state_size]
 
         suspect = self._suspect(do, observation, had)
-        choice, odds = self._choose(do, be, observation, state, had["decoy"], suspect, draw, order)
+        choice, odds = self._choose(do, be, observation, state, had["decoys"], suspect, draw, order)
         last = do.constant(np.float32(len(self.arrays["opening"]) - 1))
         opening = do.rows(be["opening"], do.as_number(do.where(turn < last, turn, last)))
         choice = do.where(do.as_float(opening) < do.constant(np.float32(0)), choice, opening)
-        standing = do.as_number(do.pick(had["decoy"] @ be["codes"], choice))
+        standing = do.as_number(do.pick(had["decoys"] @ be["codes"], choice))
         action = do.pick(do.rows(be["meanings"], choice), standing)
 
         new = self._remember(do, be, observation, had, suspect, action)
@@ -236,7 +227,7 @@ class Portable:
         """[N, 13] as `policy/remembering.py: suspects`."""
         one, (first, second, third, fourth) = do.constant(np.float32(1)), _by_bit(observation)
         cleared = had["analysed"] * (one - third * fourth)
-        again = do.maximum(first, second) * had["act1"]
+        again = do.maximum(first, second) * had["was_active"]
         return do.maximum(had["suspect"] * (one - cleared), do.maximum(first * second, again))
 
     def _remember(self, do: Operations, be: Any, observation: Any, had: Any, suspect: Any, action: Any) -> dict[str, Any]:
@@ -247,18 +238,20 @@ class Portable:
         scanned = active - exploited
         something = half < do.total(active)
         first = do.as_float(do.cumsum(active) < one + half) * active  # of several, the first
-        start, end = self.groups["quiet"]
-        longer = do.concat([one + had["quiet"][:, 0:1] * nothing, had["quiet"][:, 0 : end - start - 1]])  # one more turn
-        listed = had["decoy"][:, 0 : self.arrays["host_slots"].shape[1]]
+        start, end = self.groups["quiet_turns"]
+        longer = do.concat(
+            [one + had["quiet_turns"][:, 0:1] * nothing, had["quiet_turns"][:, 0 : end - start - 1]]
+        )  # one more turn
+        listed = had["decoys"][:, 0 : self.arrays["host_slots"].shape[1]]
         return {
-            "act1": do.maximum(had["act1"], active),
-            "last": do.where(something, first, had["last"]),
-            "expl": do.maximum(had["expl"], exploited),
-            "rest": do.maximum(had["rest"], do.rows(be["restores"], action)),
-            "quiet": do.where(something, nothing, longer),
-            "decoy": do.maximum(had["decoy"] * (one - do.rows(be["clears"], action)), do.rows(be["places"], action)),
-            "seen": do.maximum(had["seen"], listed * (scanned @ be["host_slots"])),
-            "scans": do.maximum(had["scans"], scanned @ be["host_scans"]),
+            "was_active": do.maximum(had["was_active"], active),
+            "last_active": do.where(something, first, had["last_active"]),
+            "was_exploited": do.maximum(had["was_exploited"], exploited),
+            "was_restored": do.maximum(had["was_restored"], do.rows(be["restores"], action)),
+            "quiet_turns": do.where(something, nothing, longer),
+            "decoys": do.maximum(had["decoys"] * (one - do.rows(be["clears"], action)), do.rows(be["places"], action)),
+            "decoys_seen": do.maximum(had["decoys_seen"], listed * (scanned @ be["host_slots"])),
+            "was_scanned": do.maximum(had["was_scanned"], scanned @ be["host_scans"]),
             "suspect": suspect * (one - do.rows(be["restores"], action)),
             "analysed": do.rows(be["analyses"], action),
         }
@@ -266,7 +259,7 @@ class Portable:
 
 def _by_bit(observation: Any) -> list[Any]:
     """The four bits of every host, each [N, 13]."""
-    return [observation[:, bit:OBSERVATION_BITS:BITS_PER_HOST] for bit in range(BITS_PER_HOST)]
+    return [observation[:, bit : sys.maxsize : BITS_PER_HOST] for bit in range(BITS_PER_HOST)]
 
 
 def _unclean(do: Operations, observation: Any) -> Any:
@@ -304,9 +297,15 @@ def _ordering(scheme: UnitScheme, idle: Sequence[int]) -> dict[str, np.ndarray]:
     }
 
 
-def _shielding(scheme: UnitScheme, action_set: ActionSet) -> dict[str, np.ndarray]:
-    """What the shield is computed with."""
-    (mine, other), (host_units, repairs) = _pairs(scheme.size), shield_matrices(scheme, action_set)
+def _shielding(spec: PolicySpec, scheme: UnitScheme) -> dict[str, np.ndarray]:
+    """Return what the shield is computed with."""
+    (mine, other), hosts = _pairs(scheme.size), np.array(scheme.host_unit)
+    host_units, repairs = np.eye(scheme.size)[hosts], np.zeros((scheme.size, spec.actions))
+    host_units[spec.scenario.foothold_id] = 0  # it cannot be cleaned
+    for choice, action in enumerate(spec.action_set.actions):
+        host = spec.scenario.repaired_hosts[action]
+        if host >= 0:
+            repairs[hosts[host], choice] = 1
     return {"each_other": other, "pairs": mine.T, "host_units": host_units, "repairs": repairs * 2 * NEVER}
 
 

@@ -11,19 +11,14 @@ from fixfirst.base.compile import compiled, inlined
 from fixfirst.base.errors import WorldError
 from fixfirst.game.tables import HALF, HALF_BITS
 from fixfirst.game.world import actions_array, out_of_range
-from fixfirst.policy.action_sets import ALL, CLEARS, LIST_MASK, LISTED, LONGEST_LIST, PLACES, ActionSet
-from fixfirst.policy.memory import (
-    ACTIVITY,
-    ANALYSES,
-    HALF_SCANS,
-    HALF_SLOTS,
-    MEMORY_DTYPE,
-    QUIET_TURNS,
-    RESTORES,
-    MemoryScheme,
-)
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.memory import QUIET_TURNS, memory_dtype, memory_groups
+from fixfirst.policy.spec import PolicySpec
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
+ACTIVITY = 0x1111111111111111  # of an observation: the first of every host's four bits, of up to 16 hosts
+RESTORES, ANALYSES, FILLS, CLEARS = range(4)  # columns of `MemoryTables.effects`
+SLOTS, SCANS = range(2)  # columns of `MemoryTables.scanned`
 
 
 # ---------------------------------------------------------------- one environment
@@ -31,68 +26,71 @@ LONG_QUIET = (1 << QUIET_TURNS) - 1
 
 @inlined
 def forget_one(memory):
-    """A new episode: nothing has happened yet."""
-    memory.act1 = 0
-    memory.last = 0
-    memory.expl = 0
-    memory.rest = 0
-    memory.quiet = 0
-    memory.decoy = 0
-    memory.seen = 0
-    memory.scans = 0
+    """Begin an episode: nothing has happened yet."""
+    memory.was_active = 0
+    memory.last_active = 0
+    memory.was_exploited = 0
+    memory.was_restored = 0
+    memory.quiet_turns = 0
+    memory.decoys = 0
+    memory.decoys_seen = 0
+    memory.was_scanned = 0
     memory.suspect = 0
     memory.analysed = 0
 
 
 @inlined
-def remember_one(memory, word, action):
-    """Blue saw `word` and took `action` (one of the 145): both are past now. What it sees next is not memory yet."""
-    suspect_one(memory, word, action)
+def remember_one(memory, effects, scans, word, action):
+    """Remember that blue saw `word` and took `action` of the world. What it sees next is not memory yet.
+
+    effects, scans: see `MemoryTables`.
+    """
+    suspect_one(memory, effects, word, action)
     view = np.int64(word)
     active = hosts_of((view | view >> 1) & ACTIVITY)
     exploited = hosts_of(view & view >> 1 & ACTIVITY)
     scanned = active & ~exploited
     lower, upper = scanned & HALF, scanned >> HALF_BITS
-    memory.last = active & -active if active else memory.last  # with green there may be two
-    memory.expl |= exploited
-    memory.quiet = 0 if active else (memory.quiet << 1 | 1) & LONG_QUIET
-    memory.seen |= memory.decoy & (HALF_SLOTS[0, lower] | HALF_SLOTS[1, upper])
-    memory.scans |= HALF_SCANS[0, lower] | HALF_SCANS[1, upper]
-    memory.rest |= RESTORES[action]
-    memory.decoy = memory.decoy & ~CLEARS[action] | PLACES[action]
+    memory.last_active = active & -active if active else memory.last_active  # with green there may be two
+    memory.was_exploited |= exploited
+    memory.quiet_turns = 0 if active else (memory.quiet_turns << 1 | 1) & LONG_QUIET
+    memory.decoys_seen |= memory.decoys & (scans[0, lower, SLOTS] | scans[1, upper, SLOTS])
+    memory.was_scanned |= scans[0, lower, SCANS] | scans[1, upper, SCANS]
+    memory.was_restored |= effects[action, RESTORES]
+    memory.decoys = memory.decoys & ~effects[action, CLEARS] | effects[action, FILLS]
 
 
 @inlined
-def suspect_one(memory, word, action):
-    """As `remember_one`, but no more than what it takes to know whom to suspect."""
+def suspect_one(memory, effects, word, action):
+    """Remember as `remember_one` does, but no more than it takes to know whom to suspect."""
     view = np.int64(word)
-    memory.suspect = suspects(memory, word) & ~RESTORES[action]
-    memory.analysed = ANALYSES[action]
-    memory.act1 |= hosts_of((view | view >> 1) & ACTIVITY)
+    memory.suspect = suspects(memory, word) & ~effects[action, RESTORES]
+    memory.analysed = effects[action, ANALYSES]
+    memory.was_active |= hosts_of((view | view >> 1) & ACTIVITY)
 
 
 @inlined
 def suspects(memory, word):
-    """The suspect hosts now that blue sees `word`, as a set: exploited, or active again, not restored or analysed since.
+    """Return the suspect hosts now that blue sees `word`: exploited, or active again, not restored or analysed since.
 
     Analyse clears a host whose belief it does not turn to "privileged".
     """
     view = np.int64(word)
     active, exploited = hosts_of((view | view >> 1) & ACTIVITY), hosts_of(view & view >> 1 & ACTIVITY)
     privileged = hosts_of(view >> 2 & view >> 3 & ACTIVITY)
-    return memory.suspect & ~(memory.analysed & ~privileged) | exploited | active & memory.act1
+    return memory.suspect & ~(memory.analysed & ~privileged) | exploited | active & memory.was_active
 
 
 @inlined
 def unclean(word):
-    """The set of hosts that are believed not clean."""
+    """Return the set of hosts that are believed not clean."""
     view = np.int64(word)
     return hosts_of((view >> 2 | view >> 3) & ACTIVITY)
 
 
 @inlined
 def hosts_of(bits):
-    """Bits 0, 4, 8, ... 48, one per host, moved together into a set of hosts."""
+    """Move bits 0, 4, 8, ... 60, one per host, together into a set of hosts."""
     bits = (bits | bits >> 3) & 0x0303030303030303
     bits = (bits | bits >> 6) & 0x000F000F000F000F
     bits = (bits | bits >> 12) & 0x000000FF000000FF
@@ -100,16 +98,19 @@ def hosts_of(bits):
 
 
 @inlined
-def write_bits(memory, starts, rows, i):
-    """OR what a scheme reads of a memory into row i of rows [M, K] uint64. starts [8]: see `MemoryScheme`."""
-    write_group(memory.act1, starts[0], rows, i)
-    write_group(memory.last, starts[1], rows, i)
-    write_group(memory.expl, starts[2], rows, i)
-    write_group(memory.rest, starts[3], rows, i)
-    write_group(memory.quiet, starts[4], rows, i)
-    write_group(memory.decoy & LISTED, starts[5], rows, i)
-    write_group(memory.seen, starts[6], rows, i)
-    write_group(memory.scans, starts[7], rows, i)
+def write_bits(memory, starts, listed, rows, i):
+    """OR what a scheme reads of a memory into row i of rows [M, K] uint64.
+
+    starts [8]: see `MemoryScheme`; listed: the slots that are read.
+    """
+    write_group(memory.was_active, starts[0], rows, i)
+    write_group(memory.last_active, starts[1], rows, i)
+    write_group(memory.was_exploited, starts[2], rows, i)
+    write_group(memory.was_restored, starts[3], rows, i)
+    write_group(memory.quiet_turns, starts[4], rows, i)
+    write_group(memory.decoys & listed, starts[5], rows, i)
+    write_group(memory.decoys_seen, starts[6], rows, i)
+    write_group(memory.was_scanned, starts[7], rows, i)
 
 
 @inlined
@@ -126,17 +127,18 @@ def write_group(group, start, rows, i):
 
 @inlined
 def resolve_choice(meanings, shifts, choice, memory):
-    """The action of the world that a choice is now: a macro places the first decoy of its host that does not stand."""
-    spare = memory.decoy >> shifts[choice, 1] & 1
-    return meanings[choice, memory.decoy >> shifts[choice, 0] & LIST_MASK | spare << LONGEST_LIST]
+    """Return the action of the world that a choice is now: a macro places the first decoy that does not stand."""
+    codes = meanings.shape[1] >> 1  # of the decoys of a host's list that stand; as many again with the spare one
+    spare = memory.decoys >> shifts[choice, 1] & 1
+    return meanings[choice, memory.decoys >> shifts[choice, 0] & codes - 1 | spare * codes]
 
 
 @inlined
 def masked(first_macro, slots, memory):
-    """The set of choices that are masked, bit c = choice c: macros whose decoys all stand. 0 for a set without macros."""
+    """Return the masked choices, bit c = choice c: macros whose decoys all stand. 0 for a set without macros."""
     full = 0
     for macro in range(len(slots)):
-        if memory.decoy & slots[macro] == slots[macro]:
+        if memory.decoys & slots[macro] == slots[macro]:
             full |= 1 << (first_macro + macro)
     return full
 
@@ -153,10 +155,10 @@ def forget_batch(memories, mask):
 
 
 @compiled
-def remember_batch(memories, words, actions):
-    """What was seen, words [N] uint64, and done, actions [N] int64, is past."""
+def remember_batch(memories, effects, scans, words, actions):
+    """Remember what was seen, words [N] uint64, and done, actions [N] int64."""
     for i in range(len(memories)):
-        remember_one(memories[i], words[i], actions[i])
+        remember_one(memories[i], effects, scans, words[i], actions[i])
 
 
 @compiled
@@ -168,10 +170,10 @@ def suspect_batch(memories, words, suspect, dirty):
 
 
 @compiled
-def write_batch(memories, starts, rows):
+def write_batch(memories, starts, listed, rows):
     """OR what a scheme reads of memories [N] into rows [N, K] uint64."""
     for i in range(len(memories)):
-        write_bits(memories[i], starts, rows, i)
+        write_bits(memories[i], starts, listed, rows, i)
 
 
 @compiled
@@ -196,85 +198,85 @@ def mask_batch(slots, memories, allowed):
 
 
 class Memories:
-    """What N defenders remember and may choose, for whoever steps a world of N environments from Python.
+    """What N defenders of a spec remember and may choose, for whoever steps a world of N environments from Python.
 
-    records: [N] of MEMORY_DTYPE, values that can be saved and put back. What the scheme does not read, macros may need.
+    records: [N] of `memory_dtype`, values that can be saved and put back. What the scheme does not read, macros may need.
     """
 
-    def __init__(
-        self,
-        num_envs: int,
-        scheme: MemoryScheme | str = "none",
-        action_set: ActionSet | str = "all",
-        *,
-        suspects: bool = False,
-    ):
-        self.scheme, self.action_set = MemoryScheme.parse(scheme), ActionSet.parse(action_set)
-        self.records = np.zeros(num_envs, MEMORY_DTYPE)
-        self._worlds_own = self.action_set == ALL
-        self.idle = (
-            self._worlds_own and not self.scheme.groups and not suspects
-        )  # nobody would notice if nothing was remembered
-        self._starts = self.scheme.starts
-        self._meanings, self._shifts, self._slots = self.action_set.meanings, self.action_set.shifts, self.action_set.slots
-        self._nothing_masked = np.ones((num_envs, self.action_set.size), np.bool_)
+    def __init__(self, spec: PolicySpec, num_envs: int):
+        self.spec, self._arrays = spec, spec.arrays()
+        self.records = np.zeros(num_envs, memory_dtype(spec.scenario))
+        self._worlds_own = spec.action_set == ActionSet.parse("all", spec.scenario)
+        # nobody would notice if nothing was remembered
+        self.idle = self._worlds_own and not spec.memory.groups and not spec.shield
+        self._nothing_masked = np.ones((num_envs, spec.actions), np.bool_)
         self._nothing_masked.setflags(write=False)
 
     def forget(self, mask: np.ndarray | None = None) -> None:
-        """New episodes begin, everywhere or in the environments of mask [N] bool."""
+        """Begin new episodes, everywhere or in the environments of mask [N] bool."""
         if mask is None:
             self.records[:] = 0
         elif not self.idle:
             forget_batch(self.records, np.array(mask, np.bool_))
 
     def remember(self, words: np.ndarray, actions: np.ndarray) -> None:
-        """What was seen, words [N] uint64, and done, actions [N] of the world, is past."""
+        """Remember what was seen, words [N] uint64, and done, actions [N] of the world."""
         if not self.idle:
-            remember_batch(self.records, np.ascontiguousarray(words), np.ascontiguousarray(actions, np.int64))
+            tables = self._arrays.effects, self._arrays.scans
+            remember_batch(self.records, *tables, np.ascontiguousarray(words), np.ascontiguousarray(actions, np.int64))
 
     def suspicion(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The hosts that are suspect now, and those believed not clean, as sets [N], where words [N] uint64 is seen."""
+        """Return the hosts that are suspect now, and those believed not clean, as sets [N], where words [N] is seen."""
         suspect, dirty = np.empty((2, len(self.records)), np.int64)
         suspect_batch(self.records, np.ascontiguousarray(words), suspect, dirty)
         return suspect, dirty
 
     def bits(self) -> np.ndarray:
-        """[N, bits] int8: what a policy reads beside the observation."""
-        if not self.scheme.groups:
+        """Return what a policy reads beside the observation, [N, bits] int8."""
+        scheme = self.spec.memory
+        if not scheme.groups:
             return np.zeros((len(self.records), 0), np.int8)
-        rows = np.zeros((len(self.records), -(-self.scheme.inputs // 64)), np.uint64)
-        write_batch(self.records, self._starts, rows)
+        rows = np.zeros((len(self.records), -(-scheme.inputs // 64)), np.uint64)
+        write_batch(self.records, self._arrays.starts, self._arrays.listed, rows)
         bits = np.unpackbits(rows.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-        return bits[:, self.scheme.inputs - self.scheme.bits : self.scheme.inputs].view(np.int8)
+        return bits[:, scheme.inputs - scheme.bits : scheme.inputs].view(np.int8)
 
     def actions_of(self, choices: np.ndarray) -> np.ndarray:
-        """The actions of the world [N] that choices [N] mean. Of the world's own actions, the world says what is wrong."""
+        """Return the actions of the world [N] that choices [N] mean. What is wrong with its own, the world says."""
         if self._worlds_own:
             return choices
         numbers = actions_array(choices, len(self.records))
         actions = np.empty_like(numbers)
-        wrong = choose_batch(self._meanings, self._shifts, self.records, numbers, actions)
+        wrong = choose_batch(self._arrays.meanings, self._arrays.shifts, self.records, numbers, actions)
         if wrong >= 0:
-            raise out_of_range(choices, wrong, self.action_set.size)
+            raise out_of_range(choices, wrong, self.spec.actions)
         return actions
 
     def masks(self) -> np.ndarray:
-        """[N, A] bool: may the choice be taken now? At least one always may."""
-        if not self.action_set.masks:
+        """Return where a choice may be taken now, [N, A] bool. At least one always may."""
+        if not self.spec.action_set.masks:
             return self._nothing_masked
         allowed = np.ones_like(self._nothing_masked)
-        mask_batch(self._slots, self.records, allowed)
+        mask_batch(self._arrays.slots, self.records, allowed)
         return allowed
 
-    def checked(self, records: np.ndarray | None) -> np.ndarray:
-        """Records that can be put in place of ours, one or one each; of nothing if none are given."""
+    def check(self, records: np.ndarray | None) -> np.ndarray:
+        """Return records that can be put in place of ours, one or one each; of nothing if none are given.
+
+        Refused are bits that a group does not have: the compiled code would write them beyond a row.
+        """
+        right = self.records.dtype
         try:
-            array = np.zeros(1, MEMORY_DTYPE) if records is None else np.asarray(records)
+            array: np.ndarray = np.zeros(1, right) if records is None else np.asarray(records)
         except ValueError:  # ragged
             array = np.empty(0, object)
-        if array.dtype != MEMORY_DTYPE or array.shape not in ((), (1,), self.records.shape):
+        if array.dtype != right or array.shape not in ((), (1,), self.records.shape):
             raise WorldError(
                 f"memories must be 1 or {len(self.records)} records as `memories.records` holds them, "
-                f"got shape {array.shape} of {array.dtype if array.dtype != MEMORY_DTYPE else 'the right dtype'}"
+                f"got shape {array.shape} of {array.dtype if array.dtype != right else 'the right dtype'}"
             )
+        for group in memory_groups(self.spec.scenario):
+            values, high = array[group.field], 2 ** len(group.parts) - 1
+            if ((values < 0) | (values > high)).any():
+                raise WorldError(f"memories hold a {group.field} that is not in 0..{high}")
         return array

@@ -1,7 +1,12 @@
-"""What a policy reads and may choose: its memory, its set of actions, the order it follows, its opening.
+"""What a policy reads, remembers, may choose and must keep, and in which scenario: a `PolicySpec`.
 
-A *row* is all that it reads, packed into words of 64 bits: the observation's 52, those of its memory, those of the order;
-where choices may be masked, one more word holds the set of those that are. N environments, K words of bits, A choices.
+A *row* is all that it reads, packed into words of 64 bits: the observation's, those of its memory, those of the order;
+where choices may be masked, further words hold the set of those that are. N environments, K words of bits, A choices.
+
+The *shield* is an order as a mask on what blue may repair, computed from what blue knows: repairing a unit type is
+forbidden while one ranked above it is *suspected*, that is, a host of it is suspect or believed not clean
+(`remembering.py`). Red's foothold cannot be cleaned and counts for nothing. Unit types that red never holds are moved to the
+end of every order first: a false alarm there must not keep anybody from repairing.
 """
 
 from collections.abc import Sequence
@@ -11,22 +16,24 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.scenario import NUM_HOSTS
+from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.shield import Shields, mask_words, no_shield, shields_of
+from fixfirst.policy.memory import MemoryScheme, memory_tables
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
 
 
 class SpecArrays(NamedTuple):
-    """A spec for compiled functions; see `remembering.py` in the room of the game."""
+    """A spec for compiled functions; see `remembering.py`."""
 
     starts: np.ndarray  # [8] int64: where the groups of memory lie in a row
     meanings: np.ndarray  # [A, 32] int64
     shifts: np.ndarray  # [A, 2] int64
     slots: np.ndarray  # [macros that can be masked] int64
+    effects: np.ndarray  # [actions of the world, 4] int64, see `MemoryTables`
+    scans: np.ndarray  # [2, 128, 2] int64, likewise
+    listed: int  # the slots that a policy reads
     suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
     first_macro: int  # the number of the first macro among the choices
     openings: np.ndarray  # [openings, O] int64: the choices of the first steps; one of them is drawn for every episode
@@ -34,18 +41,31 @@ class SpecArrays(NamedTuple):
     remembers: bool  # is there anything to remember beside whom it suspects?
 
 
+class Shields(NamedTuple):
+    """S orders for compiled functions. U unit types, M = A / 64 words of masked choices, rounded up."""
+
+    ranked: np.ndarray  # [S, U] int64: the hosts of the unit type at each position, as sets
+    forbidden: np.ndarray  # [S, U + 1, M] uint64: choices that are masked while the first suspected type has this position
+
+
 @dataclass(frozen=True)
 class PolicySpec:
-    """units: whose order it reads; None: it knows no order. opening: choices that begin every episode, by number."""
+    """A player's side of the game. Memory, action set and unit types belong to one scenario.
+
+    units: whose order it reads; None: it knows no order. opening: choices that begin every episode, by number.
+    """
 
     memory: MemoryScheme = _NO_MEMORY
     action_set: ActionSet = _ALL_ACTIONS
     units: UnitScheme | None = None
     opening: tuple[int, ...] = ()
-    shield: bool = False  # the order is a mask (`shield.py` in the room of orders), and it reads whom it suspects
+    shield: bool = False  # the order is a mask, and it reads whom it suspects
     idle: tuple[int, ...] = ()  # unit types that red never holds: whatever the order, they come last
 
     def __post_init__(self) -> None:
+        for part in (self.action_set, self.units):
+            if part is not None and part.scenario != self.scenario:
+                raise ConfigError(f"a policy of {self.scenario.name} cannot have parts of {part.scenario.name}")
         wrong = [choice for choice in self.opening if not 0 <= choice < self.action_set.size]
         if wrong:
             raise ConfigError(f"an opening names choices of 0..{self.action_set.size - 1}, got {wrong[0]}")
@@ -57,6 +77,12 @@ class PolicySpec:
             )
 
     @property
+    def scenario(self) -> Scenario:
+        return self.memory.scenario
+
+    # ---- sizes
+
+    @property
     def inputs(self) -> int:
         """How many bits it reads."""
         return self._order_start + (0 if self.units is None else self.units.encoding_bits)
@@ -64,7 +90,7 @@ class PolicySpec:
     @property
     def _order_start(self) -> int:
         """The bit of a row from which on the order stands, behind the suspect hosts."""
-        return self.memory.inputs + (NUM_HOSTS if self.shield else 0)
+        return self.memory.inputs + (self.scenario.num_hosts if self.shield else 0)
 
     @property
     def actions(self) -> int:
@@ -82,12 +108,36 @@ class PolicySpec:
         return self.shield or self.action_set.masks
 
     @property
+    def _mask_words(self) -> int:
+        return -(-self.actions // 64) if self.masks else 0
+
+    @property
     def row_words(self) -> int:
         """Words of a row."""
-        return self.words + (mask_words(self.action_set) if self.masks else 0)
+        return self.words + self._mask_words
+
+    # ---- for compiled functions
+
+    def arrays(self) -> SpecArrays:
+        """Return it as arrays, made anew: keep them."""
+        chosen, memory, tables = self.action_set, self.memory, memory_tables(self.scenario)
+        return SpecArrays(
+            starts=memory.starts,
+            meanings=chosen.meanings,
+            shifts=chosen.shifts,
+            slots=chosen.slots,
+            effects=tables.effects,
+            scans=tables.scanned,
+            listed=tables.listed,
+            suspicion=memory.inputs if self.shield else -1,
+            first_macro=len(chosen.actions),
+            openings=np.array([self.opening], np.int64),
+            words=self.words,
+            remembers=bool(memory.groups or chosen.macros),
+        )
 
     def orders(self, workflows: Sequence[Workflow]) -> np.ndarray:
-        """[W, row words] uint64: rows of these workflows without anything else; one of zeros without workflows."""
+        """Return rows of these workflows without anything else, [W, row words] uint64; one of zeros without workflows."""
         bits = np.zeros((max(len(workflows), 1), self.row_words * 64), np.int8)
         if self.units is not None:
             for number, workflow in enumerate(workflows):
@@ -95,32 +145,40 @@ class PolicySpec:
         return words_of(bits)
 
     def shields(self, workflows: Sequence[Workflow]) -> Shields:
-        """What keeping these workflows forbids."""
-        if self.shield:
-            return shields_of(workflows, self.action_set, self.idle)
-        return no_shield(max(len(workflows), 1), self.row_words - self.words)
+        """Return what keeping these workflows forbids; without a shield, nothing."""
+        if not self.shield:
+            count = max(len(workflows), 1)
+            return Shields(np.zeros((count, 0), np.int64), np.zeros((count, 1, self._mask_words), np.uint64))
+        orders = [workflow.with_last(self.idle) for workflow in workflows]
+        ranked = [[_cleanable(order.scheme, unit) for unit in order.order] for order in orders]
+        repaired = [self.scenario.repaired_hosts[action] for action in self.action_set.actions]
+        forbidden = np.zeros((len(orders), len(orders[0].order) + 1, self._mask_words), np.uint64)
+        for s, order in enumerate(orders):
+            for top in range(len(order.order)):
+                for choice, host in enumerate(repaired):
+                    if host >= 0 and order.ranks[order.scheme.host_unit[host]] > top:
+                        forbidden[s, top, choice // 64] |= np.uint64(1 << choice % 64)
+        return Shields(np.array(ranked, np.int64), forbidden)
 
     def allowed(self, rows: np.ndarray) -> np.ndarray:
-        """[M, A] bool: the choices that rows [M, row words] leave; [0, A] if nothing is ever masked."""
+        """Return the choices that rows [M, row words] leave, [M, A] bool; [0, A] if nothing is ever masked."""
         if not self.masks:
             return np.empty((0, self.actions), np.bool_)
         return bits_of(rows[:, self.words :], self.actions) == 0
 
-    def arrays(self) -> SpecArrays:
-        """Made anew: keep them."""
-        chosen, memory = self.action_set, self.memory
-        openings = np.array([self.opening], np.int64)
-        remembers = bool(memory.groups or chosen.macros)
-        tables = memory.starts, chosen.meanings, chosen.shifts, chosen.slots
-        suspicion = memory.inputs if self.shield else -1
-        return SpecArrays(*tables, suspicion, len(chosen.actions), openings, self.words, remembers)
+
+def _cleanable(scheme: UnitScheme, unit: int) -> int:
+    """Return the hosts of a unit type that can be cleaned, as a set."""
+    return sum(
+        1 << host for host, owner in enumerate(scheme.host_unit) if owner == unit and host != scheme.scenario.foothold_id
+    )
 
 
 PLAIN_SPEC = PolicySpec()
 
 
 def spec_for(workflows: Sequence[Workflow]) -> PolicySpec:
-    """Without memory, all actions, reading the order of these workflows if there are any."""
+    """Return the spec without memory, with all actions, that reads the order of these workflows if there are any."""
     return PolicySpec(units=workflows[0].scheme) if workflows else PLAIN_SPEC
 
 
@@ -128,7 +186,7 @@ def spec_for(workflows: Sequence[Workflow]) -> PolicySpec:
 
 
 def words_of(bits: np.ndarray) -> np.ndarray:
-    """Bits [M, I] packed into words [M, K] uint64, bit i of the row as bit i % 64 of word i // 64."""
+    """Pack bits [M, I] into words [M, K] uint64, bit i of the row as bit i % 64 of word i // 64."""
     padded = np.zeros((len(bits), -(-bits.shape[1] // 64) * 64), np.uint8)
     padded[:, : bits.shape[1]] = bits
     packed = np.packbits(padded, axis=1, bitorder="little")
@@ -136,6 +194,6 @@ def words_of(bits: np.ndarray) -> np.ndarray:
 
 
 def bits_of(words: np.ndarray, inputs: int) -> np.ndarray:
-    """The first I bits of words [M, K], unpacked into [M, I] float32."""
+    """Unpack the first I bits of words [M, K] into [M, I] float32."""
     packed = np.ascontiguousarray(words).astype("<u8").view(np.uint8)
     return np.unpackbits(packed, axis=1, bitorder="little", count=inputs).astype(np.float32)

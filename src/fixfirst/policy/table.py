@@ -1,6 +1,6 @@
 """A frozen policy as a table: asked once per distinct row, its answer remembered.
 
-Observations repeat enormously. A *row* is all that a policy reads, packed into words (`network.py`): a thousand environments
+Observations repeat enormously. A *row* is all that a policy reads, packed into words: a thousand environments
 with the same row need one answer. Actions are then drawn by counter-based chance keyed by (seed, environment, episode,
 step), like those of the world.
 
@@ -29,8 +29,7 @@ from fixfirst.policy.network import (
     subtract_row_max,
 )
 from fixfirst.policy.remembering import Memories, masked, suspects, unclean, write_bits, write_group
-from fixfirst.policy.shield import Shields
-from fixfirst.policy.spec import PolicySpec, bits_of, spec_for, words_of
+from fixfirst.policy.spec import PolicySpec, Shields, bits_of, spec_for, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
 Probabilities = Callable[[np.ndarray], np.ndarray]
@@ -55,7 +54,7 @@ class Table(NamedTuple):
 class PolicyTable:
     """A frozen policy that is asked once per distinct row and then remembered.
 
-    policy: a network, or a function. spec: what it reads and chooses; unless given, no memory, all 145 actions, and the
+    policy: a network, or a function. spec: what it reads and chooses; unless given, no memory, all actions, and the
     order if there are workflows. told: what it is told instead of the workflow that it has to keep, one each. greedy: the
     most probable action instead of a drawn one. openings: instead of the spec's, one of these is drawn for every episode;
     all of the same length.
@@ -83,7 +82,7 @@ class PolicyTable:
         self._numbers = {workflow: number for number, workflow in enumerate(workflows)}
         self.greedy = greedy
         self.table = Table.empty(256, self.spec.row_words, self.spec.actions)
-        self._memories = Memories(0)
+        self._memories = Memories(self.spec, 0)
 
     def number_of(self, workflow: Workflow) -> int:
         """The number by which environments are assigned this order; known from now on."""
@@ -104,7 +103,7 @@ class PolicyTable:
         """The row, the choice and the world's action of every environment, all [N]; the action counts as taken."""
         n, steps = len(words), np.full(len(words), when, np.int64)
         if when == 0 or n != len(self._memories.records):
-            self._memories = memories_of(self.spec, n)
+            self._memories = Memories(self.spec, n)
         return self.choose_with(self._memories, words, assigned, keys, steps)
 
     def choose_with(
@@ -166,11 +165,6 @@ class PolicyTable:
         self.table.slots[:] = -1
 
 
-def memories_of(spec: PolicySpec, num_envs: int) -> Memories:
-    """Those of environments in which nothing has happened yet."""
-    return Memories(num_envs, spec.memory, spec.action_set, suspects=spec.shield)
-
-
 def probabilities(network: Network) -> Probabilities:
     """The actor as a function. It follows the weights when they change."""
     scratch = ForwardScratch.make(network)
@@ -189,12 +183,14 @@ def probabilities(network: Network) -> Probabilities:
 
 
 @inlined
-def read_row(memory, starts, suspicion, first_macro, slots, remembers, ranked, forbidden, order, observation, rows, i):
+def read_row(
+    memory, starts, listed, suspicion, first_macro, slots, remembers, ranked, forbidden, order, observation, rows, i
+):
     """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices."""
     rows[i, 0] |= observation
     words = rows.shape[1] - forbidden.shape[2]
     if remembers:
-        write_bits(memory, starts, rows, i)
+        write_bits(memory, starts, listed, rows, i)
     if suspicion >= 0:
         suspect, top = suspects(memory, observation), 0
         write_group(suspect, suspicion, rows, i)
@@ -210,11 +206,12 @@ def read_row(memory, starts, suspicion, first_macro, slots, remembers, ranked, f
 def read_rows(memories, arrays, shields, assigned, words, rows):
     """Complete rows [N, row words] of N environments that see words [N] and have to keep orders assigned [N]."""
     starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
-    ranked, forbidden = shields.ranked, shields.forbidden
+    ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.listed
     for i in range(len(words)):
         memory, order = memories[i], assigned[i]
+        view = words[i]
         read_row(
-            memory, starts, suspicion, first_macro, slots, arrays.remembers, ranked, forbidden, order, words[i], rows, i
+            memory, starts, listed, suspicion, first_macro, slots, arrays.remembers, ranked, forbidden, order, view, rows, i
         )
 
 

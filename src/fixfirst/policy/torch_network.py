@@ -4,14 +4,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from fixfirst.game.actions import NUM_ACTIONS
 from fixfirst.policy.network import HIDDEN, Weights
 
 
 class ActorCritic(nn.Module):
     """Separate networks: what to do, and how much reward is still to come."""
 
-    def __init__(self, num_inputs: int, num_actions: int = NUM_ACTIONS):
+    def __init__(self, num_inputs: int, num_actions: int):
         super().__init__()
         self.actor = _network(num_inputs, num_actions)
         self.critic = _network(num_inputs, 1)

@@ -15,20 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.drawing import (
-    HEIGHT,
-    LINKS,
-    PLACES,
-    ROW_HEIGHT,
-    SUBNET_TOP,
-    WIDTH,
-    Cost,
-    TurnSummary,
-    outcome,
-    picture,
-    tenths,
-)
-from fixfirst.game.scenario import FOOTHOLD, HOST_NAMES, OT_SERVER
+from fixfirst.game.drawing import Cost, TurnSummary, map_of, outcome, picture, tenths
+from fixfirst.game.game import scenario_named
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.reporter.page import as_data, fill, read_part
 from fixfirst.runs.files import write_atomically
 
@@ -39,7 +28,7 @@ if TYPE_CHECKING:
 def replay_page(document: dict[str, Any]) -> str:
     """Build the replay page. The same document gives the same bytes."""
     style, player, script = map(read_part, ("replay.css", "replay_player.js", "replay.js"))
-    data = as_data(document | {"map": _map()})
+    data = as_data(document | {"map": _map(scenario_of(document))})
     return fill("replay.html", style=style, player=player, script=script, data=data)
 
 
@@ -52,17 +41,23 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
         raise ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --out") from e
 
 
-def _map() -> dict[str, Any]:
+def scenario_of(document: dict[str, Any]) -> Scenario:
+    """Return the scenario that was played."""
+    return scenario_named(document.get("scenario", CAGE2.name))
+
+
+def _map(scenario: Scenario) -> dict[str, Any]:
     """Return where things stand, for the page to draw."""
+    chart = map_of(scenario)
     return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "row_height": ROW_HEIGHT,
-        "subnets": SUBNET_TOP,
-        "places": PLACES,
-        "links": LINKS,
-        "foothold": HOST_NAMES[FOOTHOLD],
-        "ot_server": HOST_NAMES[OT_SERVER],
+        "width": chart.width,
+        "height": chart.height,
+        "row_height": chart.row_height,
+        "subnets": chart.subnet_top,
+        "places": chart.places,
+        "links": chart.links,
+        "foothold": scenario.foothold,
+        "ot_server": scenario.target,
     }
 
 
@@ -71,13 +66,13 @@ def _map() -> dict[str, Any]:
 
 def replay_text(document: dict[str, Any]) -> str:
     """Write all episodes for the terminal, a few lines per step; of two players, one after the other."""
-    lines = [headline(document)]
+    lines, hosts = [headline(document)], [host["name"] for host in document["hosts"]]
     for episode in document["episodes"]:
         lines += ["", episode_line(episode), episode["why"]]
         for step in episode["steps"][1:]:
             changed = [change["workflow"] for change in document["changes"] if change["step"] == step["step"]]
             lines += [f"from here on the order is {' > '.join(order)}" for order in changed]
-            lines += _step_lines(step)
+            lines += _step_lines(step, hosts)
     return "\n".join(lines) + (f"\n\nbeside: {replay_text(document['beside'])}" if "beside" in document else "")
 
 
@@ -114,16 +109,19 @@ def episode_line(episode: dict[str, Any]) -> str:
     return f"{episode['label']}: {who}: return {tenths(episode['return10'])}{kept}{impacts}"
 
 
-def _step_lines(step: dict[str, Any]) -> list[str]:
+def _step_lines(step: dict[str, Any], hosts: list[str]) -> list[str]:
+    def by_host(values: list[Any]) -> list[tuple[str, Any]]:
+        return list(zip(hosts, values, strict=True))
+
     verdict = step["verdict"]
     judged = f"   [{verdict['kind']}: {verdict['reason']}]" if verdict else ""
     parts = ", ".join(f"{cost['what']} {tenths(cost['tenths'])}" for cost in step["costs"])
     rows = [
         ("red", step["red"] + outcome(step["red_worked"])),
         ("blue", step["blue"] + outcome(step["blue_worked"]) + judged),
-        ("true", _listed(step["access"], "none")),
-        ("seen", _seen(step)),
-        ("decoys", ", ".join(f"{name} {' '.join(map(str, d))}" for name, d in _by_host(step["decoys"]) if d)),
+        ("true", ", ".join(f"{name} {access}" for name, access in by_host(step["access"]) if access != "none")),
+        ("seen", ", ".join(f"{name} {believed}" for name, believed in by_host(_seen(step)) if believed)),
+        ("decoys", ", ".join(f"{name} {' '.join(map(str, d))}" for name, d in by_host(step["decoys"]) if d)),
         ("memory", "; ".join(f"{whom} {what}" for whom, what in step["remembered"].items())),
         ("shield", shield_words(step)),
         ("cost", f"{parts or 'nothing'}; reward {tenths(step['reward10'])}, return {tenths(step['return10'])}"),
@@ -139,20 +137,12 @@ def shield_words(step: dict[str, Any]) -> str:
     return f"suspected {', '.join(step['suspected'])}; forbade repairs of {', '.join(step['forbidden'])}"
 
 
-def _by_host(values: list[Any]) -> list[tuple[str, Any]]:
-    return list(zip(HOST_NAMES, values, strict=True))
-
-
-def _listed(values: list[str], nothing: str) -> str:
-    return ", ".join(f"{name} {value}" for name, value in _by_host(values) if value != nothing)
-
-
-def _seen(step: dict[str, Any]) -> str:
-    words = []
-    for name, belief, activity in zip(HOST_NAMES, step["belief"], step["activity"], strict=True):
-        if belief != "clean" or activity != "none":
-            words.append(f"{name} {belief}" + (f" ({activity} now)" if activity != "none" else ""))
-    return ", ".join(words)
+def _seen(step: dict[str, Any]) -> list[str]:
+    """Return what blue believes and sees of each host; nothing of those that are clean and quiet."""
+    return [
+        "" if (belief, activity) == ("clean", "none") else belief + ("" if activity == "none" else f" ({activity} now)")
+        for belief, activity in zip(step["belief"], step["activity"], strict=True)
+    ]
 
 
 # ---------------------------------------------------------------- an animation
@@ -167,7 +157,7 @@ LONGEST = 84  # characters of a line
 def write_gif(path: Path, document: dict[str, Any]) -> None:
     """Write the first episode of a replay, from the step before red's first success on; two players stand side by side."""
     players = [document, *([document["beside"]] if "beside" in document else [])]
-    start = max(0, min(first_compromise(player["episodes"][0]) for player in players) - 1)
+    start = max(0, min(first_compromise(player["episodes"][0], scenario_of(document)) for player in players) - 1)
     frames = [_frame(players, step) for step in range(start, len(document["episodes"][0]["steps"]))]
     data = BytesIO()
     times = [STEP_MS] * (len(frames) - 1) + [LAST_MS]
@@ -179,10 +169,10 @@ def write_gif(path: Path, document: dict[str, Any]) -> None:
         raise ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --gif") from e
 
 
-def first_compromise(episode: dict[str, Any]) -> int:
+def first_compromise(episode: dict[str, Any], scenario: Scenario) -> int:
     """Return the first step after which red holds more than its foothold; the last one if there is none."""
     for step in episode["steps"]:
-        if any(access != "none" for host, access in enumerate(step["access"]) if host != FOOTHOLD):
+        if any(access != "none" for host, access in enumerate(step["access"]) if host != scenario.foothold_id):
             return int(step["step"])
     return int(episode["steps"][-1]["step"])
 
@@ -204,7 +194,7 @@ def _panel(player: dict[str, Any], number: int) -> "Image":
     from PIL import Image, ImageDraw, ImageFont
 
     step = player["episodes"][0]["steps"][number]
-    drawn = picture(_moment(step))
+    drawn = picture(_moment(step), scenario_of(player))
     panel = Image.new("RGB", (drawn.shape[1], HEAD + len(drawn) + FOOT), PAPER)
     panel.paste(Image.fromarray(np.ascontiguousarray(drawn)), (0, HEAD))
     pen, large, small = ImageDraw.Draw(panel), ImageFont.load_default(22), ImageFont.load_default(19)
