@@ -32,17 +32,15 @@ PUBLIC = {
     "learner.config": "TrainConfig",
     "learner.settings": "make_config",
     "searcher.config": "SearchConfig search_config",
+    "reporter.report": "report",
     "api.blue_agent": "BlueAgent",
-    "api.comparing": "compare",
-    "api.evaluating": "evaluate leaderboard",
-    "api.exporting": "export",
-    "api.playing": "rollout",
-    "api.reporting": "report",
+    "api.evaluate": "compare evaluate leaderboard",
+    "api.policies": "export rollout",
     "api.resuming": "resume",
     "api.run_objects": "SearchRun StudyRun TrainRun load_run",
     "api.searching": "search",
     "api.training": "train",
-    "api.watching": "watch",
+    "api.watch": "watch",
 }
 _MODULE_OF = {name: f"fixfirst.{module}" for module, names in PUBLIC.items() for name in names.split()}
 __all__ = sorted(_MODULE_OF)

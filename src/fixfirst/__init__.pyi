@@ -1,9 +1,6 @@
 from fixfirst.api.blue_agent import BlueAgent as BlueAgent
-from fixfirst.api.comparing import compare as compare
-from fixfirst.api.evaluating import evaluate as evaluate, leaderboard as leaderboard
-from fixfirst.api.exporting import export as export
-from fixfirst.api.playing import rollout as rollout
-from fixfirst.api.reporting import report as report
+from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
+from fixfirst.api.policies import export as export, rollout as rollout
 from fixfirst.api.resuming import resume as resume
 from fixfirst.api.run_objects import (
     SearchRun as SearchRun,
@@ -13,7 +10,7 @@ from fixfirst.api.run_objects import (
 )
 from fixfirst.api.searching import search as search
 from fixfirst.api.training import train as train
-from fixfirst.api.watching import watch as watch
+from fixfirst.api.watch import watch as watch
 from fixfirst.base.errors import (
     ActionError as ActionError,
     ConfigError as ConfigError,
@@ -45,6 +42,7 @@ from fixfirst.play.envs import (
 from fixfirst.policy.action_sets import ActionSet as ActionSet
 from fixfirst.policy.file import Policy as Policy, load_policy as load_policy
 from fixfirst.policy.memory import MemoryScheme as MemoryScheme
+from fixfirst.reporter.report import report as report
 from fixfirst.searcher.config import SearchConfig as SearchConfig, search_config as search_config
 
 __version__: str

@@ -64,7 +64,7 @@ def test_a_failing_report_does_not_fail_the_search(tmp_path, monkeypatch, capsys
     def fail(*arguments, **options):
         raise ZeroDivisionError("a bug\nin the report")
 
-    monkeypatch.setattr("fixfirst.api.reporting.write_report", fail)
+    monkeypatch.setattr("fixfirst.reporter.report.report_document", fail)
     found = ff.search(out=tmp_path / "run", **RANDOM | {"n_workflows": 1}, **QUIET | {"report": True})
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"fixfirst: no report (a bug in the report); try again with: fixfirst report {found.folder}"

@@ -12,8 +12,8 @@ import pytest
 from cage2 import HOST_NAMES, HOSTS
 from PIL import Image
 
-from fixfirst.api.evaluating import make_player
-from fixfirst.api.watching import replay
+from fixfirst.api.policies import make_defender
+from fixfirst.api.watch import replay
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.learner.checkpoint import save_policy
@@ -77,7 +77,7 @@ def test_a_policy_is_watched_where_it_was_trained_unless_told_otherwise(policy):
 
 
 def test_what_is_watched_is_what_is_evaluated(policy):
-    player, orders = make_player(str(policy), None, False)
+    player, orders, _ = make_defender(str(policy), None, False)
     game = Game(red_agent="meander", variant="leaderboard", max_steps=30)
     measured = play(player, game, episodes=50, seed=5, purpose=PROTOCOL_PURPOSE, workflows=orders)
     for told in replay(str(policy), episodes=9, steps=30, seed=5)["episodes"]:

@@ -9,8 +9,8 @@ import re
 import pytest
 from cage2 import HOST_NAMES
 
-from fixfirst.api.evaluating import make_player
-from fixfirst.api.watching import replay
+from fixfirst.api.policies import make_defender
+from fixfirst.api.watch import replay
 from fixfirst.game.game import Game
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.settings import make_config
@@ -106,7 +106,7 @@ def test_every_step_shows_what_the_document_says(at_start, file, document):
 
 
 def test_the_return_at_the_end_is_that_of_the_evaluation(visit, file, document):
-    player, orders = make_player("react-restore", ORDER, False)
+    player, orders, _ = make_defender("react-restore", ORDER, False)
     game = Game(red_agent=GAME["red_agent"], max_steps=GAME["steps"])
     measured = play(player, game, episodes=100, seed=GAME["seed"], purpose=PROTOCOL_PURPOSE, workflows=orders)
     visited = visit(file)

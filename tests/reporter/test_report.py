@@ -17,7 +17,7 @@ from fixfirst.reporter import analysis, figures
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.page import escaped
 from fixfirst.reporter.read import read_run
-from fixfirst.reporter.report import expand_run_folders, report_document, write_report
+from fixfirst.reporter.report import expand_run_folders, report, report_document
 from fixfirst.runs.files import with_checksum, write_json
 from fixfirst.runs.lock import locked
 from fixfirst.runs.rows import LARGEST
@@ -107,7 +107,7 @@ def test_one_accepted_order_has_nothing_to_be_compared_with(tmp_path):
 
 def test_without_an_accepted_order_there_is_no_best_one(tmp_path):
     lost = [(0, LOST, "non_compliant", -22.0, 0.4, 0.6, 0.3, 300, None)]
-    document = write_report([write_search(tmp_path / "run", lost)]).document
+    document = report([write_search(tmp_path / "run", lost)]).document
     assert document.headline == ("No order passed the gate.",)
     assert [figure.name for figure in document.figures] == ["ranking", "progress", "compliance", "learning", "time"]
 
@@ -128,7 +128,7 @@ def test_a_training_is_reported_by_its_evaluation(tmp_path):
 
 def test_origin_names_hashes_and_the_command_that_does_it_again(search):
     replace_in(search / "manifest.json", "fixfirst search", "fixfirst search --n-envs 100")
-    text = write_report([search]).path.read_text()
+    text = report([search]).path.read_text()
     assert digest(0) in text and "fixfirst search --n-envs 100" in text
     assert f"fixfirst search --config {search / 'config.toml'} --out runs/again" in text
 
@@ -284,13 +284,13 @@ def test_a_folder_of_runs_means_all_of_them(tmp_path):
         write_search(tmp_path / f"s{seed}", seed=seed)
     write_training(tmp_path / "t", -15.0)
     (tmp_path / "notes").mkdir()
-    report = write_report([tmp_path], tmp_path / "all.html")
-    assert [path.name for path in report.runs] == ["s0", "s1", "t"]
-    assert report.document.answer == (
+    written = report([tmp_path], tmp_path / "all.html")
+    assert [path.name for path in written.runs] == ["s0", "s1", "t"]
+    assert written.document.answer == (
         "search: −14.00 per episode (−14.00 to −14.00; two seeds only: the interval says little), 2 runs.",
         "train: −15.00 per episode, 1 run.",
     )
-    assert [figure.name for figure in report.document.figures] == ["groups", "courses"]
+    assert [figure.name for figure in written.document.figures] == ["groups", "courses"]
 
 
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path):
@@ -343,9 +343,9 @@ def test_a_changed_digit_of_a_result_is_noticed(tmp_path):
 @pytest.mark.parametrize("name", ["trials.csv", "training_log.csv", "gp_sampling_log.csv"])
 def test_figures_are_drawn_of_what_is_left_when_a_file_is_missing(search, name):
     (search / name).rename(search.parent / "elsewhere")
-    report = write_report([search])
-    assert any(name in text for text in report.document.missing)
-    assert report.document.figures
+    written = report([search])
+    assert any(name in text for text in written.document.missing)
+    assert written.document.figures
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "config.toml", "runtime.csv", "best"])
@@ -391,7 +391,7 @@ def test_whatever_a_run_holds_is_shown_as_text(tmp_path):
     name = ATTACK.replace("/", "")
     folder = write_search(tmp_path / name, command=ATTACK, red_agent=ATTACK, note=ATTACK + "]]>&amp;\u202e")
     for folders in ([folder], [folder, write_training(tmp_path / "plain")]):
-        text = write_report(folders, tmp_path / "out.html").path.read_text()
+        text = report(folders, tmp_path / "out.html").path.read_text()
         assert "<img" not in text and text.count("<script>") == 1  # our own
         assert ATTACK in unescape(text)
 
@@ -401,8 +401,8 @@ def test_control_characters_of_a_name_do_not_reach_the_files(tmp_path):
         tmp_path / "a\x1b[31m$b$\ud800c".encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
     )
     other = write_training(tmp_path / "plain", seed=1, red_agent="meander")
-    report = write_report([folder, other], tmp_path / "out.html", figures=tmp_path / "figures")
-    assert "\x1b" not in report.path.read_text()
+    written = report([folder, other], tmp_path / "out.html", figures=tmp_path / "figures")
+    assert "\x1b" not in written.path.read_text()
     ElementTree.parse(tmp_path / "figures" / "groups-1.svg")  # raises where it is not XML
 
 
@@ -415,21 +415,21 @@ def read_table(path):
 
 
 def test_every_figure_comes_as_svg_png_and_csv(search, tmp_path):
-    report = write_report([search], figures=tmp_path / "figures")
-    names = {figure.name for figure in report.document.figures}
+    written = report([search], figures=tmp_path / "figures")
+    names = {figure.name for figure in written.document.figures}
     assert names == {"ranking", "pairs", "positions", "progress", "compliance", "learning", "time"} - {"pairs"}
     for name in names:
         ElementTree.parse(tmp_path / "figures" / f"{name}.svg")
         assert (tmp_path / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert read_table(tmp_path / "figures" / f"{name}.csv")
-    assert len(report.figures) == 3 * len(names)
+    assert len(written.figures) == 3 * len(names)
 
 
 def test_pair_effects_are_drawn_once_enough_orders_were_tried(tmp_path):
     texts = [str(workflow) for workflow in all_workflows()][::5]
     trials = [(i, text, "accepted", -14.0 - i % 7, 0.1, 0.99, 0.98, 100, None) for i, text in enumerate(texts)]
-    report = write_report([write_search(tmp_path / "run", trials)], figures=tmp_path / "figures")
-    assert "pairs" in [figure.name for figure in report.document.figures]
+    written = report([write_search(tmp_path / "run", trials)], figures=tmp_path / "figures")
+    assert "pairs" in [figure.name for figure in written.document.figures]
     assert len(read_table(tmp_path / "figures" / "pairs.csv")) == 10
 
 
@@ -449,7 +449,7 @@ def test_what_is_drawn_is_what_the_csv_says(search, tmp_path):
 
 
 def test_the_same_files_give_the_same_report(search, tmp_path):
-    first, second = (write_report([search], tmp_path / f"{i}.html", figures=tmp_path / f"f{i}") for i in (1, 2))
+    first, second = (report([search], tmp_path / f"{i}.html", figures=tmp_path / f"f{i}") for i in (1, 2))
     assert first.path.read_bytes() == second.path.read_bytes()
     assert [path.read_bytes() for path in first.figures] == [path.read_bytes() for path in second.figures]
 
@@ -464,7 +464,7 @@ def test_a_large_run_stays_well_below_3_megabytes(tmp_path):
     """All 120 orders with 100 updates each: 1.2 million episodes."""
     texts = map(str, all_workflows())
     trials = [(i, text, "accepted", -14.0 - i / 10, 0.1, 0.99, 0.98, 10_000, None) for i, text in enumerate(texts)]
-    assert write_report([write_search(tmp_path / "run", trials)]).path.stat().st_size < 1_500_000
+    assert report([write_search(tmp_path / "run", trials)]).path.stat().st_size < 1_500_000
 
 
 def test_thirteen_unit_types_can_be_shown(tmp_path):
@@ -472,17 +472,17 @@ def test_thirteen_unit_types_can_be_shown(tmp_path):
     texts = [str(Workflow(tuple(np.roll(range(13), shift)), scheme)) for shift in range(5)]
     trials = [(i, text, "accepted", -14.0 - i, 0.1, 0.99, 0.98, 200, None) for i, text in enumerate(texts)]
     folder = write_search(tmp_path / "run", trials, units={name: [name] for name in HOST_NAMES})
-    document = write_report([folder]).document
+    document = report([folder]).document
     assert document.headline == ("Fix Defender before User1, Enterprise0 before User1 and Enterprise1 before User1.",)
     assert any("Not told by what was tried" in text for section in document.sections for text in section.text)
 
 
 def test_markdown_says_the_same_and_links_its_pictures(search, tmp_path):
-    report = write_report([search], tmp_path / "doc" / "run.md", figures=tmp_path / "pictures", form="md")
-    text = report.path.read_text()
-    assert all(escaped(sentence) in text for sentence in report.document.answer)
+    written = report([search], tmp_path / "doc" / "run.md", figures=tmp_path / "pictures", form="md")
+    text = written.path.read_text()
+    assert all(escaped(sentence) in text for sentence in written.document.answer)
     links = re.findall(r"!\[.*?\]\(<(.*?)>\)", text)
-    assert len(links) == len(report.document.figures)
+    assert len(links) == len(written.document.figures)
     assert all((tmp_path / "doc" / link).is_file() and link.startswith("../pictures/") for link in links)
     assert f"| 1 | {escaped(BEST)} | −14.00 | −14.24 to −13.76 | 99.0 % | 98.0 % | may be best | 0 | 200 |" in text
 
@@ -497,7 +497,7 @@ def test_markdown_shows_markup_as_text():
 def test_a_slow_report_says_once_what_it_does(search, monkeypatch):
     monkeypatch.setattr("fixfirst.reporter.report.SILENT_S", -1.0)
     said = []
-    write_report([search], say=said.append)
+    report([search], say=said.append)
     assert said == ["drawing figures"]
 
 

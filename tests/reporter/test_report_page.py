@@ -8,7 +8,7 @@ import pytest
 from run_folder import LOST, TRIALS, write_search, write_training
 
 from fixfirst.orders.order import all_workflows
-from fixfirst.reporter.report import write_report
+from fixfirst.reporter.report import report
 from fixfirst.runs.layout import replay_file
 from fixfirst.runs.ledger import read_trials
 from fixfirst.runs.lock import locked
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(folder):
-    return write_report([folder]).path
+    return report([folder]).path
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def comparison(tmp_path_factory):
         write_search(root / f"search-{seed}", [(*TRIALS[0][:3], -14.0 - seed, *TRIALS[0][4:]), *TRIALS[1:]], seed=seed)
     write_training(root / "plain <b>bold")
     (root / "search-0" / "runtime.csv").unlink()
-    return write_report([root], root / "report.html").path
+    return report([root], root / "report.html").path
 
 
 WIDTHS = (380, 1600)
@@ -54,7 +54,7 @@ def test_the_numbers_of_the_answer_are_the_ledgers(visit, page, folder):
     shown = visited.page.inner_text("#answer")
     assert float(re.search(r"earned (−[\d.]+) per episode", shown)[1].replace("−", "-")) == best.earned
     assert f"{100 * best.compliance:.1f} % of the judged repairs" in shown
-    assert visited.page.locator(".headline li").all_inner_texts() == list(write_report([folder]).document.headline)
+    assert visited.page.locator(".headline li").all_inner_texts() == list(report([folder]).document.headline)
 
 
 def test_the_table_has_every_order_with_the_ledgers_numbers(visit, page, folder):
@@ -114,7 +114,7 @@ def test_a_cpus_features_are_counted(folder, tmp_path):
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["machine"] = {"features": [f"feature{n}" for n in range(90)]}
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    text = write_report([copy]).path.read_text()
+    text = report([copy]).path.read_text()
     assert "90, named in manifest.json" in text and "feature7" not in text
 
 
@@ -227,7 +227,7 @@ def test_a_mark_links_to_its_replay_once_there_is_one(visit, folder, tmp_path):
     (folder / "replays").mkdir()
     for trial in read_trials(folder):
         (folder / replay_file(f"trial {trial.id}")).write_text("a replay")
-    written = write_report([folder], tmp_path / "elsewhere.html")
+    written = report([folder], tmp_path / "elsewhere.html")
     visited = visit(written.path)
     visited.page.mouse.click(*first_mark(visited, "ranking"))
     link = visited.page.get_attribute("#card a", "href")
@@ -237,7 +237,7 @@ def test_a_mark_links_to_its_replay_once_there_is_one(visit, folder, tmp_path):
 def test_a_running_search_has_a_page_that_looks_for_news(visit, tmp_path):
     folder = write_search(tmp_path / "run")
     with locked(folder):
-        visited = visit(write_report([folder]).path)
+        visited = visit(report([folder]).path)
         assert visited.page.get_attribute("meta[http-equiv=refresh]", "content") == "10"
         assert "still running" in visited.page.inner_text(".running")
-    assert visit(write_report([folder]).path).page.locator("meta[http-equiv=refresh]").count() == 0
+    assert visit(report([folder]).path).page.locator("meta[http-equiv=refresh]").count() == 0

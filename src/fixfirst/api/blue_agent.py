@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.api.evaluating import load_named
+from fixfirst.api.policies import load_named
 from fixfirst.base.checks import check_seed
 from fixfirst.base.errors import ConfigError, CyborgError, FixfirstError, PolicyError
 from fixfirst.base.statistics import stream_seed

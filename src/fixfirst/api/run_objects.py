@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api.reporting import report
 from fixfirst.base.checks import check_path
 from fixfirst.base.errors import PolicyError, RunDirError
 from fixfirst.base.files import read_file
@@ -14,7 +13,7 @@ from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation
 from fixfirst.policy.file import Policy, load_policy
-from fixfirst.reporter.report import WrittenReport
+from fixfirst.reporter.report import WrittenReport, report
 from fixfirst.runs.across_seeds import Comparison, compare
 from fixfirst.runs.answers import Answer
 from fixfirst.runs.files import check_same_run, read_own_json, sha256

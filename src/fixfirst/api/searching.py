@@ -6,10 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-from fixfirst.api.reporting import report as write_report
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.settings import search_configs
-from fixfirst.api.watching import write_replays
+from fixfirst.api.watch import write_replays
 from fixfirst.base.checks import check_bool, check_path
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import Interrupted
@@ -17,6 +16,7 @@ from fixfirst.game.world import compile_kernel
 from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import interrupts
 from fixfirst.reporter.live import SearchView
+from fixfirst.reporter.report import report as write_report
 from fixfirst.runs.layout import unused_folder
 from fixfirst.runs.manifest import check_config
 from fixfirst.searcher.config import SearchConfig

@@ -62,6 +62,11 @@ Quiet = Annotated[bool, Parameter(negative="", help="Show no progress.")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 
 
+def note(text: str) -> None:
+    """Print a line that the user should read, on stderr."""
+    print(f"fixfirst: {in_one_line(text)}", file=sys.stderr, flush=True)
+
+
 def log(text: str) -> None:
     """A line about something that takes a while."""
     print(f"fixfirst: {in_one_line(text)} ...", file=sys.stderr, flush=True)

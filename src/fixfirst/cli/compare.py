@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json, Quiet, Whole, print_json
-from fixfirst.cli.flags import Order, flags_of, given, note_other_order
+from fixfirst.cli.app import Json, Quiet, Whole, note, print_json
+from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Game
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def compare_command(
     seed
         Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
     """
-    from fixfirst.api.comparing import compare  # --help need not wait for it
+    from fixfirst.api.evaluate import compare  # --help need not wait for it
     from fixfirst.reporter.results import comparison_text
     from fixfirst.reporter.screen import results
 
@@ -63,9 +63,7 @@ def compare_command(
         "steps": steps,
         "episodes": episodes,
     }
-    for policy in (first, second):
-        note_other_order(policy, workflow, judged=False)
-    rows = compare(first, second, seed=seed, quiet=quiet, **settings, **given(game))
+    rows = compare(first, second, seed=seed, quiet=quiet, say=note, **settings, **given(game))
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.api.evaluating import evaluate, leaderboard
+from fixfirst.api.evaluate import evaluate, leaderboard
 from fixfirst.base.errors import ConfigError
-from fixfirst.cli.app import Json, Quiet, Whole, as_whole, print_json
-from fixfirst.cli.flags import Order, flags_of, given, note_other_order
+from fixfirst.cli.app import Json, Quiet, Whole, as_whole, note, print_json
+from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Backend, Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
@@ -73,7 +73,6 @@ def evaluate_command(
     csv
         Also write the table to this file.
     """
-    note_other_order(policy, workflow)
     settings: dict[str, Any] = {"workflow": workflow, "greedy": greedy, "seed": seed, "quiet": quiet}
     settings |= given(game) | given(judging)
     if as_leaderboard:
@@ -83,7 +82,7 @@ def evaluate_command(
             settings["red_agent"] = red_agent
         if steps != ALL_STEPS:
             settings["steps"] = steps
-        standing = leaderboard(policy, episodes=episodes, backend=backend, **settings)
+        standing = leaderboard(policy, episodes=episodes, backend=backend, say=note, **settings)
         if csv is not None:
             write_csv(csv, standing.columns)
         if as_json:
@@ -96,13 +95,13 @@ def evaluate_command(
     except ValueError:
         raise ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
-    def run(where: Backend, episodes: int = episodes) -> list[Evaluation]:
-        return evaluate(policy, red_agent=red_agent, steps=lengths, episodes=episodes, backend=where, **settings)
+    def run(where: Backend, episodes: int = episodes, **more: Any) -> list[Evaluation]:
+        return evaluate(policy, red_agent=red_agent, steps=lengths, episodes=episodes, backend=where, **settings, **more)
 
     if backend == "both":
         _compare_worlds(run, episodes, margin, as_json)
         return 0
-    rows = run(backend)
+    rows = run(backend, say=note)
     if csv is not None:
         write_csv(csv, rows)
     if as_json:
@@ -116,7 +115,7 @@ def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> No
     """The same policy on CybORG and on the simulator."""
     if margin <= 0:
         raise ConfigError(f"--margin must be above 0, got {margin}")
-    theirs = run("cyborg")
+    theirs = run("cyborg", say=note)
     ours = run("simulator", SIMULATOR_SHARE * episodes)  # cheap, and it makes the difference more precise
     if as_json:
         both = zip(ours, theirs, strict=True)

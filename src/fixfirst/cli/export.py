@@ -38,7 +38,7 @@ def export_command(
     out
         The file; default: policy.onnx, .pt2 or .npz beside the policy.
     """
-    from fixfirst.api.exporting import export  # --help need not wait for it
+    from fixfirst.api.policies import export  # --help need not wait for it
 
     path = export(policy, to, out, workflow=workflow)
     if as_json:

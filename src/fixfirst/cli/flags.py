@@ -1,6 +1,5 @@
 """Flags made of config models: their names, kinds, defaults and help are the fields' own."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, make_dataclass
 from types import MappingProxyType, NoneType, UnionType
@@ -11,7 +10,7 @@ from pydantic import BaseModel
 
 from fixfirst.cli.app import shown, whole
 from fixfirst.learner.settings import places, resolve, value_at
-from fixfirst.orders.order import NAMED_ORDERS, Workflow
+from fixfirst.orders.order import NAMED_ORDERS
 
 # What everybody asks for comes first, without a heading; then what a table's flags are about, and a config's own.
 MAIN = ("total_episodes", "red_agent", "workflow", "seed", "preset")
@@ -91,16 +90,3 @@ def _plain(kind: Any) -> Any:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
         return _plain(kind)
     return kind
-
-
-def note_other_order(policy: str, workflow: str | None, judged: bool = True) -> None:
-    """Say so if a policy that carries an order is to follow, and be judged by, another one; or cannot follow any."""
-    from fixfirst.api.evaluating import carried_order, knows_orders  # --help need not wait for it
-
-    carried = None if workflow is None else carried_order(policy)
-    if workflow is not None and not knows_orders(policy):
-        does = "is judged by this one" if judged else "plays as it does without"
-        print(f"fixfirst: {policy} knows no order; it {does}", file=sys.stderr)
-    if workflow is not None and carried is not None and Workflow.parse(workflow, carried.scheme) != carried:
-        told = "told and judged by" if judged else "told"
-        print(f"fixfirst: {policy} was trained for {carried}; it is {told} another order", file=sys.stderr)

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fixfirst.api.reporting import report
 from fixfirst.cli.app import Json, log, print_json
 from fixfirst.reporter.page import open_page
-from fixfirst.reporter.report import Format
+from fixfirst.reporter.report import Format, report
 
 FOLLOW_S = 5.0
 
@@ -48,7 +47,7 @@ def report_command(
         Show it in the browser.
     """
     if replays:
-        from fixfirst.api.watching import write_replays  # plays, for which much is imported
+        from fixfirst.api.watch import write_replays  # plays, for which much is imported
 
         for run in runs:
             write_replays(run)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json, Whole, log
-from fixfirst.cli.flags import Order, flags_of, given, note_other_order
+from fixfirst.cli.app import Json, Whole, log, note
+from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import Judging
@@ -77,12 +77,11 @@ def watch_command(
     text
         Print the episodes instead of writing a page.
     """
-    from fixfirst.api.watching import page_path, replay  # --help need not wait for it
+    from fixfirst.api.watch import page_path, replay  # --help need not wait for it
     from fixfirst.reporter.page import open_page
     from fixfirst.reporter.replay import episode_line, headline, replay_text, write_gif, write_replay
     from fixfirst.reporter.screen import fitted
 
-    note_other_order(policy, workflow)
     document = replay(
         policy,
         beside=beside,
@@ -95,6 +94,7 @@ def watch_command(
         seed=seed,
         red_agent=red_agent,
         variant=variant,
+        say=note,
         **given(game),
         **given(judging),
     )

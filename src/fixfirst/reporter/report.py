@@ -1,4 +1,4 @@
-"""From run directories to report files."""
+"""`ff.report`: from run directories to report files."""
 
 import os
 import time
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from fixfirst.base.checks import check_path
 from fixfirst.base.errors import RunDirError
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
@@ -42,19 +43,27 @@ def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def write_report(
-    runs: Sequence[Path],
-    out: Path | None = None,
+def report(
+    runs: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
     *,
-    figures: Path | None = None,
+    figures: str | Path | None = None,
     form: Format = "html",
     say: Callable[[str], None] = lambda text: None,
 ) -> WrittenReport:
-    """Write the report of a run, or the comparison of several, and with `figures` every figure as SVG, PNG and CSV.
+    """Write the report of a run, or the comparison of several; return what was written, and what it says.
 
-    A folder whose children are runs stands for all of them. RunDirError if there is nothing to show.
+    runs: run directories, or folders whose children are runs: they stand for all of them. out: RUN/report.html unless
+    given. figures: a folder for every figure as SVG, PNG and CSV. say: is given a line before anything that takes long.
+    RunDirError if there is nothing to show.
+
+    For example:
+
+        page = ff.report("runs/first", out="report.html").path
     """
-    folders = expand_run_folders(runs)
+    given = list(runs) if isinstance(runs, list | tuple) else [runs]
+    out, figures = (None if path is None else check_path("out", path) for path in (out, figures))
+    folders = expand_run_folders([check_path("a run", folder) for folder in given])
     if out is None:  # beside the files of a single run, else here
         out = (folders[0] if len(folders) == 1 else Path()) / f"{REPORT}.{form}"
     try:

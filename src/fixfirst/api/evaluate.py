@@ -1,0 +1,171 @@
+"""`ff.evaluate`, `ff.leaderboard`, `ff.compare`: policies and baselines on episodes that none of them trained on."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fixfirst.api.policies import Defender, Named, Say, make_defender
+from fixfirst.api.settings import game_and_judging
+from fixfirst.base.checks import check_bool, check_int, check_seed
+from fixfirst.base.compile import announce_compilation
+from fixfirst.base.errors import ConfigError, quoted
+from fixfirst.game.game import Game, red_agent_name
+from fixfirst.play.comparison import Paired, paired
+from fixfirst.play.evaluation import (
+    PROTOCOL_PURPOSE,
+    PROTOCOL_REDS,
+    PROTOCOL_STEPS,
+    EpisodeBatch,
+    Evaluation,
+    check_enough,
+    play,
+)
+from fixfirst.play.leaderboard import LEADERBOARD_REDS, LeaderboardScore, leaderboard_score
+from fixfirst.reporter.live import Progress
+
+_RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
+
+
+def evaluate(
+    policy: Named,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    red_agent: str | Sequence[str] = PROTOCOL_REDS,
+    steps: int | Sequence[int] = PROTOCOL_STEPS,
+    episodes: int = 1_000,
+    seed: int = 0,
+    quiet: bool = False,
+    say: Say = lambda text: None,
+    **settings: Any,
+) -> list[Evaluation]:
+    """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
+
+    policy: a run, a policy folder, a loaded policy, or a baseline (sleep, random, react-restore, react-remove,
+    priority-restore). workflow: the order to follow and be judged by, if the policy does not carry one. greedy: the most
+    probable action instead of a drawn one. settings: variant, green, backend, cyborg, rule, count_foothold. Unless quiet,
+    stderr shows how far it is. say: is given a line if the order is not the policy's own.
+
+    For example:
+
+        for row in ff.evaluate("runs/first", red_agent="b_line", steps=(30, 100), episodes=1_000, quiet=True):
+            print(row.red_agent, row.steps, row.mean, row.low, row.high, row.compliance)
+    """
+    game, judging = game_and_judging(settings)
+    check_enough(episodes)
+    lengths = [check_int("steps", length) for length in _list_of("steps", steps)]
+    games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in _reds(red_agent) for n in lengths]
+    defender = make_defender(policy, workflow, greedy, say=say)
+    played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
+    return [Evaluation.of(batch, against.red_agent, judging) for against, (batch,) in played]
+
+
+def leaderboard(
+    policy: Named,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    episodes: int = 1_000,
+    seed: int = 0,
+    quiet: bool = False,
+    say: Say = lambda text: None,
+    **settings: Any,
+) -> LeaderboardScore:
+    """Play the challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and the total.
+
+    policy, workflow, greedy, quiet and say as in `evaluate`. episodes: against each red agent; one of 100 steps counts for
+    the shorter columns, too. settings: backend, cyborg, rule, count_foothold.
+
+    For example:
+
+        standing = ff.leaderboard("champion", greedy=True, episodes=1_000, quiet=True)
+        print(standing.total)
+    """
+    for name, value in settings.items():
+        if name in ("red_agent", "steps", "max_steps") or _RULES.get(name, value) != value:
+            raise ConfigError(
+                "the leaderboard is played for 30, 50 and 100 steps against b_line and meander, in variant leaderboard, "
+                f"without green: leave out {name} (--{name.replace('_', '-')})"
+            )
+    game, judging = game_and_judging(settings | _RULES | {"max_steps": max(PROTOCOL_STEPS)})
+    check_enough(episodes)
+    games = [game.model_copy(update={"red_agent": red}) for red in LEADERBOARD_REDS]
+    defender = make_defender(policy, workflow, greedy, say=say)
+    played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
+    return leaderboard_score({against.red_agent: batch for against, (batch,) in played}, judging)
+
+
+def compare(
+    first: Named,
+    second: Named,
+    *,
+    workflow: str | None = None,
+    greedy: bool = False,
+    red_agent: str | Sequence[str] = LEADERBOARD_REDS,
+    steps: int = 100,
+    episodes: int = 2_000,
+    seed: int = 0,
+    quiet: bool = False,
+    say: Say = lambda text: None,
+    **settings: Any,
+) -> list[Paired]:
+    """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
+
+    first, second, workflow, greedy, settings, quiet and say as in `ff.evaluate`; the episodes are its own, too. The
+    intervals of all red agents hold together with 95 % confidence.
+
+        for row in ff.compare("runs/first", "champion"):
+            print(row.red_agent, row.mean, row.low, row.high, row.different)
+    """
+    check_enough(episodes)
+    game, _ = game_and_judging(settings | {"max_steps": steps})
+    games = [game.model_copy(update={"red_agent": red}) for red in _reds(red_agent)]
+    defenders = [make_defender(policy, workflow, greedy, judged=False, say=say) for policy in (first, second)]
+    played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
+    return [paired(a, b, against.red_agent, len(games)) for against, (a, b) in played]
+
+
+def play_all(
+    defenders: Sequence[Defender], games: Sequence[Game], *, episodes: int, seed: int, quiet: bool = True, **options: Any
+) -> Iterator[tuple[Game, list[EpisodeBatch]]]:
+    """Yield for each game what every defender played in it, all on the same held-out episodes. options: of `play`.
+
+    Unless quiet, stderr shows how far it is.
+    """
+    seed, done = check_seed("seed", seed), 0
+    announce_compilation()
+    with Progress(episodes * len(games) * len(defenders), quiet=check_bool("quiet", quiet)) as progress:
+        for game in games:
+            batches = []
+            for defender in defenders:
+
+                def on_pass(passed: int, before: int = done, game: Game = game) -> None:
+                    if progress.due():
+                        progress.show(before + passed, f"{game.red_agent}, {game.max_steps} steps on {game.backend}")
+
+                batches.append(
+                    play(
+                        defender.player,
+                        game,
+                        episodes=episodes,
+                        seed=seed,
+                        purpose=PROTOCOL_PURPOSE,
+                        workflows=defender.orders,
+                        on_pass=on_pass,
+                        **options,
+                    )
+                )
+                done += episodes
+            yield game, batches
+
+
+def _reds(red_agent: Any) -> list[str]:
+    """Return names of red agents: one, several in a list, or joined by commas."""
+    named = red_agent.split(",") if isinstance(red_agent, str) else _list_of("red_agent", red_agent)
+    return [red_agent_name(red) for red in named]
+
+
+def _list_of(what: str, values: Any) -> list[Any]:
+    """Return a list of one value, or of several in a list or tuple."""
+    if isinstance(values, dict | set) or values is None:
+        raise ConfigError(f"{what} must be one value or a list of them, got {quoted(values)}")
+    return list(values) if isinstance(values, list | tuple) else [values]

@@ -1,0 +1,152 @@
+"""`ff.watch`: play episodes of a policy, choose the telling ones, and show them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fixfirst.api.evaluate import play_all
+from fixfirst.api.policies import Named, Say, make_defender
+from fixfirst.api.settings import game_and_judging
+from fixfirst.base.checks import check_bool, check_int, check_path, check_seed
+from fixfirst.base.errors import ConfigError, RunDirError, quoted
+from fixfirst.play.episodes import describe_episode, document, notable
+from fixfirst.play.evaluation import MOST_KEPT
+from fixfirst.play.rollout import Change
+from fixfirst.policy.file import Policy
+from fixfirst.reporter.page import open_page as show_page
+from fixfirst.reporter.read import read_run
+from fixfirst.reporter.replay import write_gif, write_replay
+from fixfirst.runs.config_reading import setting
+from fixfirst.runs.layout import REPLAY, replay_file, trial_folder
+
+MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
+EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
+
+
+def watch(
+    policy: Named, *, out: str | Path | None = None, gif: str | Path | None = None, open_page: bool = False, **options: Any
+) -> Path:
+    """Write a page that replays the worst, median and best of some episodes, and return its path. options: as in `replay`.
+
+    gif: also the first of these episodes as an animation, for talks. For example:
+
+        page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
+    """
+    place, open_page = None if out is None else check_path("out", out), check_bool("open_page", open_page)
+    animation = None if gif is None else check_path("gif", gif)
+    episodes = replay(policy, **options)
+    path = page_path(policy, place)
+    write_replay(path, episodes)
+    if animation is not None:
+        write_gif(animation, episodes)
+    if open_page:
+        show_page(path)
+    return path
+
+
+def replay(
+    policy: Named,
+    *,
+    beside: Named | None = None,
+    workflow: str | None = None,
+    then: str | Sequence[str] = (),
+    number: int | None = None,
+    greedy: bool = False,
+    steps: int = 100,
+    episodes: int | None = None,
+    seed: int = 0,
+    say: Say = lambda text: None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Return the worst, median and best of some episodes as one plain document.
+
+    policy, workflow, greedy, say, settings: as in `ff.evaluate`. Red agent and variant, unless given, are those of the
+    training; on CybORG, the variant is the one found. The episodes are the first ones of `ff.evaluate` with this seed.
+    beside: a second policy in the same episodes, and one more episode, in which the two are furthest apart. then: other
+    orders from some step on, such as "30: user_priority". number: this episode only.
+    """
+    seed, steps = check_seed("seed", seed), check_int("steps", steps)
+    later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
+    changes = [Change(step, place) for place, (step, _) in enumerate(later, start=1)]
+    if [change.step for change in changes] != sorted({change.step for change in changes}):
+        raise ConfigError("orders change one after the other: name the steps of --then in ascending order")
+    whom = [policy, *([] if beside is None else [beside])]
+    notes = [say, lambda text: None]  # about the first one only
+    defenders = [
+        make_defender(one, workflow, greedy, [order for _, order in later], say=note)
+        for one, note in zip(whom, notes, strict=False)
+    ]
+    given = {name: value for name, value in settings.items() if value is not None}
+    game, judging = game_and_judging({**_trained_in(defenders[0].policy, given), **given, "max_steps": steps})
+    count = EPISODES[game.backend] if episodes is None else check_int("episodes", episodes, 0)
+    if number is not None:
+        if check_int("number", number, 0) >= MOST_KEPT:
+            raise ConfigError(f"number must be in 0..{MOST_KEPT - 1}, got {number}")
+        count = max(count, number + 1)
+    ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
+    numbers = notable(*batches) if number is None else {"chosen": number}
+    documents: list[dict[str, Any]] = []
+    for one, defender, batch in zip(whom, defenders, batches, strict=True):
+        spec = defender.spec
+        described = [describe_episode(batch, label, place, judging, spec) for label, place in numbers.items()]
+        facts = {
+            "policy": str(one) if not isinstance(one, Policy) else "a policy",
+            "red_agent": game.red_agent,
+            "backend": game.backend,
+            "steps": steps,
+            "seed": seed,
+            "greedy": greedy,
+            "rule": judging.rule,
+            "memory": spec.memory.name,
+            "shield": spec.shield,
+            "opening": [spec.action_set.names[choice] for choice in spec.opening],
+        }
+        documents.append(document(batch, described, facts, beside=bool(documents)))
+    return documents[0] | ({"beside": documents[1]} if beside is not None else {})
+
+
+def _trained_in(policy: Policy | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the red agent and the variant a policy was trained in; CybORG's variant is what it is."""
+    found = {} if policy is None else {name: setting(policy.config, name) for name in ("red_agent", "variant")}
+    known = {name: value for name, value in found.items() if value is not None}
+    return known | {"variant": None} if given.get("backend") == "cyborg" else known
+
+
+def _change(text: str, steps: int) -> tuple[int, str]:
+    """Read the step and the order of "30: user > enterprise > ..."."""
+    step, colon, order = text.partition(":")
+    if not colon or not step.strip().isdecimal() or not 2 <= int(step) <= steps or not order.strip():
+        raise ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {quoted(text)}')
+    return int(step), order.strip()
+
+
+def page_path(policy: Named, out: Path | None) -> Path:
+    """Return where the page goes: where the user says, else beside the policy, else here."""
+    if out is not None:
+        is_page = out.is_file() or (out.suffix and not out.is_dir())
+        return out if is_page else out / REPLAY  # a browser shows a page without a suffix as text
+    if isinstance(policy, Policy) or not Path(policy).exists():
+        return Path(REPLAY)
+    path = Path(policy)
+    return (path if path.is_dir() else path.parent) / REPLAY
+
+
+def write_replays(folder: Path) -> None:
+    """Write a page with episodes for each order of a finished search, the best first and the worst one."""
+    run = read_run(folder)
+    whom: list[tuple[str, Path, str | None]] = []  # name, policy, order
+    if run.answer is not None:
+        whom = [(order.workflow, folder, order.workflow) for order in run.answer.orders]
+    elif run.ranked_trials is not None:
+        places = {row.workflow: place for place, row in enumerate(run.ranked_trials.ranking.rows)}
+        accepted = [trial for trial in run.trials if trial.accepted and trial.policy is not None]
+        accepted.sort(key=lambda trial: places[run.workflow_of(trial)])
+        whom = [(f"trial {trial.id}", trial_folder(folder, trial.id), None) for trial in accepted]
+    if len(whom) > MOST_REPLAYS:
+        whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
+    for name, policy, order in whom:
+        page = folder / replay_file(name)
+        if page.parent.is_symlink():
+            raise RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
+        page.parent.mkdir(exist_ok=True)
+        write_replay(page, replay(policy, workflow=order))
