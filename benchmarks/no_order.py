@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-import fixfirst as ff
 from fixfirst.base.statistics import stream_seed
 from fixfirst.learner.config import NONE
 from fixfirst.learner.training import Training
@@ -23,14 +22,15 @@ from fixfirst.play.evaluation import play
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import replicate_folder
-from fixfirst.searcher.shared import SharedSearch, open_shared
+from fixfirst.searcher.shared import SharedSearch
+from fixfirst.searcher.study import open_search
 
 
 def under_the_best_order(search: SharedSearch) -> list[float]:
     """What each replicate earns under it, told what serves it best there."""
     assert search.answer is not None
     best, config, earned = search.answer.orders[0], search.config, []
-    for number, told in zip(search.leaders(), best.told, strict=True):
+    for number, told in zip(search.kept_trainings(), best.told, strict=True):
         policy, kept = load_policy(replicate_folder(search.folder, number)), (Workflow.parse(best.workflow, search.scheme),)
         words = (Workflow.parse(told, search.scheme),)
         player = PolicyTable(policy.network, kept, spec=policy.spec, told=words)
@@ -51,9 +51,9 @@ def without_an_order(search: SharedSearch) -> list[float]:
     config = search.config
     budget = config.base_budget + config.orders_budget
     contested = config.base_budget + config.contested_rounds * config.round_episodes
-    ppo = config.orders_config(0, (), search.first_order()).ppo
+    ppo = search.training_config(0).ppo
     trainings = []
-    for number in search.beginners():
+    for number in range(config.beginners):
         own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": stream_seed(config.seed, "no order", number)}
         training = Training(config.training.model_copy(update=own), number)
         while training.episodes < contested and config.contested_rounds:
@@ -74,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     folder = parser.parse_args().run
-    search = open_shared(ff.load_run(folder).config, folder)
+    search = open_search(folder)
     kept, free = np.array(under_the_best_order(search)), np.array(without_an_order(search))
     errors = np.array([values.var(ddof=1) / len(values) for values in (free, kept)])
     freedom = errors.sum() ** 2 / (errors**2 / (len(kept) - 1)).sum()

@@ -12,20 +12,20 @@ import argparse
 import os
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
+from fixfirst.base.jobs import InlineScheduler, ProcessScheduler
+from fixfirst.base.ray import RayScheduler
 from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.order import Workflow
 from fixfirst.runs.layout import trial_folder
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.executors.process import ProcessExecutor
-from fixfirst.searcher.executors.ray import RayExecutor
-from fixfirst.searcher.loop import begin_search
-from fixfirst.searcher.search_logs import SearchLogs
+from fixfirst.searcher.published import SearchLogs
+from fixfirst.searcher.study import begin_search
 
 JOBS = 60
 POLICY_BYTES, LOG_BYTES = 112_000, 40_000  # of a policy, and of 200 updates' log
@@ -56,17 +56,17 @@ def measure_executors():
 
     print("| executor | overhead per trial, ms |\n|---|---|")
     for name, make in (
-        ("inline", InlineExecutor),
-        ("process, 1 worker", lambda: ProcessExecutor(1)),
-        ("process, 2 workers", lambda: ProcessExecutor(2)),
-        ("ray, this machine, 1 worker", lambda: RayExecutor("local", workers=1)),
-        ("ray, this machine, 2 workers", lambda: RayExecutor("local", workers=2)),
+        ("inline", InlineScheduler),
+        ("process, 1 worker", lambda: ProcessScheduler(1)),
+        ("process, 2 workers", lambda: ProcessScheduler(2)),
+        ("ray, this machine, 1 worker", lambda: RayScheduler("local", workers=1)),
+        ("ray, this machine, 2 workers", lambda: RayScheduler("local", workers=2)),
     ):
         print(f"| {name} | {1000 * seconds_per_job(make()):.1f} |", flush=True)
     cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **NODE})
     cluster.add_node(**NODE)
     try:
-        print(f"| ray, 2 nodes of 1 CPU | {1000 * seconds_per_job(RayExecutor(cluster.address)):.1f} |", flush=True)
+        print(f"| ray, 2 nodes of 1 CPU | {1000 * seconds_per_job(RayScheduler(cluster.address)):.1f} |", flush=True)
     finally:
         cluster.shutdown()
 
@@ -107,7 +107,8 @@ def measure_driver():
                 ranking = timed(search.standings)
                 trial_folder(search.folder, trials).mkdir(parents=True)
                 trial = made_up_trial(search, trials, rng)
-                with SearchLogs(search.folder, search.config, len(search.trials), search.used) as logs:
+                with ExitStack() as files:
+                    logs = SearchLogs(search.folder, search.config, len(search.trials), search.used, files)
                     record = timed(lambda logs=logs, trial=trial: logs.record(trial, 0))
             print(f"| {name} | {trials:,} | {first:.2f} | {further:.2f} | {ranking:.2f} | {record:.3f} |", flush=True)
 

@@ -17,8 +17,8 @@ import numpy as np
 
 import fixfirst as ff
 from fixfirst.orders.pricing import price_swaps
-from fixfirst.searcher.config import search_config
-from fixfirst.searcher.shared import SharedSearch, open_shared
+from fixfirst.searcher.shared import SharedSearch
+from fixfirst.searcher.study import open_search
 
 STRATEGIES = ("together", "gp_ucb", "random", "exhaustive")
 Verdict = frozenset[tuple[str, str]]
@@ -26,7 +26,7 @@ Verdict = frozenset[tuple[str, str]]
 
 def verdicts(search: SharedSearch) -> list[Verdict]:
     """The swaps that are shown after each round."""
-    known, found = search.known(), []
+    known, found = search.orders, []
     idle = set(search.answer.idle) if search.answer else set()
     relevant = [unit for unit, name in enumerate(search.scheme.names) if name not in idle]
     for after in range(1, search.rounds + 1):
@@ -75,13 +75,13 @@ def main() -> None:
                     folder = place / f"{red}-{name}-{seed}"
                     if not (folder / "answer.json").exists():
                         ff.search(out=folder, quiet=True, report=False, workers=args.workers, **settings)
-                    search = open_shared(search_config(**settings), folder)
+                    search = open_search(folder)
                     assert search.answer is not None
                     found = verdicts(search)
                     wanted = found[-1] if name == "together" else wanted
                     after = reached(found, wanted)
                     episodes = None if after is None else search.used_after(after)
-                    rows[name].append((episodes, len(search.known()), search.answer.orders[0].mean))
+                    rows[name].append((episodes, len(search.orders), search.answer.orders[0].mean))
                     print(red, seed, name, rows[name][-1], sorted(found[-1]), file=sys.stderr)
             for name, of_seeds in rows.items():
                 until = ", ".join("not reached" if episodes is None else f"{episodes:,}" for episodes, _, _ in of_seeds)

@@ -17,7 +17,7 @@ from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.ledger import rank_trials
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.searcher.trial import JobProgress
+from fixfirst.searcher.jobs import JobProgress
 
 ORDERS = list(all_workflows())
 

@@ -14,11 +14,8 @@ import pytest
 from patience import PATIENCE_S
 
 from fixfirst.base.errors import ConfigError, RunDirError
-from fixfirst.searcher.executors.choice import Execution
-from fixfirst.searcher.executors.contract import Finished
-from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.executors.process import ProcessExecutor
-from fixfirst.searcher.executors.ray import RayExecutor
+from fixfirst.base.jobs import Execution, Finished, InlineScheduler, ProcessScheduler
+from fixfirst.base.ray import RayScheduler
 
 # ---------------------------------------------------------------- jobs; workers import them from here
 
@@ -112,9 +109,9 @@ def make(request, shared):
     kind = request.param
     address = request.getfixturevalue("cluster").address if kind == "ray" else None
     kinds = {
-        "inline": InlineExecutor,
-        "process": lambda interrupt: ProcessExecutor(2, interrupt),
-        "ray": lambda interrupt: RayExecutor(address, interrupt=interrupt),
+        "inline": InlineScheduler,
+        "process": lambda interrupt: ProcessScheduler(2, interrupt),
+        "ray": lambda interrupt: RayScheduler(address, interrupt=interrupt),
     }
     made = []
 
@@ -136,7 +133,7 @@ def make(request, shared):
 @pytest.fixture
 def workers(shared):
     close_all(shared)
-    executor = ProcessExecutor(2)
+    executor = ProcessScheduler(2)
     yield executor
     executor.close()
     assert multiprocessing.active_children() == []
@@ -192,7 +189,7 @@ def test_no_more_jobs_run_at_a_time_than_there_are_workers(make, tmp_path):
     """Each runs long enough for others to come, on Ray long enough to tell more than once."""
     executor, folder = make(), tmp_path / "running"
     folder.mkdir()
-    while_s = {"InlineExecutor": 0.1, "ProcessExecutor": 0.3, "RayExecutor": 1.2}[type(executor).__name__]
+    while_s = {"InlineScheduler": 0.1, "ProcessScheduler": 0.3, "RayScheduler": 1.2}[type(executor).__name__]
     for key in range(4):
         executor.submit(key, overlap, (folder, executor.workers, while_s))
     seen = {executor.wait(lambda key, message: None).result for _ in range(4)}
@@ -212,7 +209,7 @@ def test_once_interrupted_running_jobs_save_themselves_and_the_others_never_begi
 
     def throw_when_all_have_begun(key, message):
         begun.add(key)
-        interrupt.thrown = isinstance(executor, InlineExecutor) or len(begun) == 2
+        interrupt.thrown = isinstance(executor, InlineScheduler) or len(begun) == 2
 
     ended = executor.wait(throw_when_all_have_begun)
     executor.cancel()
@@ -267,7 +264,7 @@ def test_a_job_that_cannot_travel_is_refused_and_leaves_no_process(workers):
 
 def test_fewer_than_one_worker_is_refused():
     with pytest.raises(ConfigError, match="workers must be at least 1, got 0"):
-        ProcessExecutor(0)
+        ProcessScheduler(0)
 
 
 # ---------------------------------------------------------------- when the parent dies, or the terminal sends Ctrl-C
@@ -275,10 +272,10 @@ def test_fewer_than_one_worker_is_refused():
 
 def drive(folder):
     """A driver for the tests below: one idle worker and one busy one; says so, and is interrupted by Ctrl-C."""
-    from fixfirst.learner.training_run import interrupts
+    from fixfirst.base.jobs import interrupts
 
     with interrupts() as interrupt:
-        executor = ProcessExecutor(2, interrupt)
+        executor = ProcessScheduler(2, interrupt)
         executor.submit(0, work_until_interrupted, Path(folder) / "job")
         executor.submit(1, double, 1)
         print("submitted", flush=True)

@@ -16,14 +16,13 @@ from searches import LONG, NoView, checkpoints, end, launch, ledger, outcome, re
 from test_executors import Switch, double, no_progress
 
 from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.base.jobs import MAX_NODES_LOST, Finished, InlineScheduler
 from fixfirst.cli import main
-from fixfirst.searcher import parcels
+from fixfirst.searcher import driver
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.executors.contract import Finished
-from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import MAX_NODES_LOST, begin_search, run_searches
-from fixfirst.searcher.parcels import pack, run_parcel, unpack
-from fixfirst.searcher.trial import WarmupJob, run_warmup
+from fixfirst.searcher.driver import collect_files, pack_job, run_remote, run_searches
+from fixfirst.searcher.jobs import BaseJob, run_base
+from fixfirst.searcher.study import begin_search
 
 on_a_cluster = pytest.mark.ray
 
@@ -110,9 +109,9 @@ def tell_and_wait(file, tell, interrupt):
 @on_a_cluster
 def test_an_orphan_can_neither_deliver_nor_report(tmp_path, cluster):
     """A first attempt that was given up, as when its node seems lost, ends after its successor began."""
-    from fixfirst.searcher.executors.ray import RayExecutor
+    from fixfirst.base.ray import RayScheduler
 
-    executor = RayExecutor(cluster.address)
+    executor = RayScheduler(cluster.address)
     try:
         executor.submit(0, tell_and_wait, tmp_path / "go")
         (orphan,) = executor._running
@@ -126,7 +125,7 @@ def test_an_orphan_can_neither_deliver_nor_report(tmp_path, cluster):
         executor.close()
 
 
-class LosingNodes(InlineExecutor):
+class LosingNodes(InlineScheduler):
     """Every machine that takes the second trial is lost."""
 
     losses = 0
@@ -152,11 +151,11 @@ def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
 
 def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
     config = search_config(**LONG).warmup_config()
-    home, away = (WarmupJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
-    assert run_warmup(home, lambda message: None, interrupt=False)
-    result, files = run_parcel(pack(away), lambda message: None, interrupt=False)
+    home, away = (BaseJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
+    assert run_base(home, lambda message: None, interrupt=False)
+    result, files = run_remote(pack_job(run_base, away), lambda message: None, interrupt=False)
     assert result and not list(away.folder.glob("policy*"))  # it ran elsewhere
-    unpack(away, files)
+    collect_files(away.folder, files)
     assert files.keys() == {"policy.json", "policy.safetensors", "result.json"}
     for name in ("policy.json", "policy.safetensors"):
         assert (away.folder / name).read_bytes() == (home.folder / name).read_bytes()
@@ -164,38 +163,38 @@ def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
 
 def test_an_interrupted_parcel_brings_its_checkpoint_home_and_goes_on_from_it(tmp_path):
     config = search_config(**LONG).warmup_config()
-    job = WarmupJob(config, tmp_path / "job", 20, 0)
+    job = BaseJob(config, tmp_path / "job", 20, 0)
     interrupt, told = Switch(), []
 
     def tell(message):
         told.append(message)
         interrupt.thrown = len(told) == 3
 
-    result, files = run_parcel(pack(job), tell, interrupt)
-    unpack(job, files)
-    assert result is False and checkpoints(job.folder) == 2
+    result, files = run_remote(pack_job(run_base, job), tell, interrupt)
+    collect_files(job.folder, files)
+    assert result is None and checkpoints(job.folder) == 2
     first = min(int(path.stem[-8:]) for path in job.folder.glob("checkpoint-*.json"))
     interrupt.thrown, told[:] = False, []
-    result, files = run_parcel(pack(job), told.append, interrupt)
-    unpack(job, files)
+    result, files = run_remote(pack_job(run_base, job), told.append, interrupt)
+    collect_files(job.folder, files)
     assert result and checkpoints(job.folder) == 0
     assert min(message.episodes for message in told) > 4 * first  # updates of 4; those before were not played again
 
 
 @pytest.mark.parametrize("name", ["../../ledger.csv", "/etc/passwd", "checkpoint-1.json", "policy.pkl", ".lock"])
 def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
-    job = WarmupJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0)
+    job = BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0)
     job.folder.mkdir()
     with pytest.raises(RunDirError, match="a file that no trial writes"):
-        unpack(job, {name: b"", "policy.json": b"{}"})
+        collect_files(job.folder, {name: b"", "policy.json": b"{}"})
     assert list(job.folder.iterdir()) == []
 
 
 def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
-    parcel = pack(WarmupJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
-    monkeypatch.setattr(parcels, "versions", lambda: parcel.versions | {"torch": "1.0"})
+    job = pack_job(run_base, BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
+    monkeypatch.setattr(driver, "versions", lambda: job.versions | {"torch": "1.0"})
     with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
-        run_parcel(parcel, lambda message: None, interrupt=False)
+        run_remote(job, lambda message: None, interrupt=False)
 
 
 # ---------------------------------------------------------------- what a user sees
@@ -246,10 +245,10 @@ def test_places_that_make_no_sense_are_one_line_and_leave_nothing_behind(tmp_pat
 
 @on_a_cluster
 def test_a_trial_larger_than_every_node_is_refused(cluster):
-    from fixfirst.searcher.executors.ray import RayExecutor
+    from fixfirst.base.ray import RayScheduler
 
     with pytest.raises(ConfigError, match=r"asks for 3 CPUs \(--cpus-per-trial\), the largest Ray node has 2"):
-        RayExecutor(cluster.address, cpus_per_job=3)
+        RayScheduler(cluster.address, cpus_per_job=3)
 
 
 @on_a_cluster

@@ -32,7 +32,8 @@ from searches import (
     wait_for,
 )
 
-from fixfirst.base.errors import RunDirError
+from fixfirst.base.errors import WorkerError
+from fixfirst.base.jobs import Finished, InlineScheduler
 from fixfirst.base.statistics import stream_seed
 from fixfirst.cli import main
 from fixfirst.orders.order import all_workflows
@@ -43,12 +44,12 @@ from fixfirst.runs.lock import status
 from fixfirst.runs.logs import CsvLog
 from fixfirst.runs.manifest import read_toml
 from fixfirst.runs.rows import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow
-from fixfirst.searcher import search_logs, trial as searcher_trial
+from fixfirst.searcher import jobs as searcher_jobs, published
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.executors.contract import Finished
-from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import Search, begin_search, open_search, run_searches
+from fixfirst.searcher.driver import run_searches
+from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.strategy import NON_COMPLIANT, Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.study import begin_search, open_search
 
 SILENT = ["--quiet", "--no-report", "--workers", "1"]
 
@@ -98,7 +99,7 @@ def search_with(trials=(), **settings):
     """A search that has used some episodes, for its sums only."""
     config = search_config(**{"separate": True, "warmup_episodes": 0, "min_episodes": 0, "ppo": {"num_envs": 10}} | settings)
     past = [Trial(id=i, workflow="", episodes=n, status=Status.NON_COMPLIANT) for i, n in enumerate(trials)]
-    return Search(config, Path("nowhere"), past, Strategy(StrategyConfig()))
+    return PublishedSearch(config, Path("nowhere"), past)
 
 
 @pytest.mark.parametrize(
@@ -337,7 +338,7 @@ def test_the_parent_is_recorded(tmp_path, rule):
     next_order = next(iter(all_workflows()))
     parent = search.parent_of(next_order)
     expected = folder / "warmup" if parent is None else folder / "trials" / f"{parent.id:04d}"
-    assert search.job(99, next_order, 4).parent_policy == expected
+    assert search.job(99, next_order, 4, parent).parent_policy == expected
 
 
 def test_the_first_trials_start_from_the_given_policy(tmp_path, monkeypatch):
@@ -565,7 +566,7 @@ def cut_ledger(folder, number):
 
 def test_wherever_the_ledger_was_cut_the_search_ends_the_same(run, tmp_path, monkeypatch):
     """Finished trials are read from their folders: not one is trained again, and even their seconds stay."""
-    monkeypatch.setattr(searcher_trial, "TrainingRun", None)
+    monkeypatch.setattr(searcher_jobs, "TrainingRun", None)
     for number in range(len(ledger(run))):
         folder = shutil.copytree(run, tmp_path / str(number))
         cut_ledger(folder, number)
@@ -714,7 +715,7 @@ def test_a_disk_that_is_full_when_a_trial_is_recorded_loses_nothing(run, tmp_pat
                 full()
 
     with monkeypatch.context() as patched:
-        patched.setattr(search_logs, "CsvLog", FullDisk)
+        patched.setattr(published, "CsvLog", FullDisk)
         folder = start(tmp_path / "run", EASY, "--log-episodes", expect=2)
     one_line(capsys, f"cannot be written (No space left on device); free the way, then: fixfirst resume {folder}")
     resume(folder)
@@ -724,7 +725,7 @@ def test_a_disk_that_is_full_when_a_trial_is_recorded_loses_nothing(run, tmp_pat
 # ---------------------------------------------------------------- workers that die
 
 
-class Dying(InlineExecutor):
+class Dying(InlineScheduler):
     """Loses the workers of some jobs, each as often as told."""
 
     def __init__(self, deaths):
@@ -767,7 +768,7 @@ def test_a_search_whose_workers_always_die_ends(tmp_path, capsys):
 
 def test_a_warm_up_whose_worker_dies_twice_ends_the_search(tmp_path):
     search = begin_search(search_config(**RANDOM), tmp_path / "run")
-    with pytest.raises(RunDirError, match="the worker of the warm-up died again and again"):
+    with pytest.raises(WorkerError, match="warm-up: its worker died again and again"):
         run_searches([search], Dying({WARMUP_KEY: 2}), NoView(), interrupt=False, folder=search.folder)
 
 
@@ -850,7 +851,7 @@ def test_a_kill_right_after_a_result_repeats_nothing_and_leaves_nothing(run, cop
     for folder in (copy / "warmup", copy / "trials" / "0000"):
         for suffix in ("json", "safetensors"):
             (folder / f"checkpoint-00000001.{suffix}").touch()
-    monkeypatch.setattr(searcher_trial, "TrainingRun", None)  # nothing is trained
+    monkeypatch.setattr(searcher_jobs, "TrainingRun", None)  # nothing is trained
     resume(copy)
     assert outcome(copy) == outcome(run)
     assert not list(copy.rglob("checkpoint-*"))

@@ -12,6 +12,7 @@ from fixfirst.reporter.study_report import agreement, together
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import collect
@@ -20,10 +21,10 @@ from fixfirst.runs.logs import read_rows
 from fixfirst.runs.rows import ValueRow
 from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import begin_search, run_searches
+from fixfirst.searcher.driver import run_searches
 from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.study import begin_search
 
 SMALL = {
     "red_agent": "b_line",
@@ -92,7 +93,7 @@ def test_whoever_opened_it_before_another_ended_it_changes_nothing(run, tmp_path
     folder = tmp_path / "run"
     late = begin_search(search_config(**SMALL), folder)
     ff.resume(folder, workers=1, **QUIET)
-    assert run_searches([late], InlineExecutor(), NoView(), interrupt=False, folder=folder)
+    assert run_searches([late], InlineScheduler(), NoView(), interrupt=False, folder=folder)
     assert late.answer == run.answer and everything(folder) == everything(run.folder)
 
 
@@ -100,9 +101,9 @@ def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_pat
     again = ff.search(out=tmp_path / "two", **SMALL, **QUIET, workers=2)
     assert again.answer == run.answer and everything(again.folder) == everything(run.folder)
 
-    from fixfirst.searcher import replicate
+    from fixfirst.searcher import jobs
 
-    whole, left = replicate.Training.step, 9
+    whole, left = jobs.Training.step, 9
 
     def step(training):
         nonlocal left
@@ -111,7 +112,7 @@ def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_pat
             raise KeyboardInterrupt
         return whole(training)
 
-    monkeypatch.setattr(replicate.Training, "step", step)
+    monkeypatch.setattr(jobs.Training, "step", step)
     with pytest.raises(KeyboardInterrupt):
         ff.search(out=tmp_path / "cut", **SMALL, **QUIET, workers=1)
     left = -1
@@ -190,7 +191,7 @@ def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
     choices = [Choice(order, "ucb") for order in orders]
     assert search.turns(choices) == orders  # nothing is known yet
     for order, mean in zip(orders, (-14.0, -14.4, -15.0), strict=True):
-        search.rows += [ValueRow(round=1, replicate=r, workflow=str(order), mean=mean, standard_error=0.1) for r in (0, 1)]
+        search.add_rows([ValueRow(round=1, replicate=r, workflow=str(order), mean=mean, standard_error=0.1) for r in (0, 1)])
     assert [search.turns(choices).count(order) for order in orders] == [2, 2, 3]
     assert [search.turns(choices[:1]).count(order) for order in orders] == [2, 1, 1]  # half for those known before
 

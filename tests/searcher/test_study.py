@@ -7,18 +7,18 @@ import pytest
 from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
 
 from fixfirst.api.settings import search_configs
+from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.executors.inline import InlineExecutor
-from fixfirst.searcher.loop import begin_search, run_searches
-from fixfirst.searcher.study import begin_study, open_study, study_name
+from fixfirst.searcher.driver import run_searches
+from fixfirst.searcher.study import begin_search, begin_study, open_study, study_name
 
 MEMBERS = ["b_line-3", "b_line-4", "meander-3", "meander-4"]
 
 
 def run_alone(folder, **changes):
     search = begin_search(search_config(**EASY | changes), folder)
-    assert run_searches([search], InlineExecutor(), NoView(), interrupt=False, folder=folder)
+    assert run_searches([search], InlineScheduler(), NoView(), interrupt=False, folder=folder)
     return folder
 
 
@@ -62,7 +62,7 @@ def test_searches_that_changed_places_are_noticed(study, tmp_path, capsys):
     one_line(capsys, "b_line-3: is the search b_line-4; was it moved?")
 
 
-class Watched(InlineExecutor):
+class Watched(InlineScheduler):
     """Remembers how many jobs were waiting, at most."""
 
     most = 0
@@ -97,9 +97,9 @@ def test_resume_goes_on_with_all_that_is_unfinished_and_with_nothing_else(study,
     folder = tmp_path / "study"
     configs = [search.config for search in open_study(study).searches]
     begun = begin_study(configs, folder)
-    assert run_searches(begun.searches[:1], InlineExecutor(), NoView(), interrupt=False, folder=folder)
+    assert run_searches(begun.searches[:1], InlineScheduler(), NoView(), interrupt=False, folder=folder)
     interrupt = InterruptAfter(3)
-    assert not run_searches(begun.searches[1:], InlineExecutor(interrupt), interrupt, interrupt, folder)
+    assert not run_searches(begun.searches[1:], InlineScheduler(interrupt), interrupt, interrupt, folder)
     assert main(["resume", str(folder), "--workers", "1", "--quiet", "--no-report"]) == 0
     assert [outcome(folder / name) for name in MEMBERS] == [outcome(study / name) for name in MEMBERS]
     ends = [[row["outcome"] for row in rows(folder / name / "runtime.csv")] for name in MEMBERS]

@@ -22,9 +22,8 @@ from fixfirst.runs.ledger import RankedTrials
 from fixfirst.runs.manifest import kind_of, read_config
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.loop import Search
-from fixfirst.searcher.shared import SharedSearch
-from fixfirst.searcher.study import open_study
+from fixfirst.searcher.published import PublishedSearch
+from fixfirst.searcher.study import Search, open_study
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,10 @@ class SearchRun:
         actions = run.best.act(np.zeros((3, 52)), workflow="user_priority")  # [3]
     """
 
-    search: Search | SharedSearch
+    search: Search
 
     def __repr__(self) -> str:
-        if isinstance(self.search, SharedSearch):
+        if not self.config.separate:
             return f"SearchRun({str(self.folder)!r}: {'not finished' if self.answer is None else self.answer.rule})"
         return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
 
@@ -59,17 +58,17 @@ class SearchRun:
     @property
     def answer(self) -> Answer | None:
         """The rule with its price; None before the search is finished, or of the published kind."""
-        return self.search.answer if isinstance(self.search, SharedSearch) else None
+        return self.search.answer
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """All trials, also those that did not pass the gate; none where one network is trained for all orders."""
-        return () if isinstance(self.search, SharedSearch) else tuple(self.search.trials)
+        return tuple(self.search.trials)
 
     @property
     def standings(self) -> RankedTrials | None:
         """The ranking with what it rests on; None if no order passed the gate."""
-        return None if isinstance(self.search, SharedSearch) else self.search.standings()
+        return self.search.standings()
 
     @property
     def ranking(self) -> Ranking:
@@ -133,7 +132,7 @@ class StudyRun:
     @property
     def comparisons(self) -> list[Comparison]:
         """What the seeds say together, for each red agent."""
-        return compare([run.search.result for run in self.searches if isinstance(run.search, Search)])
+        return compare([run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)])
 
     @property
     def answers(self) -> list[Answer]:

@@ -12,16 +12,15 @@ from fixfirst.api.watch import write_replays
 from fixfirst.base.checks import check_bool, check_path
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import Interrupted
+from fixfirst.base.jobs import Execution, interrupts
 from fixfirst.game.world import compile_kernel
 from fixfirst.learner.training import check_trainable
-from fixfirst.learner.training_run import interrupts
 from fixfirst.reporter.live import SearchView
 from fixfirst.reporter.report import report as write_report
 from fixfirst.runs.layout import unused_folder
 from fixfirst.runs.manifest import check_config
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.executors.choice import Execution, make_executor
-from fixfirst.searcher.loop import run_searches
+from fixfirst.searcher.driver import run_searches
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
 
 
@@ -88,11 +87,16 @@ def run_study(
         check_trainable(training)
     announce_compilation()
     compile_kernel()
-    with interrupts() as interrupt, closing(make_executor(execution, configs, interrupt)) as executor:
+    side_by_side = sum(config.side_by_side for config in configs)
+    in_processes = any(config.training.game.backend != "simulator" for config in configs)
+    with (
+        interrupts() as interrupt,
+        closing(execution.scheduler(side_by_side, interrupt, jobs_have_processes=in_processes)) as scheduler,
+    ):
         study = make_study()
         with SearchView(several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
-            finished = run_searches(to_run, executor, view, interrupt, study.folder)
+            finished = run_searches(to_run, scheduler, view, interrupt, study.folder)
     if not finished:
         raise Interrupted(f"interrupted; go on with: fixfirst resume {study.folder}")
     runs = tuple(SearchRun(search) for search in study.searches)

@@ -9,11 +9,12 @@ from fixfirst.api.settings import train_config
 from fixfirst.base.checks import check_bool, check_int, check_path
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import Interrupted, RunDirError
+from fixfirst.base.jobs import interrupts
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import resolve
 from fixfirst.learner.training import check_trainable
-from fixfirst.learner.training_run import TrainingRun, interrupts
+from fixfirst.learner.training_run import TrainingRun
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.live import Progress

@@ -1,24 +1,42 @@
-"""Processes of our own: how many there may be, and what each does. Spawned, never forked; gone when their parent is gone.
+"""Jobs, the places where they run, and plans of jobs.
 
-A job is a function of (argument, tell, interrupt): `tell(message)` reports progress, `interrupt` is true once the job
-should save itself and return. Jobs must be importable functions with picklable arguments.
+A *job* is an importable function of (argument, tell, interrupt) with a picklable argument: `tell(message)` reports
+progress, `interrupt` is true once the job should save itself and return None.
+
+A *scheduler* runs jobs: in this process, in worker processes (spawned, never forked; gone when their parent is gone), or on
+a Ray cluster (`ray.py`). The result does not depend on it.
+
+A *plan* is a generator: it yields the jobs to begin now (perhaps none) and is sent the key and result of one that has ended.
+A search and a tournament of trainings are plans, a study is several; `run_plans` runs any number side by side.
 """
 
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Hashable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing import get_context, parent_process, resource_tracker
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, NoReturn
+from types import FrameType
+from typing import Any, Literal, NoReturn, Protocol
 
-from fixfirst.base.errors import FixfirstError
+from fixfirst.base.errors import ConfigError, FixfirstError, WorkerError, quoted
 
 CORES_VARIABLE = "FIXFIRST_CORES"  # where somebody else hands out cores, and the system does not know it
+POLL_S = 0.1  # how often an interrupt is looked for
+SAVE_S = 10.0  # for cancelled jobs to save themselves
+MAX_ATTEMPTS = 2  # a job whose worker dies is tried once more
+MAX_NODES_LOST = 10  # a job whose machine is lost begins again elsewhere, so often
+
+Tell = Callable[[Any], None]
+Job = Callable[[Any, Tell, Any], Any]
+OnProgress = Callable[[Any, Any], None]  # (key, message)
 
 
 def available_cores() -> int:
@@ -26,6 +44,323 @@ def available_cores() -> int:
     if (granted := os.environ.get(CORES_VARIABLE, "")).isdigit():
         return max(1, int(granted))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Interrupt:
+    """Ctrl-C or a polite kill: noted, and acted on after the current update."""
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def __bool__(self) -> bool:
+        return self.requested
+
+
+@contextmanager
+def interrupts() -> Iterator[Interrupt]:
+    """While open, the first SIGINT or SIGTERM is noted; a second SIGINT stops at once."""
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():  # only that one may listen to signals
+        yield interrupt
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interrupt.requested:
+            raise KeyboardInterrupt
+        interrupt.requested = True
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# ---------------------------------------------------------------- plans
+
+
+@dataclass(frozen=True)
+class Task:
+    """A job of a plan: a function with its argument, and what messages call it."""
+
+    run: Job
+    argument: Any
+    name: str
+    may_fail: bool = False  # a job whose worker dies again and again ends the plan, unless it may
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Stands for the result of a job that may fail, and whose worker died again and again."""
+
+    reason: str
+
+
+Tasks = Mapping[int, Task]
+Plan = Generator[Tasks, tuple[int, Any], None]
+
+
+def gather(tasks: Tasks) -> Generator[Tasks, tuple[int, Any], dict[int, Any]]:
+    """For a plan that waits until all of some jobs have ended: `results = yield from gather(tasks)`."""
+    results: dict[int, Any] = {}
+    while len(results) < len(tasks):
+        key, result = yield {} if results else tasks
+        results[key] = result
+    return results
+
+
+def run_plans(
+    plans: Sequence[Plan], scheduler: "Scheduler", on_progress: Callable[[int, int, Any], None], interrupt: object = False
+) -> None:
+    """Run plans until all of them have ended, or no job is left because of an interrupt.
+
+    on_progress: called with the plan's index, the job's key and what the job tells.
+    """
+    tasks: dict[tuple[int, int], Task] = {}
+    retries = Retries()
+
+    def submit(index: int, new: Tasks) -> None:
+        for key, task in new.items():
+            tasks[index, key] = task
+            scheduler.submit((index, key), task.run, task.argument)
+
+    for index, plan in enumerate(plans):
+        submit(index, next(plan, {}))
+    while (ended := scheduler.wait(lambda key, message: on_progress(key[0], key[1], message))) is not None:
+        if interrupt or (ended.died is None and ended.result is None):
+            continue  # interrupted: what is finished lies in its folder, where `resume` finds it
+        (index, key), task, result = ended.key, tasks[ended.key], ended.result
+        if ended.died is not None and retries.allow(ended):
+            on_progress(index, key, f"{task.name}: its worker is gone ({ended.died}); trying again")
+            submit(index, {key: task})
+            continue
+        if ended.died is not None:
+            if not task.may_fail:
+                raise WorkerError(f"{task.name}: its worker died again and again ({ended.died})")
+            result = Lost(ended.died)
+        retries.forget(ended.key)
+        with suppress(StopIteration):
+            submit(index, plans[index].send((key, result)))
+
+
+class Retries:
+    """Which jobs get another attempt. A job may be the end of its worker, hardly that of ten machines."""
+
+    def __init__(self) -> None:
+        self._workers: Counter[Hashable] = Counter()
+        self._nodes: Counter[Hashable] = Counter()
+
+    def allow(self, ended: "Finished") -> bool:
+        """Count the death of a job's worker, and return whether the job is tried again."""
+        count, limit = (self._nodes, MAX_NODES_LOST) if ended.node_lost else (self._workers, MAX_ATTEMPTS)
+        count[ended.key] += 1
+        return count[ended.key] < limit
+
+    def forget(self, key: Hashable) -> None:
+        """A job has ended; the next one of this key begins with no death."""
+        self._workers.pop(key, None)
+        self._nodes.pop(key, None)
+
+
+# ---------------------------------------------------------------- where jobs run
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end of a job. `died`: why its worker is gone, if it is; then there is no result."""
+
+    key: Any
+    result: Any = None
+    died: str | None = None
+    node_lost: bool = False  # its whole machine is gone: no fault of the job
+
+
+class Scheduler(Protocol):
+    """Runs jobs; the order in which they finish is not defined.
+
+    It is given the user's interrupt: wait() cancels by itself once it is true.
+    """
+
+    workers: int  # jobs side by side
+    shares_disk: bool  # do jobs see the files of this machine?
+
+    def submit(self, key: Hashable, job: Job, argument: Any) -> None:
+        """Take on a job."""
+
+    def wait(self, on_progress: OnProgress) -> Finished | None:
+        """Block until a job has ended, passing on what jobs tell; None: no job is left. An exception of a job is raised
+        here: a FixfirstError or OSError as itself, anything else with its traceback."""
+
+    def cancel(self) -> None:
+        """Ask running jobs to save themselves and return; forget those that have not begun. No job may follow, but wait()
+        still gives the ends of the running ones, those that come within SAVE_S."""
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where trials run; the result does not depend on it."""
+
+    workers: int = 0
+    """Trials side by side; 0 = as many as there are cores and trials; 1 = in this process."""
+
+    executor: Literal["inline", "process", "ray"] | None = None
+    """inline (this process), process (worker processes; default with several workers) or ray (a cluster, docs/scale.md)."""
+
+    ray_address: str | None = None
+    """With --executor ray: local (default: a cluster of this machine alone), auto, or the address of a running cluster."""
+
+    cpus_per_trial: int | None = None
+    """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
+
+    def __post_init__(self) -> None:
+        cpus = 1 if self.cpus_per_trial is None else self.cpus_per_trial
+        for name, value in (("--workers", self.workers), ("--cpus-per-trial", cpus)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ConfigError(f"{name} must be a whole number, got {quoted(value)}")
+        texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
+        if not texts or self.executor not in (None, "inline", "process", "ray"):
+            raise ConfigError(f"unknown executor {quoted(self.executor)} or Ray address {quoted(self.ray_address)}")
+        if self.workers < 0:
+            raise ConfigError(f"--workers must be at least 0, got {self.workers}")
+        if self.executor == "inline" and self.workers > 1:
+            raise ConfigError(f"--executor inline runs one trial at a time, --workers {self.workers} asks for more")
+        if self.executor != "ray" and (self.ray_address, self.cpus_per_trial) != (None, None):
+            raise ConfigError("--ray-address and --cpus-per-trial need --executor ray")
+        if self.cpus_per_trial is not None and self.cpus_per_trial < 1:
+            raise ConfigError(f"--cpus-per-trial must be at least 1, got {self.cpus_per_trial}")
+        if self.workers and self.ray_address not in (None, "local"):
+            raise ConfigError("--workers is for this machine; how many trials run on a Ray cluster follows from its CPUs")
+
+    def scheduler(self, jobs: int, interrupt: object, *, jobs_have_processes: bool = False) -> Scheduler:
+        """Make the scheduler that was asked for, or the one that fits the machine and so many jobs side by side.
+
+        jobs_have_processes: jobs start processes of their own, so unless asked for there are no workers beside them.
+        """
+        if self.executor == "ray":
+            from fixfirst.base.ray import RayScheduler
+
+            cpus = self.cpus_per_trial or (0 if jobs_have_processes else 1)
+            return RayScheduler(self.ray_address or "local", workers=self.workers, cpus_per_job=cpus, interrupt=interrupt)
+        workers = self.workers or (1 if jobs_have_processes else min(available_cores(), jobs))
+        if self.executor == "inline" or (self.executor is None and workers == 1):
+            return InlineScheduler(interrupt)
+        return ProcessScheduler(workers, interrupt)
+
+
+class InlineScheduler:
+    """Runs one job after the other in this process. `interrupt` is handed to the jobs."""
+
+    workers, shares_disk = 1, True
+
+    def __init__(self, interrupt: object = False):
+        self._interrupt = interrupt
+        self._jobs: deque[tuple[Hashable, Job, Any]] = deque()
+
+    def submit(self, key: Hashable, job: Job, argument: Any) -> None:
+        self._jobs.append((key, job, argument))
+
+    def wait(self, on_progress: OnProgress) -> Finished | None:
+        if self._interrupt:
+            self.cancel()
+        if not self._jobs:
+            return None
+        key, job, argument = self._jobs.popleft()
+        return Finished(key, job(argument, lambda message: on_progress(key, message), self._interrupt))
+
+    def cancel(self) -> None:
+        self._jobs.clear()
+
+    def close(self) -> None:
+        self._jobs.clear()
+
+
+class ProcessScheduler:
+    """Runs up to `workers` jobs at a time, each in a process that lives as long as the scheduler."""
+
+    shares_disk = True
+
+    def __init__(self, workers: int, interrupt: object = False):
+        if workers < 1:
+            raise ConfigError(f"workers must be at least 1, got {workers}")
+        self.workers = workers
+        self._idle: list[JobProcess] = []
+        self._busy: list[JobProcess] = []
+        self._jobs: deque[tuple[Hashable, Job, Any]] = deque()
+        self._room = workers
+        self._interrupt = interrupt
+        self._save_until: float | None = None  # set once cancelled
+
+    def submit(self, key: Hashable, job: Job, argument: Any) -> None:
+        self._jobs.append((key, job, argument))
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._jobs and (self._idle or self._room):
+            if self._idle:
+                worker = self._idle.pop()
+            else:
+                self._room -= 1
+                worker = JobProcess()
+            self._busy.append(worker)
+            worker.begin(*self._jobs.popleft())
+
+    def wait(self, on_progress: OnProgress) -> Finished | None:
+        while self._busy:
+            if self._interrupt:
+                self.cancel()
+            if self._save_until is not None and time.monotonic() > self._save_until:
+                break
+            by_connection = {worker.connection: worker for worker in self._busy}
+            for ready in wait(list(by_connection), timeout=POLL_S):
+                worker = by_connection[ready]  # type: ignore[index]
+                try:
+                    kind, content = worker.connection.recv()
+                except (EOFError, OSError):
+                    return self._lost(worker)
+                if kind == "progress":
+                    on_progress(worker.key, content)
+                    continue
+                key = worker.key  # before it takes the next job
+                self._busy.remove(worker)
+                self._idle.append(worker)
+                self._hand_out()
+                if kind == "raised":
+                    raise_carried_error(content)
+                return Finished(key, content)
+        return None
+
+    def _lost(self, worker: "JobProcess") -> Finished:
+        worker.process.join(timeout=5)
+        code = worker.process.exitcode
+        self._busy.remove(worker)
+        worker.stop()
+        self._room += 1
+        self._hand_out()
+        how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return Finished(worker.key, died=how)
+
+    def cancel(self) -> None:
+        if self._save_until is not None:
+            return
+        self._save_until = time.monotonic() + SAVE_S
+        self._jobs.clear()
+        for worker in self._busy:
+            worker.send("cancel", None)
+
+    def close(self) -> None:
+        if self._save_until is not None:
+            for worker in self._busy:
+                worker.process.join(max(0.0, self._save_until - time.monotonic()))  # it ends by itself, once its job has
+        for worker in self._idle + self._busy:
+            worker.stop()
+        self._idle, self._busy = [], []
+
+
+# ---------------------------------------------------------------- a worker process
 
 
 def follow_parent() -> None:
@@ -40,12 +375,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-# ---------------------------------------------------------------- a process of our own
-
-
-Job = Callable[[Any, Callable[[Any], None], Any], Any]
 
 
 class JobProcess:
@@ -82,9 +411,6 @@ class JobProcess:
 @contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
     """A process started meanwhile is deaf to Ctrl-C from its first moment on; this one hears it when the block is left."""
-    if not hasattr(signal, "pthread_sigmask"):  # on Windows a worker ignores it once it has begun
-        yield
-        return
     resource_tracker.ensure_running()  # starting it later would lift the mask
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -4,10 +4,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from fixfirst.base.jobs import Execution
 from fixfirst.cli.app import Cyborg, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_training
-from fixfirst.searcher.executors.choice import Execution
 
 
 def resume_command(

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from fixfirst.base.jobs import Execution
 from fixfirst.cli.app import Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import WHERE, flags_of, given
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.executors.choice import Execution
 
 if TYPE_CHECKING:
     from fixfirst.api.run_objects import SearchRun, StudyRun

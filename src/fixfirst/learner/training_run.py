@@ -7,12 +7,9 @@ with TrainingRun(config, folder) as run:
         run.conclude({"evaluation": asdict(run.training.evaluate("test", 1_000))})
 """
 
-import signal
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 
 from fixfirst.base.errors import RunDirError
@@ -124,34 +121,3 @@ class TrainingRun:
         for log in (self._updates, self._episodes):
             if log is not None:
                 log.sync()
-
-
-class Interrupt:
-    """Ctrl-C or a polite kill: noted, and acted on after the current update."""
-
-    def __init__(self) -> None:
-        self.requested = False
-
-    def __bool__(self) -> bool:
-        return self.requested
-
-
-@contextmanager
-def interrupts() -> Iterator[Interrupt]:
-    """While open, the first SIGINT or SIGTERM is noted; a second SIGINT stops at once."""
-    interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():  # only that one may listen to signals
-        yield interrupt
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if interrupt.requested:
-            raise KeyboardInterrupt
-        interrupt.requested = True
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interrupt
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

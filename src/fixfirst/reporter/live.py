@@ -22,7 +22,7 @@ from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
     from fixfirst.searcher.strategy import Choice
-    from fixfirst.searcher.trial import Message
+    from fixfirst.searcher.jobs import Message
 
 PLAIN_EVERY_S = 5.0
 SEARCH_EVERY_S = 10.0
@@ -174,7 +174,7 @@ class _Watched:
         rate = self.pace.rate(done)
         far = f", {done} of {self.to_measure} done" if done else ""
         left = f", {duration((self.to_measure - done) / rate)} left" if rate else ""
-        return f"measuring {len(self.search.known())} orders by cross-play{far}{left}"
+        return f"measuring {len(self.search.orders)} orders by cross-play{far}{left}"
 
 
 class SearchView(Progress):
@@ -217,7 +217,7 @@ class SearchView(Progress):
     def crossing(self, search: Any) -> None:
         """The rounds are done: every order is measured."""
         watched = self._watched[search.folder]
-        watched.to_measure = len(search.known()) * search.config.replicates
+        watched.to_measure = len(search.orders) * search.config.replicates
         self._event(watched, watched.describe_measuring())
 
     def recorded(self, search: Any, trial: Trial) -> None:

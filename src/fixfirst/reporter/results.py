@@ -34,7 +34,7 @@ from fixfirst.runs.layout import BEST
 from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
-    from fixfirst.searcher.loop import Search
+    from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.shared import SharedSearch
 
 MOST_ORDERS = 24
@@ -42,7 +42,7 @@ MOST_ACROSS_SEEDS = 20
 WIDE = 100  # columns in which everything about an order fits
 
 
-def print_searches(searches: "Sequence[Search | SharedSearch]", folder: Path, page: Path | None = None) -> None:
+def print_searches(searches: "Sequence[PublishedSearch | SharedSearch]", folder: Path, page: Path | None = None) -> None:
     """Print the final tables, and what to do next. folder: of the search, or of the study; page: the report, if any."""
     console = results()
     shared, separate = _by_kind(searches)
@@ -56,7 +56,7 @@ def print_searches(searches: "Sequence[Search | SharedSearch]", folder: Path, pa
         print(f"report:      {page}")
 
 
-def searches_document(searches: "Sequence[Search | SharedSearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+def searches_document(searches: "Sequence[PublishedSearch | SharedSearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
     """Return the same for JSON."""
     report = {"report": None if page is None else str(page)}
     shared, separate = _by_kind(searches)
@@ -74,10 +74,10 @@ def searches_document(searches: "Sequence[Search | SharedSearch]", folder: Path,
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
 
 
-def _by_kind(searches: "Sequence[Search | SharedSearch]") -> "tuple[list[SharedSearch], list[Search]]":
+def _by_kind(searches: "Sequence[PublishedSearch | SharedSearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
     """Part those with one network for all orders from those with a training per order."""
-    shared: Any = [search for search in searches if hasattr(search, "answer")]
-    separate: Any = [search for search in searches if not hasattr(search, "answer")]
+    shared: Any = [search for search in searches if not search.config.separate]
+    separate: Any = [search for search in searches if search.config.separate]
     return shared, separate
 
 
@@ -131,7 +131,7 @@ def _orders_table(answer: Answer, width: int) -> Table:
 # ---------------------------------------------------------------- a search with a training per order
 
 
-def _print_search(console: Console, search: "Search") -> None:
+def _print_search(console: Console, search: "PublishedSearch") -> None:
     found, tried = search.standings(), len({trial.workflow for trial in search.trials})
     others = [trial for trial in search.trials if not trial.accepted]
     game = search.config.training.game
@@ -166,7 +166,7 @@ def ranking_table(ranking: Ranking, trials: Sequence[Trial], width: int) -> Tabl
     return fitting_table(("", "order", "return", "95 % interval", "compliance", "contested"), rows, width)
 
 
-def _print_study(console: Console, searches: "Sequence[Search]", folder: Path) -> None:
+def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder: Path) -> None:
     used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
     variant = searches[0].config.training.game.variant
     prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")

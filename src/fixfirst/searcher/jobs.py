@@ -1,17 +1,406 @@
-"""Any job of a search, in its own folder on this machine."""
+"""The jobs of searches, wherever they run. A job holds all it needs, its folder all it leaves.
 
-from typing import Any
+    run_base     train a defender without an order: what trials inherit, and what replicates begin from
+    run_trial    train, gate and evaluate one order (the published search)
+    run_round    train one network on some orders, then play all tried ones (one network for all orders)
+    run_cross    cross-play: the policy that is told order A may keep order B better than the one that is told B; so under
+                 every order, on episodes for selection, the best order to tell it is looked for, and what it then earns is
+                 measured on fresh episodes
 
-from fixfirst.searcher.replicate import CrossJob, RoundJob, run_cross, run_round
-from fixfirst.searcher.trial import Tell, TrialJob, WarmupJob, run_trial, run_warmup
+Each returns None if it was interrupted. Begun again, it reads its result from its folder, or goes on from a checkpoint.
+"""
 
-Job = TrialJob | WarmupJob | RoundJob | CrossJob
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fixfirst.base.errors import PolicyError, RunDirError
+from fixfirst.base.files import read_file
+from fixfirst.base.statistics import normal_quantile
+from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import TrainingRun
+from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.order import Workflow
+from fixfirst.play.evaluation import Evaluation, play
+from fixfirst.policy.file import load_policy
+from fixfirst.policy.network import Network
+from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.table import PolicyTable
+from fixfirst.runs.files import read_own_json, sha256, with_checksum, write_json
+from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
+from fixfirst.runs.lock import locked
+from fixfirst.runs.logs import read_rows
+from fixfirst.runs.rows import EpisodeRow, Status, Trial, UpdateRow
+
+ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
+TELL_EVERY_S = 0.1
+TAIL = -60.0  # episodes that earn less are disasters
+FINALISTS, CLOSER = 2, 5  # so many of the orders to tell are tried again, on so many times the episodes
 
 
-def run_job(job: Job, tell: Tell, interrupt: object) -> Any:
-    """What it returns is false if it was interrupted."""
-    if isinstance(job, TrialJob):
-        return run_trial(job, tell, interrupt)
-    if isinstance(job, WarmupJob):
-        return run_warmup(job, tell, interrupt)
-    return run_round(job, tell, interrupt) if isinstance(job, RoundJob) else run_cross(job, tell, interrupt)
+class JobProgress(NamedTuple):
+    """How far a job is."""
+
+    episodes: int
+    env_reward: float
+    compliance: float | None
+    orders: int = 0  # measured by cross-play; 0: it still trains
+
+
+Message = str | JobProgress  # what a job tells: that something went wrong and was dealt with, or how far it is
+Tell = Callable[[Message], None]
+
+
+class _Named:
+    """A job that knows its name: a result in its folder counts only if it is of this very job."""
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that the job's result depends on."""
+        facts = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        places = ("folder", "parent_policy")
+        return sha256(json.dumps({name: fact for name, fact in facts.items() if name not in places}).encode())
+
+
+def _plain(value: Any) -> Any:
+    """A field of a job as JSON can say it."""
+    if isinstance(value, TrainConfig):
+        return value.model_dump(mode="json")
+    return list(map(str, value)) if isinstance(value, tuple) else value if not isinstance(value, Path) else None
+
+
+# ---------------------------------------------------------------- training without an order
+
+
+@dataclass(frozen=True)
+class BaseJob(_Named):
+    """A training without an order, evaluated on the search's test episodes."""
+
+    config: TrainConfig
+    folder: Path
+    test_episodes: int
+    test_seed: int
+
+    def is_done(self) -> bool:
+        """Is the policy of this very job there? Else it is trained (again), to the same bytes. Clears what a kill left."""
+        try:
+            result, policy = read_own_json(self.folder / RESULT), load_policy(self.folder).facts
+            done = result["job"] == self.digest and result["policy_sha256"] == policy["sha256"]
+        except (OSError, ValueError, KeyError, PolicyError):
+            return False
+        if done:
+            delete_checkpoints(self.folder)  # a kill may have come between its result and this
+        return bool(done)
+
+
+def run_base(job: BaseJob, tell: Tell, interrupt: object) -> bool | None:
+    """Train the defender that knows no order yet."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    with locked(job.folder, wait_s=ORPHAN_WAIT_S), TrainingRun(job.config, job.folder, logs=()) as run:
+        started = time.perf_counter()
+        if not _follow(run, tell, interrupt):
+            return None
+        evaluation = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
+        facts = {"episodes": run.training.episodes, "seconds": round(time.perf_counter() - started, 3)}
+        run.conclude({"job": job.digest, "evaluation": asdict(evaluation), **facts})
+        return True
+
+
+def _follow(run: TrainingRun, tell: Tell, interrupt: object) -> bool:
+    """Train, passing on some of the updates: enough to watch. False if interrupted."""
+    for complaint in run.complaints:
+        tell(complaint)
+    last = 0.0
+    for update in run.updates(interrupt):
+        if (now := time.perf_counter()) - last > TELL_EVERY_S:
+            tell(_progress(update.row))
+            last = now
+    return not run.interrupted
+
+
+def _progress(row: UpdateRow) -> JobProgress:
+    return JobProgress(row.episodes, row.env_reward, row.compliance)
+
+
+# ---------------------------------------------------------------- one order, the published way
+
+
+@dataclass(frozen=True)
+class TrialJob(_Named):
+    """All that a trial depends on."""
+
+    number: int
+    config: TrainConfig
+    folder: Path
+    parent_policy: Path | None
+    parent_sha256: str | None
+    test_episodes: int
+    test_seed: int
+    log_episodes: bool
+
+    def finished(self) -> Trial | None:
+        """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
+        try:
+            result = read_own_json(self.folder / RESULT)
+            if result["job"] != self.digest or result["logs"] != self.logs_digest():  # they become those of the search
+                return None
+            trial = Trial.from_values(result["trial"])
+            return trial if trial.policy_sha256 == sha256(read_file(self.folder / POLICY_TENSORS)) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def logs_digest(self) -> str:
+        """A hash of all that the trial's logs say but for times."""
+        updates = [row.checksum() for row in read_rows(self.folder / TRAINING_LOG, UpdateRow)]
+        episodes = sha256(read_file(self.folder / EPISODE_LOG)) if self.log_episodes else None
+        return sha256(json.dumps([updates, episodes]).encode())
+
+
+def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
+    """Train, gate and evaluate one order; return its row of the ledger."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+        done = job.finished()
+        if done is not None:
+            delete_checkpoints(job.folder)  # a kill may have come between
+            return done
+        return _run_trial(job, tell, interrupt)
+
+
+def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
+    started = time.perf_counter()
+    start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
+    logs = (UpdateRow, EpisodeRow) if job.log_episodes else (UpdateRow,)
+    with TrainingRun(job.config, job.folder, start=start, number=job.number, logs=logs) as run:
+        if not _follow(run, tell, interrupt):
+            return None
+        evaluation = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
+        trial = _trial_row(job, run.accepted, run.training, evaluation, time.perf_counter() - started)
+        facts = {"job": job.digest, "trial": trial.values(), "logs": job.logs_digest()}
+        run.conclude(facts | {"evaluation": asdict(evaluation)})
+    return trial
+
+
+def _trial_row(job: TrialJob, accepted: bool, training: Training, evaluation: Evaluation, seconds: float) -> Trial:
+    """The trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
+    repairs = evaluation.compliance
+    assert repairs is not None  # every trial has an order
+    return Trial(
+        id=job.number,
+        workflow=job.config.workflow,
+        status=Status.ACCEPTED if accepted else Status.NON_COMPLIANT,
+        return_mean=evaluation.mean,
+        return_se=evaluation.standard_error,
+        return_low=evaluation.low,
+        return_high=evaluation.high,
+        compliance=repairs.compliance.value,
+        compliance_low=repairs.compliance.low,
+        compliance_high=repairs.compliance.high,
+        compliance_bound=repairs.lower_bound,
+        judged=repairs.compliance.count,
+        contested_compliance=repairs.contested.value,
+        contested=repairs.contested.count,
+        effectiveness=repairs.effectiveness.value,
+        response=repairs.response.value,
+        repairs_per_episode=repairs.repairs_per_episode,
+        episodes=training.episodes,
+        updates=training.updates,
+        policy_sha256=sha256((job.folder / POLICY_TENSORS).read_bytes()),
+        seconds=round(seconds, 3),
+    )
+
+
+# ---------------------------------------------------------------- one network for all orders
+
+
+@dataclass(frozen=True)
+class OrderResult:
+    """What one replicate earned under one order."""
+
+    order: Workflow
+    prompt: Workflow  # the order the policy was told
+    mean: float
+    standard_error: float
+    tail: float  # share of episodes below TAIL
+    violations: float  # repairs per episode that truly broke the order
+    violations_high: float  # upper bound of 95 %
+    compliance: float | None
+    contested: float | None
+
+
+@dataclass(frozen=True)
+class RoundJob(_Named):
+    """One round of one replicate: train on some orders, then play all that were tried so far."""
+
+    number: int  # of the replicate
+    round: int
+    config: TrainConfig  # of the whole training with orders
+    folder: Path
+    parent_policy: Path  # what it starts from in the first round
+    orders: tuple[Workflow, ...]  # they take turns
+    played_orders: tuple[Workflow, ...]  # orders whose returns are asked for
+    since: int  # training episodes before this round
+    until: int  # and after it
+    episodes: int  # on which each of these is played
+    seed: int  # of these
+
+
+def run_round(job: RoundJob, tell: Tell, interrupt: object) -> list[OrderResult] | None:
+    """Train for a round; return what each order that is played earned."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+        done = _read_results(job, job.played_orders)
+        if done is not None:
+            return done
+        with closing(Training(job.config, job.number)) as training:
+            return _train_and_play(job, training, tell, interrupt)
+
+
+def _train_and_play(job: RoundJob, training: Training, tell: Tell, interrupt: object) -> list[OrderResult] | None:
+    for complaint in restore_checkpoint(job.folder, training):
+        tell(complaint)
+    if not job.since and not training.updates:
+        training.inherit(load_policy(job.parent_policy).weights)
+    if training.episodes not in (job.since, job.until):  # the latter if only the playing was cut short
+        raise RunDirError(
+            f"{job.folder}: the checkpoint of {job.since:,} episodes is damaged or gone, and round {job.round} goes on from "
+            "it; begin a new run"
+        )
+    training.play_orders(job.orders)
+    while training.episodes < job.until:
+        if interrupt:
+            return None
+        tell(_progress(training.step().row))
+    save_checkpoint(job.folder, training)
+    save_policy(job.folder, training, accepted=False)
+    network = Network.of(training.learner.weights)
+    results = [
+        _play(network, training.spec, job.config, order, order, "round", job.episodes, job.seed)
+        for order in job.played_orders
+    ]
+    _write_results(job, results)
+    return results
+
+
+@dataclass(frozen=True)
+class CrossJob(_Named):
+    """Cross-play of one replicate's policy."""
+
+    number: int
+    config: TrainConfig
+    folder: Path
+    trained: int  # episodes, after all rounds
+    prompts: tuple[Workflow, ...]  # orders it may be told
+    enforced_orders: tuple[Workflow, ...]
+    selection_episodes: int
+    episodes: int  # to measure on, others than those
+    seed: int
+
+
+def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[OrderResult] | None:
+    """Return what the policy earns under each order, told the order that serves it best there."""
+    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+        done = _read_results(job, (*job.prompts, *job.enforced_orders))
+        if done is not None:
+            return done
+        network, spec = restore_policy(job)
+        results: list[OrderResult] = []
+        for order in job.enforced_orders:
+            if interrupt:
+                return None
+            prompt, purpose = _best_prompt(job, network, spec, order), f"measure/{job.number}"
+            results.append(_play(network, spec, job.config, order, prompt, purpose, job.episodes, job.seed))
+            tell(JobProgress(job.trained, results[-1].mean, results[-1].compliance, orders=len(results)))
+        _write_results(job, results)
+        return results
+
+
+def restore_policy(job: CrossJob) -> tuple[Network, PolicySpec]:
+    """Return what the replicate has learned; a damaged policy file is written again from the checkpoint."""
+    try:
+        policy = load_policy(job.folder)
+        if (policy.config, policy.facts["episodes"]) == (job.config.model_dump(mode="json"), job.trained):
+            return policy.network, policy.spec
+    except (PolicyError, KeyError):
+        pass
+    with closing(Training(job.config, job.number)) as training:
+        restore_checkpoint(job.folder, training)
+        if training.episodes != job.trained:
+            raise RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
+        training.play_orders(job.enforced_orders)
+        save_policy(job.folder, training, accepted=False)
+        return Network.of(training.learner.weights), training.spec
+
+
+def _best_prompt(job: CrossJob, network: Network, spec: PolicySpec, order: Workflow) -> Workflow:
+    """Find what serves a policy best under an order: all prompts are tried, the best few again for longer."""
+    left = job.prompts
+    for look, episodes in enumerate((job.selection_episodes, CLOSER * job.selection_episodes)):
+        purpose = f"selection/{look}"
+        means = [_play(network, spec, job.config, order, prompt, purpose, episodes, job.seed).mean for prompt in left]
+        left = tuple(left[i] for i in np.argsort(means, kind="stable")[::-1][:FINALISTS])
+    return left[0]
+
+
+def _play(
+    network: Network,
+    spec: PolicySpec,
+    config: TrainConfig,
+    order: Workflow,
+    prompt: Workflow,
+    purpose: str,
+    episodes: int,
+    seed: int,
+) -> OrderResult:
+    """Play a policy that is told one order and has to keep another."""
+    player = PolicyTable(network, (order,), spec=spec, told=(prompt,))
+    played = play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=(order,))
+    counts = played.counts(config.judging)
+    assert counts is not None
+    broken, returns = counts.judged - counts.compliant, played.returns
+    rate, error = float(broken.mean()), float(broken.std(ddof=1)) / np.sqrt(episodes)
+    return OrderResult(
+        order=order,
+        prompt=prompt,
+        mean=float(returns.mean()),
+        standard_error=float(returns.std(ddof=1) / np.sqrt(episodes)),
+        tail=float((returns < TAIL).mean()),
+        violations=rate,
+        violations_high=rate
+        + normal_quantile(CONFIDENCE) * error
+        + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
+        compliance=_share(counts.compliant, counts.judged),
+        contested=_share(counts.contested_compliant, counts.contested),
+    )
+
+
+def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
+    total = int(of.sum())
+    return int(hits.sum()) / total if total else None
+
+
+def _read_results(job: RoundJob | CrossJob, orders: Sequence[Workflow]) -> list[OrderResult] | None:
+    """What a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
+    by_name = {str(order): order for order in orders}
+    try:
+        document = read_own_json(job.folder / RESULT)
+        if document["job"] != job.digest:
+            return None
+        return [
+            OrderResult(**row | {name: by_name[row[name]] for name in ("order", "prompt")}) for row in document["results"]
+        ]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_results(job: RoundJob | CrossJob, results: Sequence[OrderResult]) -> None:
+    rows = [vars(result) | {"order": str(result.order), "prompt": str(result.prompt)} for result in results]
+    write_json(job.folder / RESULT, with_checksum({"job": job.digest, "results": rows}))

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.learner.settings import resolve
+from fixfirst.policy.file import load_parent
 from fixfirst.runs.layout import STUDY, Kind
 from fixfirst.runs.lock import status
-from fixfirst.runs.manifest import new_run_folder, read_manifest, write_manifest
+from fixfirst.runs.manifest import create_run, new_run_folder, read_config, read_manifest, write_manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.loop import Search, begin_search, open_search, with_parent
+from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
+
+Search = SharedSearch | PublishedSearch
 
 
 @dataclass(frozen=True)
@@ -24,10 +28,10 @@ class Study:
     """Searches that are run together."""
 
     folder: Path
-    searches: tuple[Search | SharedSearch, ...]
+    searches: tuple[Search, ...]
 
     @property
-    def unfinished(self) -> list[Search | SharedSearch]:
+    def unfinished(self) -> list[Search]:
         return [search for search in self.searches if not search.is_done or status(search.folder) != Outcome.FINISHED]
 
 
@@ -41,6 +45,34 @@ def study_name(configs: Sequence[SearchConfig]) -> str:
 def member_name(config: SearchConfig) -> str:
     """The folder of a search within its study."""
     return f"{config.training.game.red_agent}-{config.seed}".replace(":", "").replace(",", "-")
+
+
+def begin_search(config: SearchConfig, folder: Path) -> Search:
+    """Make a run directory for a new search."""
+    config = with_parent(config)
+    create_run(folder, Kind.SEARCH, config.model_dump(mode="json"), config.seed)
+    return _search(config, folder)
+
+
+def open_search(folder: Path, cyborg: str | None = None) -> Search:
+    """A search as its run directory has it, up to the last round that is complete. cyborg: the checkout to play in."""
+    if read_manifest(folder)["kind"] != Kind.SEARCH:
+        raise RunDirError(f"{folder} is not a run of `fixfirst search`")
+    search = _search(resolve(SearchConfig, read_config(folder), {"cyborg": cyborg}), folder)
+    search.reload()
+    return search
+
+
+def _search(config: SearchConfig, folder: Path) -> Search:
+    return PublishedSearch(config, folder) if config.separate else SharedSearch(config, folder)
+
+
+def with_parent(config: SearchConfig) -> SearchConfig:
+    """The config with the place of the policy that the first trials inherit, which must be one they can."""
+    if config.from_policy is None:
+        return config
+    load_parent(Path(config.from_policy), config.trial_role)
+    return config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
 
 
 def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:

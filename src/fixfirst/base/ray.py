@@ -19,14 +19,23 @@ from threading import Thread
 from typing import Any
 
 from fixfirst.base.errors import ConfigError, WorkerError
-from fixfirst.base.jobs import CORES_VARIABLE, Job, available_cores, carry_error, raise_carried_error
-from fixfirst.searcher.executors.contract import POLL_S, SAVE_S, Finished, OnProgress
+from fixfirst.base.jobs import (
+    CORES_VARIABLE,
+    POLL_S,
+    SAVE_S,
+    Finished,
+    Job,
+    OnProgress,
+    available_cores,
+    carry_error,
+    raise_carried_error,
+)
 
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox
 OBJECT_STORE_BYTES = 256 * 2**20  # of a cluster of our own: policies are small, Ray would take a third of the memory
 
 
-class RayExecutor:
+class RayScheduler:
     """Each job is a Ray task of `cpus_per_job` CPUs; as many at a time as the cluster has room for, also when it grows.
 
     address: `local` starts a cluster of this machine (of `workers` jobs side by side, 0 = all cores) and ends it on close;

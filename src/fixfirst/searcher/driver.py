@@ -1,0 +1,154 @@
+"""Running searches: each is a plan of jobs (`base/jobs.py`), and any number of them share one scheduler.
+
+Where jobs do not see our disk, a job travels with the files it reads, runs there in a scratch folder, and its files come
+back with its result: only the driver writes into the run directory.
+"""
+
+import re
+from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.base.jobs import Finished, Job, OnProgress, Plan, Scheduler, run_plans
+from fixfirst.policy.file import policy_folder
+from fixfirst.runs.files import versions, write_atomically
+from fixfirst.runs.layout import CHECKPOINT_PREFIX, EPISODE_LOG, POLICY_JSON, POLICY_TENSORS, RESULT, TRAINING_LOG
+from fixfirst.runs.lock import Session, locked
+from fixfirst.searcher.jobs import ORPHAN_WAIT_S, Tell
+
+
+class Search(Protocol):
+    """What the driver asks of a search. All that a search knows follows from its ledger."""
+
+    folder: Path
+
+    def reload(self) -> None:
+        """Read the ledger again: between opening and locking the folder, somebody may have gone on with the search."""
+
+    def plan(self, view: Any, session: Session, files: ExitStack) -> Plan:
+        """The search as a plan of jobs. files: closed at the end, however it comes."""
+
+
+def run_searches(searches: Sequence[Search], scheduler: Scheduler, view: Any, interrupt: object, folder: Path) -> bool:
+    """Run searches until their budgets are used, jobs of different searches side by side; none depends on another.
+
+    view: shows them to the user. False if interrupted: `resume` of `folder`, their run directory or that of their study,
+    then goes on from the same place.
+    """
+    plans, sessions = [], []
+    try:
+        with ExitStack() as files:
+            for search in searches:
+                files.enter_context(locked(search.folder))
+                search.reload()
+                session = Session(search.folder, scheduler.workers)
+                plans.append(search.plan(view, session, files))
+                sessions.append(files.enter_context(session))
+                view.begin(search)
+
+            def show(index: int, number: int, message: Any) -> None:
+                view.progress(searches[index], number, message)
+
+            run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
+        return all(session.finished for session in sessions)
+    except OSError as e:
+        raise RunDirError(
+            f"{folder}: cannot be written ({e.strerror or e}); free the way, then: fixfirst resume {folder}"
+        ) from e
+
+
+# ---------------------------------------------------------------- jobs that do not see our disk
+
+Files = dict[str, bytes]
+# All that a job may leave in its folder. The names come from another machine: nothing else is written.
+JOB_FILES = re.compile(
+    "|".join(map(re.escape, (POLICY_TENSORS, POLICY_JSON, TRAINING_LOG, EPISODE_LOG, RESULT)))
+    + rf"|{CHECKPOINT_PREFIX}\d{{8}}\.(json|safetensors)"
+)
+
+
+@dataclass(frozen=True)
+class RemoteJob:
+    """A job with all that it reads: its parent's policy, and what its folder holds of an interrupted attempt."""
+
+    run: Job
+    argument: Any  # a job of `jobs.py`
+    parent: Files
+    begun: Files
+    versions: dict[str, str]  # of what sent it; other ones would give other bytes
+
+
+def pack_job(run: Job, argument: Any) -> RemoteJob:
+    """Add the files to a job."""
+    parent: Files = {}
+    if (policy := getattr(argument, "parent_policy", None)) is not None:
+        folder = policy_folder(policy)
+        parent = {name: (folder / name).read_bytes() for name in (POLICY_TENSORS, POLICY_JSON)}
+    argument.folder.mkdir(parents=True, exist_ok=True)
+    with locked(argument.folder, wait_s=ORPHAN_WAIT_S):
+        return RemoteJob(run, argument, parent, _read_files(argument.folder), versions())
+
+
+def run_remote(job: RemoteJob, tell: Tell, interrupt: object) -> tuple[Any, Files]:
+    """Run a job in a scratch folder of this machine; return its result and the files it left."""
+    for name, version in versions().items():
+        if version != job.versions.get(name):
+            raise ConfigError(
+                f"the cluster has {name} {version}, the driver {job.versions.get(name)}: results would differ; "
+                "install the same versions everywhere"
+            )
+    with TemporaryDirectory(prefix="fixfirst-") as scratch:
+        folder, parent = Path(scratch) / "trial", Path(scratch) / "parent"
+        _write_files(folder, job.begun)
+        _write_files(parent, job.parent)
+        places = {"folder": folder} | ({"parent_policy": parent} if job.parent else {})
+        return job.run(replace(job.argument, **places), tell, interrupt), _read_files(folder)
+
+
+def collect_files(folder: Path, files: Files) -> None:
+    """Write the files of a job that ran elsewhere into its own folder, as if it had run there."""
+    odd = [name for name in files if not JOB_FILES.fullmatch(name)]
+    if odd:
+        raise RunDirError(f"{folder}: the cluster sent a file that no trial writes ({odd[0]!r})")
+    with locked(folder, wait_s=ORPHAN_WAIT_S):
+        for old in _read_files(folder).keys() - files.keys():
+            (folder / old).unlink()
+        _write_files(folder, files)
+
+
+def _read_files(folder: Path) -> Files:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if JOB_FILES.fullmatch(path.name)}
+
+
+def _write_files(folder: Path, files: Files) -> None:
+    """The result last: with it the folder is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sorted(files, key=lambda name: name == RESULT):
+        write_atomically(folder / name, files[name])
+
+
+class _Remote:
+    """A scheduler whose jobs do not see our disk, as one whose jobs do."""
+
+    shares_disk = True
+
+    def __init__(self, scheduler: Scheduler):
+        self._scheduler, self.workers = scheduler, scheduler.workers
+        self._folders: dict[Hashable, Path] = {}
+        self.cancel, self.close = scheduler.cancel, scheduler.close
+
+    def submit(self, key: Hashable, job: Job, argument: Any) -> None:
+        self._folders[key] = argument.folder
+        self._scheduler.submit(key, run_remote, pack_job(job, argument))
+
+    def wait(self, on_progress: OnProgress) -> Finished | None:
+        ended = self._scheduler.wait(on_progress)
+        if ended is None or ended.died is not None or ended.result is None:
+            return ended
+        result, files = ended.result
+        collect_files(self._folders[ended.key], files)
+        return replace(ended, result=result)

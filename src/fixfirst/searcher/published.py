@@ -1,0 +1,302 @@
+"""The published search: one training per order. Ask for orders, train and judge each, until the episode budget is used.
+
+Trials go in rounds; a round's orders, budgets and parents are fixed before it begins and depend only on the ledger's rounds
+before it, so the outcome is the same for any number of workers, and after any interruption: a round that was cut short is
+begun again, and reads what is finished of it from the trials' folders.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fixfirst.base.errors import PolicyError, RunDirError
+from fixfirst.base.files import read_file
+from fixfirst.base.jobs import Lost, Plan, Task, gather
+from fixfirst.base.statistics import stream_seed
+from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy.file import load_policy
+from fixfirst.runs.across_seeds import SeedResult
+from fixfirst.runs.events import TensorBoard
+from fixfirst.runs.files import write_atomically
+from fixfirst.runs.layout import (
+    BEST,
+    CHOICES,
+    CONFIG,
+    EPISODE_LOG,
+    LEDGER,
+    POLICY_JSON,
+    POLICY_TENSORS,
+    TENSORBOARD,
+    TRAINING_LOG,
+    WARMUP,
+    WARMUP_KEY,
+    trial_folder,
+)
+from fixfirst.runs.ledger import RankedTrials, rank_trials, read_trials
+from fixfirst.runs.lock import Session
+from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
+from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Row, Status, Trial, UpdateRow
+from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial
+from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
+
+R = TypeVar("R", bound=Row)
+
+
+@dataclass
+class PublishedSearch:
+    """What is known of a search; all of it follows from the ledger."""
+
+    config: SearchConfig
+    folder: Path
+    trials: list[Trial] = field(default_factory=list)
+    answer: None = None  # what one network for all orders ends with
+    _ranked: tuple[int, RankedTrials | None] = (0, None)  # the standings after so many trials; a live view asks often
+
+    def __post_init__(self) -> None:
+        config = self.config
+        strategy = StrategyConfig(
+            name=config.strategy,
+            seed=stream_seed(config.seed, "search"),
+            beta=config.gp_beta,
+            beta_schedule=config.gp_beta_schedule,
+            initial_orders=config.initial_orders,
+        )
+        self.strategy = Strategy(strategy, config.scheme)
+
+    def reload(self) -> None:
+        """Go to the last complete round of the ledger."""
+        ledger = read_trials(self.folder)
+        if len(ledger) < len(self.trials):
+            raise RunDirError(f"{self.folder / LEDGER}: has lost trials; was it changed?")
+        while (size := len(self.next_budgets())) and len(self.trials) + size <= len(ledger):
+            for trial in ledger[len(self.trials) :][:size]:
+                self.tell(trial)
+        if not size and len(self.trials) < len(ledger):
+            raise RunDirError(f"{self.folder}: {LEDGER} has more trials than {CONFIG} allows; was it changed?")
+
+    @property
+    def used(self) -> int:
+        """Training episodes so far."""
+        return self.config.warmup_budget + sum(trial.episodes for trial in self.trials)
+
+    def standings(self) -> RankedTrials | None:
+        """Accepted orders by return; None before there is one."""
+        if self._ranked[0] != len(self.trials):
+            self._ranked = len(self.trials), rank_trials(self.trials, self.scheme, self.config.test_episodes)
+        return self._ranked[1]
+
+    @property
+    def is_done(self) -> bool:
+        """Is there nothing left to do?"""
+        return not self.next_budgets()
+
+    @property
+    def result(self) -> SeedResult:
+        """For a comparison with other seeds."""
+        red_agent = self.config.training.game.red_agent
+        return SeedResult(red_agent, self.config.seed, self.scheme, self.trials, self.standings())
+
+    @property
+    def scheme(self) -> UnitScheme:
+        return self.config.scheme
+
+    def workflow_of(self, trial: Trial) -> Workflow:
+        return Workflow.parse(trial.workflow, self.scheme)
+
+    def next_budgets(self) -> list[int]:
+        """Training episodes each trial of the next round may use; empty: the search is over."""
+        config, left = self.config, self.config.total_episodes - self.used
+        update, room = config.training.ppo.episodes_per_update, config.round_size
+        if config.n_workflows is not None:
+            room = min(room, config.n_workflows - len(self.trials))
+        size = min(room, left // config.shortest_trial)
+        if size < 1:
+            return []
+        each = min(config.training.total_episodes, left // size)
+        return [each // update * update] * size
+
+    def parent_of(self, workflow: Workflow) -> Trial | None:
+        """The trial whose weights a new trial inherits."""
+        rows, rule = [trial for trial in self.trials if trial.accepted], self.config.inherit
+        if rule == "none" or not rows:
+            return None
+        if rule == "nearest":  # ties: the latest
+            return min(reversed(rows), key=lambda row: self.workflow_of(row).kendall_distance(workflow))
+        best = self.standings() if rule == "best" else None
+        return rows[-1] if best is None else best.best
+
+    def job(self, number: int, workflow: Workflow, budget: int, parent: Trial | None) -> TrialJob:
+        config = self.config
+        policy = Path(config.from_policy) if config.from_policy else None
+        if config.warmup_budget:
+            policy = self.folder / WARMUP
+        if parent is not None:
+            policy = trial_folder(self.folder, parent.id)
+            if not _holds(policy, parent):
+                raise RunDirError(
+                    f"{policy}: its policy, which trial {number} inherits, is damaged, or not that of {LEDGER}"
+                )
+        return TrialJob(
+            number=number,
+            config=config.trial_config(number, workflow, budget),
+            folder=trial_folder(self.folder, number),
+            parent_policy=policy,
+            parent_sha256=None if policy is None else str(load_policy(policy).facts["sha256"]),
+            test_episodes=config.test_episodes,
+            test_seed=config.seed,
+            log_episodes=config.log_episodes,
+        )
+
+    def tell(self, trial: Trial) -> None:
+        """Remember a trial, and tell the strategy."""
+        self.trials.append(trial)
+        outcome = {Status.NON_COMPLIANT: NON_COMPLIANT, Status.FAILED: FAILED}.get(trial.status)
+        if outcome is None:
+            outcome = Outcome.compliant(trial.earned, trial.return_se or 0.0)
+        self.strategy.tell(self.workflow_of(trial), outcome)
+
+    # ---- as a plan of jobs
+
+    def plan(self, view: Any, session: Session, files: ExitStack) -> Plan:
+        """The warm-up, then rounds of trials."""
+        logs = SearchLogs(self.folder, self.config, len(self.trials), self.used, files)
+        return self._jobs(view, session, logs)
+
+    def _jobs(self, view: Any, session: Session, logs: "SearchLogs") -> Plan:
+        config = self.config
+        warmup = BaseJob(config.warmup_config(), self.folder / WARMUP, config.test_episodes, config.seed)
+        if config.warmup_budget and not warmup.is_done():
+            yield from gather({WARMUP_KEY: Task(run_base, warmup, "warm-up")})
+        while budgets := self.next_budgets():
+            first = len(self.trials)
+            with session.choosing():
+                choices = self.strategy.ask(len(budgets))
+            parents = [self.parent_of(choice.workflow) for choice in choices]
+            jobs: dict[int, TrialJob] = {}
+            for place, (choice, budget) in enumerate(zip(choices, budgets, strict=True)):
+                number = first + place
+                jobs[number] = self.job(number, choice.workflow, budget, parents[place])
+                logs.write_choice(number, first, choice)
+                view.chosen(self, number, choice)
+            logs.sync_choices()
+            tasks = {n: Task(run_trial, job, f"trial {n}", may_fail=True) for n, job in jobs.items()}
+            results: dict[int, Trial | Lost] = {}
+            while len(self.trials) < first + len(jobs):
+                number, result = yield tasks
+                tasks, results[number] = {}, result
+                while (number := len(self.trials)) in results:  # the ledger is written in the order of the numbers
+                    trial = self._row(jobs[number], results.pop(number), parents[number - first])
+                    logs.record(trial, self.used)
+                    self.tell(trial)
+                    view.recorded(self, trial)
+        self._keep_best()
+        session.finished = True
+
+    def _row(self, job: TrialJob, result: Trial | Lost, parent: Trial | None) -> Trial:
+        """The row of the ledger. How far a lost trial got is unknown, so all of its budget counts as used."""
+        inherited = None if parent is None else parent.id
+        if isinstance(result, Lost):
+            order, episodes = job.config.workflow, job.config.total_episodes
+            return Trial(id=job.number, workflow=order, status=Status.FAILED, episodes=episodes, parent=inherited)
+        return replace(result, parent=inherited, policy=str(job.folder.relative_to(self.folder)))
+
+    def _keep_best(self) -> None:
+        """Put the winner's policy into best/: the one that the ledger means, or none."""
+        ranked = self.standings()
+        if ranked is None:
+            return
+        source, target = trial_folder(self.folder, ranked.best.id), self.folder / BEST
+        if _holds(target, ranked.best):
+            return
+        if not _holds(source, ranked.best):
+            raise RunDirError(
+                f"{source / POLICY_TENSORS}: damaged, or not the one whose sha256 stands in {LEDGER}: the policy of the "
+                f"best order, {ranked.best.workflow}, is lost; the ranking is not (fixfirst report {self.folder})"
+            )
+        target.mkdir(exist_ok=True)
+        for name in (POLICY_TENSORS, POLICY_JSON):  # the JSON last: with it the copy is complete
+            write_atomically(target / name, read_file(source / name))
+
+
+def _holds(folder: Path, trial: Trial) -> bool:
+    """Does a folder hold a trial's policy, undamaged?"""
+    try:
+        return load_policy(folder).facts["sha256"] == trial.policy_sha256
+    except PolicyError:
+        return False
+
+
+class SearchLogs:
+    """The files that only the driver writes: choices, logs, ledger, TensorBoard.
+
+    Opened for a search with so many trials that has used so many episodes: what goes beyond them is cut off. files: closes
+    all of them, also when one cannot be flushed.
+    """
+
+    def __init__(self, folder: Path, config: SearchConfig, trials: int, used: int, files: ExitStack):
+        self._folder, self._files = folder, files
+        rows = keep_rows(folder / LEDGER, Trial, lambda row: row.id < trials)
+        choices = keep_rows(folder / CHOICES, ChoiceRow, lambda row: row.iteration < trials)
+        updates = keep_rows(folder / TRAINING_LOG, UpdateRow, lambda row: row.trial < trials)
+        keep_rows(folder / EPISODE_LOG, EpisodeRow, lambda row: row.trial < trials)
+        _check_complete(folder / CHOICES, (row.iteration for row in choices), dict.fromkeys(range(trials), 1))
+        _check_complete(folder / TRAINING_LOG, (row.trial for row in updates), {row.id: row.updates or 0 for row in rows})
+        self._choices = self._log(CHOICES, ChoiceRow)
+        self._training = self._log(TRAINING_LOG, UpdateRow)
+        self._episodes = self._log(EPISODE_LOG, EpisodeRow) if config.log_episodes else None
+        self._ledger = self._log(LEDGER, Trial)
+        self._board = TensorBoard(folder / TENSORBOARD if config.tensorboard else None, used + 1)
+        files.callback(self._board.close)
+
+    def _log(self, name: str, kind: type[R]) -> CsvLog[R]:
+        log = CsvLog(self._folder / name, kind)
+        self._files.callback(log.close)
+        return log
+
+    def write_choice(self, number: int, first: int, choice: Choice) -> None:
+        """Write a row that lets a reader redo the choice from the ledger's rows before `first`."""
+        self._choices.write(choice_row(number, first, choice))
+
+    def sync_choices(self) -> None:
+        self._choices.sync()
+
+    def record(self, trial: Trial, used_before: int) -> None:
+        """Write a trial's rows, the ledger's last: a trial in the ledger is complete. A lost one has no others."""
+        own = trial_folder(self._folder, trial.id)
+        if trial.status != Status.FAILED:
+            self._copy_logs(own, used_before)
+        self._ledger.write(trial)
+        self._ledger.sync()
+
+    def _copy_logs(self, own: Path, used_before: int) -> None:
+        for row in read_rows(own / TRAINING_LOG, UpdateRow):
+            counted = replace(row, sampled=used_before + row.episodes)
+            self._training.write(counted)
+            self._board.add(counted)
+        self._training.sync()
+        if self._episodes is not None:
+            for episode in read_rows(own / EPISODE_LOG, EpisodeRow):
+                self._episodes.write(episode)
+            self._episodes.sync()
+
+
+def choice_row(number: int, first: int, choice: Choice) -> ChoiceRow:
+    """A choice with what the strategy believed. number: of the trial; first: of its round."""
+    beliefs: dict[str, Any] = {"workflow": str(choice.workflow)}
+    for place, candidate in enumerate(choice.top, start=1):
+        numbers = {name: getattr(candidate, name) for name in ("ucb", "mean", "std")}
+        beliefs |= numbers if place == 1 else {}
+        of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **numbers}
+        beliefs |= {f"top{place}_{name}": value for name, value in of_place.items()}
+    return ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **beliefs)
+
+
+def _check_complete(path: Path, numbers: Iterable[int], expected: Mapping[int, int]) -> None:
+    """A log is written before the ledger: of every trial in there it has all rows, unless somebody cut it."""
+    counts = Counter(numbers)
+    if cut := [number for number, count in expected.items() if counts[number] != count]:
+        raise RunDirError(f"{path}: rows of trial {cut[0]} are missing; put them back, or begin a new run")
