@@ -48,7 +48,7 @@ class FakeSearch:
     def config(self):
         game = SimpleNamespace(red_agent="b_line", variant="current")
         training = SimpleNamespace(game=game)
-        return SimpleNamespace(total_episodes=1000, seed=self.seed, test_episodes=1000, training=training)
+        return SimpleNamespace(total_episodes=1000, seed=self.seed, separate=True, test_episodes=1000, training=training)
 
     @property
     def used(self):
@@ -189,7 +189,7 @@ def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_doe
 def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
     """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
     view, search = SearchView(), shared_search()
-    search.config.replicates, search.known = 3, lambda: ORDERS[:24]
+    search.config.replicates, search.orders = 3, ORDERS[:24]
     view.begin(search)
     view.crossing(search)
     for seconds, orders in ((0, 1), (6, 13), (6, 25)):

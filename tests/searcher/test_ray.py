@@ -12,8 +12,8 @@ import pytest
 from patience import PATIENCE_S
 from processes import eventually
 from ray_cluster import processes_naming, ray_environment
+from sample_jobs import Switch, double, no_progress
 from searches import LONG, NoView, checkpoints, end, launch, ledger, outcome, recorded, rows, settings_file, wait_for
-from test_executors import Switch, double, no_progress
 
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import MAX_NODES_LOST, Finished, InlineScheduler
@@ -146,10 +146,10 @@ def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
     assert [row["status"] for row in ledger(run.folder)] == ["accepted", "failed"]
 
 
-# ---------------------------------------------------------------- parcels
+# ---------------------------------------------------------------- jobs whose files travel
 
 
-def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
+def test_a_job_that_ran_elsewhere_leaves_the_files_of_one_that_ran_here(tmp_path):
     config = search_config(**LONG).warmup_config()
     home, away = (BaseJob(config, tmp_path / name, 20, 0) for name in ("home", "away"))
     assert run_base(home, lambda message: None, interrupt=False)
@@ -161,7 +161,7 @@ def test_a_trial_in_a_parcel_leaves_the_files_of_a_trial_at_home(tmp_path):
         assert (away.folder / name).read_bytes() == (home.folder / name).read_bytes()
 
 
-def test_an_interrupted_parcel_brings_its_checkpoint_home_and_goes_on_from_it(tmp_path):
+def test_an_interrupted_job_elsewhere_sends_its_checkpoint_and_goes_on_from_it(tmp_path):
     config = search_config(**LONG).warmup_config()
     job = BaseJob(config, tmp_path / "job", 20, 0)
     interrupt, told = Switch(), []

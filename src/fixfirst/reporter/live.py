@@ -21,8 +21,8 @@ from fixfirst.runs.lock import duration
 from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
-    from fixfirst.searcher.strategy import Choice
     from fixfirst.searcher.jobs import Message
+    from fixfirst.searcher.strategy import Choice
 
 PLAIN_EVERY_S = 5.0
 SEARCH_EVERY_S = 10.0

@@ -36,13 +36,14 @@ from fixfirst.runs.rows import Trial
 if TYPE_CHECKING:
     from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.shared import SharedSearch
+    from fixfirst.searcher.study import Search
 
 MOST_ORDERS = 24
 MOST_ACROSS_SEEDS = 20
 WIDE = 100  # columns in which everything about an order fits
 
 
-def print_searches(searches: "Sequence[PublishedSearch | SharedSearch]", folder: Path, page: Path | None = None) -> None:
+def print_searches(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> None:
     """Print the final tables, and what to do next. folder: of the search, or of the study; page: the report, if any."""
     console = results()
     shared, separate = _by_kind(searches)
@@ -56,7 +57,7 @@ def print_searches(searches: "Sequence[PublishedSearch | SharedSearch]", folder:
         print(f"report:      {page}")
 
 
-def searches_document(searches: "Sequence[PublishedSearch | SharedSearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> dict[str, Any]:
     """Return the same for JSON."""
     report = {"report": None if page is None else str(page)}
     shared, separate = _by_kind(searches)
@@ -74,7 +75,7 @@ def searches_document(searches: "Sequence[PublishedSearch | SharedSearch]", fold
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
 
 
-def _by_kind(searches: "Sequence[PublishedSearch | SharedSearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
+def _by_kind(searches: "Sequence[Search]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
     """Part those with one network for all orders from those with a training per order."""
     shared: Any = [search for search in searches if not search.config.separate]
     separate: Any = [search for search in searches if search.config.separate]

@@ -6,87 +6,28 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import traceback
 from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
+from sample_jobs import (
+    Switch,
+    count_up,
+    die,
+    double,
+    leave,
+    no_progress,
+    overlap,
+    raise_it,
+    stumble,
+    who,
+    work_until_interrupted,
+)
 
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import Execution, Finished, InlineScheduler, ProcessScheduler
 from fixfirst.base.ray import RayScheduler
-
-# ---------------------------------------------------------------- jobs; workers import them from here
-
-
-def double(number, tell, interrupt):
-    return 2 * number
-
-
-def count_up(number, tell, interrupt):
-    for i in range(number):
-        tell(i)
-    return number
-
-
-def who(argument, tell, interrupt):
-    return os.getpid()
-
-
-def raise_it(error, tell, interrupt):
-    raise error
-
-
-def stumble(argument, tell, interrupt):
-    return 1 / argument
-
-
-def die(argument, tell, interrupt):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def leave(code, tell, interrupt):
-    os._exit(code)
-
-
-def work_until_interrupted(file, tell, interrupt):
-    """Begins a file, ends it when interrupted: `begun` alone means that it was not allowed to save."""
-    file.write_text("begun")
-    tell("begun")
-    while not interrupt:
-        time.sleep(0.01)
-    file.write_text("saved")
-
-
-def overlap(argument, tell, interrupt):
-    """How many of these ran at a time, at most, as far as this one saw: for a while, and until `wanted` ran at a time."""
-    folder, wanted, while_s = argument
-    own, met = folder / str(time.monotonic_ns()), folder.parent / "met"
-    own.touch()
-    seen = 0
-    until = time.monotonic() + while_s
-    while time.monotonic() < until or not met.exists():
-        tell("still here")
-        seen = max(seen, len(list(folder.iterdir())))
-        if seen >= wanted:
-            met.touch()
-        time.sleep(0.01)
-    own.unlink()
-    return seen
-
-
-class Switch:
-    """An interrupt that the test throws."""
-
-    thrown = False
-
-    def __bool__(self):
-        return self.thrown
-
-
-def no_progress(key, message):
-    raise AssertionError(f"job {key} told {message!r}")
 
 
 @pytest.fixture(scope="module")
@@ -287,7 +228,7 @@ def drive(folder):
 
 
 def driver(folder):
-    code = f"import test_executors; test_executors.drive({str(folder)!r})"
+    code = f"import test_jobs; test_jobs.drive({str(folder)!r})"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     return subprocess.Popen(
         [sys.executable, "-c", code],
