@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fixfirst.reporter.answer_report import how
-from fixfirst.reporter.study_report import agreement, together
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, RunDirError
@@ -16,6 +14,8 @@ from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import collect
+from fixfirst.reporter.report_answers import _how_section as how
+from fixfirst.reporter.texts import agreement, common_rule as together
 from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
 from fixfirst.runs.logs import read_rows
 from fixfirst.runs.rows import ValueRow
