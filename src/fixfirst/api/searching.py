@@ -20,7 +20,7 @@ from fixfirst.reporter.report import report as write_report
 from fixfirst.runs.layout import unused_folder
 from fixfirst.runs.manifest import check_config
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.driver import run_searches
+from fixfirst.searcher.driver import make_scheduler, run_searches
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
 
 
@@ -87,12 +87,7 @@ def run_study(
         check_trainable(training)
     announce_compilation()
     compile_kernel()
-    side_by_side = sum(config.side_by_side for config in configs)
-    in_processes = any(config.training.game.backend != "simulator" for config in configs)
-    with (
-        interrupts() as interrupt,
-        closing(execution.scheduler(side_by_side, interrupt, jobs_have_processes=in_processes)) as scheduler,
-    ):
+    with interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt)) as scheduler:
         study = make_study()
         with SearchView(several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches

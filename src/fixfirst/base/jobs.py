@@ -235,21 +235,6 @@ class Execution:
         if self.workers and self.ray_address not in (None, "local"):
             raise ConfigError("--workers is for this machine; how many trials run on a Ray cluster follows from its CPUs")
 
-    def scheduler(self, jobs: int, interrupt: object, *, jobs_have_processes: bool = False) -> Scheduler:
-        """Make the scheduler that was asked for, or the one that fits the machine and so many jobs side by side.
-
-        jobs_have_processes: jobs start processes of their own, so unless asked for there are no workers beside them.
-        """
-        if self.executor == "ray":
-            from fixfirst.base.ray import RayScheduler
-
-            cpus = self.cpus_per_trial or (0 if jobs_have_processes else 1)
-            return RayScheduler(self.ray_address or "local", workers=self.workers, cpus_per_job=cpus, interrupt=interrupt)
-        workers = self.workers or (1 if jobs_have_processes else min(available_cores(), jobs))
-        if self.executor == "inline" or (self.executor is None and workers == 1):
-            return InlineScheduler(interrupt)
-        return ProcessScheduler(workers, interrupt)
-
 
 class InlineScheduler:
     """Runs one job after the other in this process. `interrupt` is handed to the jobs."""

@@ -13,11 +13,24 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from fixfirst.base.errors import ConfigError, RunDirError
-from fixfirst.base.jobs import Finished, Job, OnProgress, Plan, Scheduler, run_plans
+from fixfirst.base.jobs import (
+    Execution,
+    Finished,
+    InlineScheduler,
+    Job,
+    OnProgress,
+    Plan,
+    ProcessScheduler,
+    Scheduler,
+    available_cores,
+    run_plans,
+)
+from fixfirst.base.ray import RayScheduler
 from fixfirst.policy.file import policy_folder
 from fixfirst.runs.files import versions, write_atomically
 from fixfirst.runs.layout import CHECKPOINT_PREFIX, EPISODE_LOG, POLICY_JSON, POLICY_TENSORS, RESULT, TRAINING_LOG
 from fixfirst.runs.lock import Session, locked
+from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import ORPHAN_WAIT_S, Tell
 
 
@@ -31,6 +44,21 @@ class Search(Protocol):
 
     def plan(self, view: Any, session: Session, files: ExitStack) -> Plan:
         """The search as a plan of jobs. files: closed at the end, however it comes."""
+
+
+def make_scheduler(execution: Execution, configs: Sequence[SearchConfig], interrupt: object) -> Scheduler:
+    """Make the scheduler that was asked for, or the one that fits the machine and the jobs that searches have at a time."""
+    # Worlds of other backends have processes of their own: unless asked for, there are no workers beside them.
+    plain = all(config.training.game.backend == "simulator" for config in configs)
+    if execution.executor == "ray":
+        cpus = execution.cpus_per_trial or (1 if plain else 0)
+        address = execution.ray_address or "local"
+        return RayScheduler(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt)
+    jobs = sum(config.side_by_side for config in configs)
+    workers = execution.workers or (min(available_cores(), jobs) if plain else 1)
+    if execution.executor == "inline" or (execution.executor is None and workers == 1):
+        return InlineScheduler(interrupt)
+    return ProcessScheduler(workers, interrupt)
 
 
 def run_searches(searches: Sequence[Search], scheduler: Scheduler, view: Any, interrupt: object, folder: Path) -> bool:
