@@ -279,7 +279,7 @@ def test_every_host_has_its_place_in_a_set():
 
 
 def test_the_episode_in_the_documents_happens(capsys):
-    text = (Path(__file__).parents[2] / "docs" / "model.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "memory.md").read_text()
     ((program, output),) = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", text, re.M | re.S)
     exec(program, {})
     assert capsys.readouterr().out == output

@@ -259,7 +259,7 @@ class TrainConfig(Settings):
         (), description="Unit types that red never holds: with a shield they come last, whatever the order; in a file."
     )
     memory: str = Field(
-        "none", description="What the policy remembers: none, scans, full, or groups such as act1+last (docs/model.md)."
+        "none", description="What the policy remembers: none, scans, full, or groups such as act1+last (docs/memory.md)."
     )
     action_set: str = Field(
         "all",
