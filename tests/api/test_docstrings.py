@@ -78,5 +78,5 @@ def test_shapes_are_said(name):
 
 def test_the_reference_lists_every_public_name():
     text = (Path(__file__).parents[2] / "docs/reference.md").read_text()
-    missing = [name for name in NAMES if not re.search(rf"^::: fixfirst\.[\w.]+\.{name}$", text, re.M)]
+    missing = [name for name in NAMES if not re.search(rf"^::: fixfirst\.{name}$", text, re.M)]
     assert not missing
