@@ -15,30 +15,23 @@ def page_with(tmp_path, visit):
     return write
 
 
-def test_a_quiet_page_neither_complains_nor_asks_for_anything(page_with):
+def test_a_quiet_page_neither_complains_nor_asks_for_anything_and_a_loud_one_is_noticed(page_with):
     visited = page_with("<p>hello</p>")
     assert (visited.complaints, visited.requests, visited.sideways_overflow(), visited.low_contrasts()) == ([], [], 0, [])
-
-
-def test_requests_errors_and_wide_content_are_noticed(page_with):
     visited = page_with(
         "<img src='https://example.org/x.png'><div style='width:600px'>wide</div><script>lost()</script>", width=380
     )
-    assert visited.requests == ["https://example.org/x.png"]
+    assert visited.requests == ["https://example.org/x.png"] and visited.sideways_overflow() > 200
     assert any("lost is not defined" in complaint for complaint in visited.complaints)
-    assert visited.sideways_overflow() > 200
 
 
-def test_pale_text_is_noticed_also_in_pictures(page_with):
+def test_pale_text_is_noticed_also_in_pictures_where_it_is_compared_with_the_shape_under_it(page_with):
     """#777 on white has a contrast of 4.48, #767676 of 4.54: the two sides of 4.5."""
     visited = page_with(
         "<p style='color:#777'>pale</p><p style='color:#767676'>fine</p><svg><text fill='#eee'>ghost</text></svg>"
     )
     assert [text for text, _ in visited.low_contrasts()] == ["pale", "ghost"]
     assert visited.low_contrasts()[0][1] == pytest.approx(4.48, abs=0.005)
-
-
-def test_text_in_a_picture_is_compared_with_the_shape_under_it(page_with):
     shape = "<rect width='200' height='40' fill='#000'/>"
     visited = page_with(
         f"<svg>{shape}<text x='9' y='20' fill='#fff'>ok</text><text x='99' y='20' fill='#222'>dim</text></svg>"

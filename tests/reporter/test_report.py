@@ -1,6 +1,7 @@
 """What a report says is what the run directory holds, whatever state that is in."""
 
 import csv
+import json
 import re
 from html import unescape
 from xml.etree import ElementTree
@@ -10,8 +11,8 @@ import pytest
 from cage2 import HOST_NAMES
 from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_config, write_search, write_training
 
-from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import read_json
+from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
 from fixfirst.reporter.figure import FigureData
@@ -58,31 +59,26 @@ def search(tmp_path):
 # ---------------------------------------------------------------- the answer
 
 
-def test_the_answer_states_the_best_order_with_its_interval_and_compliance(search):
-    """Three orders at once need 2.388 standard errors (Sidak; 1.003 times as many for t with 999 degrees): 0.24 of 0.1."""
-    said = answer(search)
+def test_the_answer_states_the_best_order_what_it_cannot_be_told_from_and_what_it_is_compared_with(search):
+    """Three orders at once need 2.388 standard errors (Sidak; 1.003 times as many for t with 999 degrees): 0.24 of 0.1.
+
+    -14.0 and -14.2 are 1.4 standard errors of their difference apart. Both have op_host, op_server and enterprise before
+    user, the third order has user first; all have defender last, which was not tried otherwise. -14.5 was earned without an
+    order; the best trial saw 2,000 + 200 episodes; the worst earned -30.
+    """
+    document = words_of(search)
+    said = " ".join(document.answer)
     assert f"trained for {BEST} earned −14.00 per episode (95 % interval −14.24 to −13.76)" in said
     assert "in 99.0 % of the judged repairs (98.0 % of the contested ones)" in said
-
-
-def test_the_answer_says_what_cannot_be_told_apart(search):
-    """-14.0 and -14.2 are 1.4 standard errors of their difference apart."""
-    document = words_of(search)
-    assert (
-        "It cannot be told from 1 other order at 95 % confidence: of 3 accepted orders, 2 may be the best."
-        in document.answer
-    )
-    lead = "No single order wins. What the 2 of 3 accepted orders that may be the best have in common:"
-    assert document.lead == lead
+    alike = "It cannot be told from 1 other order at 95 % confidence: of 3 accepted orders, 2 may be the best."
+    assert alike in document.answer
+    assert document.lead == "No single order wins. What the 2 of 3 accepted orders that may be the best have in common:"
     assert document.headline == ("Fix op_host before user, op_server before user and enterprise before user.",)
-
-
-def test_what_the_possible_winners_share_counts_only_pairs_tried_both_ways(search):
-    """Both have op_host, op_server and enterprise before user; the third order has user first. All have defender last."""
-    said = answer(search)
     shared = said.split("in common: ")[1].split(".")[0]
-    assert shared.count("before user (the other way round in 1 accepted order)") == 3
-    assert "defender" not in shared
+    assert shared.count("before user (the other way round in 1 accepted order)") == 3 and "defender" not in shared
+    assert "Without an order, the same defender earned −14.50 (−14.70 to −14.30) after 2,000 episodes" in said
+    assert "earned 0.50 more, but its weights have seen 2,200 episodes and it is the highest of 3" in said
+    assert f"The worst accepted order, {WORST}, earned −30.00" in said and "16.00 less per episode" in said
 
 
 def test_a_winner_is_called_one_only_if_it_is_told_from_all_others(tmp_path):
@@ -90,18 +86,7 @@ def test_a_winner_is_called_one_only_if_it_is_told_from_all_others(tmp_path):
     document = words_of(write_search(tmp_path / "run", clear))
     assert "It is better than each of the other 2 accepted orders, at 95 % confidence." in document.answer
     assert document.lead == "The best of 3 accepted orders:"
-
-
-def test_no_order_and_the_worst_order_are_compared_with_care(search):
-    """-14.0 against -14.5 without an order; the best trial saw 2,000 + 200 episodes; the worst earned -30."""
-    said = answer(search)
-    assert "Without an order, the same defender earned −14.50 (−14.70 to −14.30) after 2,000 episodes" in said
-    assert "earned 0.50 more, but its weights have seen 2,200 episodes and it is the highest of 3" in said
-    assert f"The worst accepted order, {WORST}, earned −30.00" in said and "16.00 less per episode" in said
-
-
-def test_one_accepted_order_has_nothing_to_be_compared_with(tmp_path):
-    document = words_of(write_search(tmp_path / "run", TRIALS[:1]))
+    document = words_of(write_search(tmp_path / "one", TRIALS[:1]))
     assert "It is the only order that passed the gate, so there is nothing to compare it with." in document.answer
 
 
@@ -170,21 +155,16 @@ def test_intervals_of_pair_effects_come_from_what_the_pairs_do_not_explain():
     assert pair.high - pair.effect == pytest.approx(2 * 4.302653 * error[1])  # t with 2 degrees of freedom
 
 
-def test_a_precedence_that_was_tried_one_way_only_is_not_told():
+def test_a_precedence_is_not_told_that_was_tried_one_way_only_or_with_as_many_orders_as_unknowns():
     effects = analysis.pair_effects(orders("a > b > c", "a > c > b", "c > a > b", "a > b > c"), [-1.0, -2.0, -3.0, -1.5])
-    untold = [(e.first, e.second, e.effect) for e in effects if {e.first, e.second} == {"a", "b"}]
-    assert untold == [("a", "b", None)] or untold == [("b", "a", None)]
-
-
-def test_with_as_many_orders_as_unknowns_no_effect_is_told():
+    assert [e.effect for e in effects if {e.first, e.second} == {"a", "b"}] == [None]
     effects = analysis.pair_effects(orders("a > b > c", "b > a > c", "b > c > a", "c > b > a"), [-1.0, -2.0, -3.0, -4.0])
     assert [e.effect for e in effects] == [None, None, None]
 
 
 def test_position_means_are_plain_means_of_the_orders_with_a_unit_there():
     means = analysis.position_means(orders("a > b > c", "a > c > b", "b > a > c"), [-10.0, -20.0, -40.0])
-    assert means.mean[0, 0] == -15.0 and means.orders[0, 0] == 2  # a first
-    assert means.mean[2, 2] == -25.0 and means.orders[2, 2] == 2  # c last
+    assert (means.mean[0, 0], means.orders[0, 0], means.mean[2, 2], means.orders[2, 2]) == (-15.0, 2, -25.0, 2)
     assert np.isnan(means.mean[2, 0]) and means.orders[2, 0] == 0  # c first: not tried
 
 
@@ -231,16 +211,13 @@ def test_runs_that_differ_only_in_seed_are_a_group_named_by_what_differs(tmp_pat
     groups, repeated = analysis.group_runs(runs)
     assert {group.label: len(group.runs) for group in groups} == {"search, gp_ucb": 2, "search, random": 2, "train": 1}
     assert repeated == []
-
-
-def test_a_seed_counts_once(tmp_path):
-    runs = [read_run(write_search(tmp_path / name)) for name in ("one", "copy")]
-    groups, repeated = analysis.group_runs(runs)
+    copy = read_run(write_search(tmp_path / "copy"))  # a seed counts once
+    groups, repeated = analysis.group_runs([runs[0], copy])
     assert [len(group.runs) for group in groups] == [1]
-    assert repeated == ["copy has the configuration and seed of one; it is left out of the comparison."]
+    assert repeated == ["copy has the configuration and seed of gp-0; it is left out of the comparison."]
 
 
-def test_a_group_course_holds_where_every_seed_has_an_accepted_order(tmp_path):
+def test_a_group_course_holds_where_every_seed_has_an_accepted_order_and_that_of_one_seed_is_its_own(tmp_path):
     """The second seed's first trial was not accepted, so the course begins at its second, after 2,600 episodes."""
     lost_first = [
         (0, LOST, "non_compliant", -22.0, 0.4, 0.6, 0.3, 300, None),
@@ -248,14 +225,11 @@ def test_a_group_course_holds_where_every_seed_has_an_accepted_order(tmp_path):
     ]
     runs = (read_run(write_search(tmp_path / "a")), read_run(write_search(tmp_path / "b", lost_first, seed=1)))
     course = analysis.group_course(analysis.RunGroup("both", runs))
-    assert course.episodes.tolist() == [2600]
-    assert course.mean.tolist() == [-15.0]  # -14 and -16: a standard error of 1, and t with 1 degree of freedom is 12.706
+    assert (course.episodes.tolist(), course.mean.tolist()) == ([2600], [-15.0])
+    # -14 and -16: a standard error of 1, and t with 1 degree of freedom is 12.706
     assert (course.low[0], course.high[0]) == pytest.approx((-15 - 12.706, -15 + 12.706), abs=1e-3)
-
-
-def test_the_course_of_a_single_seed_is_its_own(tmp_path):
-    course = analysis.group_course(analysis.RunGroup("one", (read_run(write_search(tmp_path / "a")),)))
-    assert course.mean.tolist() == course.low.tolist() == course.high.tolist() == [-14.0] * 4
+    alone = analysis.group_course(analysis.RunGroup("one", runs[:1]))
+    assert alone.mean.tolist() == alone.low.tolist() == alone.high.tolist() == [-14.0] * 4
 
 
 def test_the_page_says_of_several_seeds_what_the_terminal_says(tmp_path):
@@ -272,13 +246,6 @@ def test_the_page_says_of_several_seeds_what_the_terminal_says(tmp_path):
     assert rows[3] == ["4 ", LOST, "-", "-", "2/2", "0/2", "0/2"]
 
 
-def test_one_seed_alone_says_nothing_across_seeds(tmp_path):
-    write_search(tmp_path / "s")
-    write_training(tmp_path / "t")
-    document = words_of(tmp_path)
-    assert "Across seeds" not in [section.title for section in document.sections]
-
-
 def test_a_folder_of_runs_means_all_of_them(tmp_path):
     for seed in range(2):
         write_search(tmp_path / f"s{seed}", seed=seed)
@@ -291,6 +258,8 @@ def test_a_folder_of_runs_means_all_of_them(tmp_path):
         "train: −15.00 per episode, 1 run.",
     )
     assert [figure.name for figure in written.document.figures] == ["groups", "courses"]
+    titles = [section.title for section in words_of(tmp_path / "s0", tmp_path / "t").sections]
+    assert not any("Across seeds" in title for title in titles)  # of one seed
 
 
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path):
@@ -340,18 +309,13 @@ def test_a_changed_digit_of_a_result_is_noticed(tmp_path):
     assert words_of(folder).missing == ("result.json: cannot be read (its document_sha256 is not that of its contents)",)
 
 
-@pytest.mark.parametrize("name", ["trials.csv", "training_log.csv", "gp_sampling_log.csv"])
-def test_figures_are_drawn_of_what_is_left_when_a_file_is_missing(search, name):
-    (search / name).rename(search.parent / "elsewhere")
-    written = report([search])
-    assert any(name in text for text in written.document.missing)
-    assert written.document.figures
+NOTHING = ["manifest.json", "config.toml", "runtime.csv", "best"]  # no figure shows them
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "config.toml", "runtime.csv", "best"])
-def test_a_missing_file_that_no_figure_shows_is_named(search, name):
+@pytest.mark.parametrize("name", ["trials.csv", "training_log.csv", "gp_sampling_log.csv", *NOTHING])
+def test_a_missing_file_is_named_and_figures_are_drawn_of_what_is_left(search, name):
     (search / name).rename(search.parent / "elsewhere")
-    document = words_of(search)
+    document = words_of(search) if name in NOTHING else report([search]).document
     assert any(name in text for text in document.missing) and document.figures
 
 
@@ -361,27 +325,20 @@ def test_a_half_written_ledger_counts_up_to_its_last_whole_line(search):
     assert "3 trials" in answer(search)
 
 
-def test_a_run_that_is_worked_on_says_so(search):
+def test_a_run_that_is_worked_on_says_so_and_an_interrupted_one_how_to_go_on(search):
     with locked(search):
         assert read_run(search).missing[0].startswith("The run is still being worked on")
-
-
-def test_an_interrupted_run_says_how_to_go_on(search):
     replace_in(search / "runtime.csv", "finished", "interrupted")
     assert f"fixfirst resume {search}" in read_run(search).missing[0]
 
 
-@pytest.mark.parametrize("value", ["nan", "-inf", "1e300", "9" * 4000, "much"])
-def test_numbers_that_make_no_sense_are_left_out_and_counted(search, value):
-    replace_in(search / "trials.csv", "accepted,-14.2,", f"accepted,{value},")
+@pytest.mark.parametrize("value", ["nan", "-inf", "1e300", "9" * 4000, "much", "mice > men"])
+def test_orders_and_numbers_that_make_no_sense_are_left_out_and_counted(search, value):
+    old, new = (ALIKE, value) if value == "mice > men" else ("accepted,-14.2,", f"accepted,{value},")
+    replace_in(search / "trials.csv", old, new)
     run = read_run(search)
     assert "trials.csv: 1 of 4 trials are left out; their order or numbers make no sense." in run.missing
     assert all(abs(trial.return_mean or 0) <= LARGEST for trial in run.trials)
-
-
-def test_an_order_of_other_units_is_left_out(search):
-    replace_in(search / "trials.csv", ALIKE, "mice > men")
-    assert any("1 of 4 trials are left out" in text for text in read_run(search).missing)
 
 
 ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -446,18 +403,15 @@ def test_what_is_drawn_is_what_the_csv_says(search, tmp_path):
     at, value = np.array([float(x) for _, x in drawn]), np.array([float(row["return"]) for row in rows])
     scale = (at[0] - at[2]) / (value[0] - value[2])
     assert at - at[0] == pytest.approx(scale * (value - value[0]), abs=1e-3)
+    inline = figure.inline()  # follows the page's colours; files are printed in ink
+    assert "currentColor" in inline and "#010203" not in inline + svg and "#222222" in svg
+    assert "http-equiv" not in inline and "<metadata" not in inline
 
 
 def test_the_same_files_give_the_same_report(search, tmp_path):
     first, second = (report([search], tmp_path / f"{i}.html", figures=tmp_path / f"f{i}") for i in (1, 2))
     assert first.path.read_bytes() == second.path.read_bytes()
     assert [path.read_bytes() for path in first.figures] == [path.read_bytes() for path in second.figures]
-
-
-def test_figures_follow_the_pages_colours_and_files_are_printed_in_ink(search):
-    figure = figures.ranking(read_run(search))
-    assert "currentColor" in figure.inline() and "#010203" not in figure.inline()
-    assert "http-equiv" not in figure.inline() and "<metadata" not in figure.inline()
 
 
 def test_a_large_run_stays_well_below_3_megabytes(tmp_path):
@@ -484,11 +438,8 @@ def test_markdown_says_the_same_and_links_its_pictures(search, tmp_path):
     links = re.findall(r"!\[.*?\]\(<(.*?)>\)", text)
     assert len(links) == len(written.document.figures)
     assert all((tmp_path / "doc" / link).is_file() and link.startswith("../pictures/") for link in links)
-    assert f"| 1 | {escaped(BEST)} | −14.00 | −14.24 to −13.76 | 99.0 % | 98.0 % | may be best | 0 | 200 |" in text
-
-
-def test_markdown_shows_markup_as_text():
     assert escaped("<b> | *x* [y](z) &lt;\nnew") == r"\<b\> \| \*x\* \[y\](z) &amp;lt; new"
+    assert f"| 1 | {escaped(BEST)} | −14.00 | −14.24 to −13.76 | 99.0 % | 98.0 % | may be best | 0 | 200 |" in text
 
 
 # ---------------------------------------------------------------- at the edges
@@ -501,6 +452,22 @@ def test_a_slow_report_says_once_what_it_does(search, monkeypatch):
     assert said == ["drawing figures"]
 
 
-def test_read_run_refuses_a_folder_without_anything(tmp_path):
-    with pytest.raises(RunDirError, match="nothing to report"):
-        read_run(tmp_path)
+def test_nothing_to_show_and_a_report_that_cannot_be_written_are_one_line_and_exit_code_2(search, tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "nowhere"):
+        assert main(["report", str(folder)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"fixfirst: {folder}: ")
+    assert main(["report", str(search), "--out", str(search / "trials.csv" / "x.html")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_command_writes_beside_the_run_and_tells_people_and_programs_where(search, tmp_path, capsys):
+    assert main(["report", str(search)]) == 0
+    assert capsys.readouterr().out.strip() == str(search / "report.html")
+    assert (search / "report.html").read_text().startswith("<!doctype html>")
+    arguments = ["report", str(search), "--out", str(tmp_path / "x.html"), "--figures", str(tmp_path / "f"), "--json"]
+    assert main(arguments) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["headline"].startswith("Fix op_host before user") and told["report"] == str(tmp_path / "x.html")
+    assert told["runs"] == [str(search)] and len(told["figures"]) == 18 and told["missing"] == []
