@@ -48,6 +48,7 @@ def rollout():
 
 def jobs():
     """What is measured: name -> a function that does `NUM_ENVS * STEPS` of it."""
+    from fixfirst.game.game import Game
     from fixfirst.game.world import World
     from fixfirst.play.envs import VecCage2
 
@@ -56,7 +57,8 @@ def jobs():
     play = rollout()
     found = {}
     for red in RED_AGENTS:
-        envs, world, own = VecCage2(NUM_ENVS, red_agent=red), World(NUM_ENVS, red_agent=red), World(NUM_ENVS, red_agent=red)
+        envs, game = VecCage2(NUM_ENVS, red_agent=red), Game(red_agent=red)
+        world, own = World(game, NUM_ENVS), World(game, NUM_ENVS)
         envs.reset(seed=0), world.reset(0), own.reset(0)
         words, returns10 = np.zeros(NUM_ENVS, np.uint64), np.zeros(NUM_ENVS, np.int64)
         found[f"envs.step, {red}"] = lambda envs=envs: step_through(envs, actions)

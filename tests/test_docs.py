@@ -30,7 +30,6 @@ import fixfirst as ff
 from fixfirst.api.settings import ENVIRONMENT_PREFIX
 from fixfirst.cli import main
 from fixfirst.cli.app import app
-from fixfirst.game.world import BaseWorld
 from fixfirst.learner.presets import PRESETS
 from fixfirst.learner.settings import make_config, places, value_at
 
@@ -490,13 +489,14 @@ def test_flag_tables_give_the_right_defaults():
 
 def test_option_tables_are_the_signature_of_make_vec():
     found = [rows for text in TEXTS.values() for header, *rows in tables(text) if header == ["option", "values"]]
-    parameters = inspect.signature(BaseWorld).parameters | inspect.signature(ff.make_vec).parameters
+    parameters = {name: p.default for name, p in inspect.signature(ff.VecCage2).parameters.items()}
+    parameters |= {name: field.default for name, field in ff.Game.model_fields.items()}
     assert found
     for option, values in chain.from_iterable(found):
         (name,) = values_in(option)
         assert name in parameters, f"make_vec has no {name}"
         if stated := re.search(r"`([^`]+)` \(default\)", values):
-            default = parameters[name].default
+            default = parameters[name]
             assert stated[1] == (default.name.lower() if isinstance(default, Enum) else default)
 
 

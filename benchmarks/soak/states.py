@@ -14,6 +14,7 @@ from forks import Trouble
 from jobs import Job
 
 import fixfirst as ff
+from fixfirst.game.game import Game
 from fixfirst.game.state import STATE_DTYPE
 from fixfirst.game.world import World, check_states
 from fixfirst.learner.settings import make_config
@@ -44,7 +45,7 @@ def play_states(count: int, seed: int, control: bool = True) -> None:
     """control: in a process that checks bounds, which is shown first, by a state that must be refused and leads astray."""
     rng = np.random.default_rng(seed)
     worlds = [
-        World(AT_ONCE, red_agent=red, variant=variant, green=green, max_steps=limit)
+        World(Game(red_agent=red, variant=variant, green=green, max_steps=limit), AT_ONCE)
         for red, variant, green, limit in (
             ("b_line", "current", False, 30),
             ("meander", "leaderboard", True, 100),
@@ -52,7 +53,7 @@ def play_states(count: int, seed: int, control: bool = True) -> None:
         )
     ]
     if control:
-        astray = World(1)
+        astray = World(Game(), 1)
         astray.reset(0)
         astray._states["bline_stage"] = 200
         with contextlib.suppress(IndexError):

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.play.envs import VecWorld, make_vec
+from fixfirst.play.envs import VecCage2, make_vec
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -40,7 +40,7 @@ class SB3VecEnv(VecEnv):
     "terminal_observation" [inputs], and "TimeLimit.truncated", for nothing else ends an episode.
     """
 
-    def __init__(self, envs: VecWorld):
+    def __init__(self, envs: VecCage2):
         self.envs = envs
         self._actions = np.zeros(envs.num_envs, np.int64)
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)

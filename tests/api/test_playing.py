@@ -59,7 +59,7 @@ def test_environments_with_the_policys_memory_go_on_remembering(remembering, mod
     parts = [ff.rollout(halves, remembering, 15, seed=5) for _ in range(2)]
     assert np.array_equal(played.actions, np.concatenate([part.actions for part in parts]))
     for actions in played.actions.astype(np.int64):
-        choices = [np.argmax([action in row for row in twin.memories.action_set.meanings]) for action in actions]
+        choices = [np.argmax([action in row for row in twin.memories.spec.action_set.meanings]) for action in actions]
         twin.step(np.array(choices))
     for each in (envs, halves):
         assert np.array_equal(each.memories.records, twin.memories.records)

@@ -100,11 +100,11 @@ def test_the_facts_asked_for_tell_all_variants_apart():
 
 
 def test_packed_observations_are_those_of_the_kernel():
-    world = World(50, red_agent="meander")
+    world = World(Game(red_agent="meander"), 50)
     world.reset(0)
     for actions in np.random.default_rng(0).integers(0, 145, (30, 50)):
         world.step(actions)
-        assert np.array_equal(pack(world.observations), world.words)
+        assert np.array_equal(pack(world.observations), world.packed_obs)
 
 
 @pytest.mark.parametrize("name", DEFENDERS)
@@ -158,13 +158,13 @@ def test_a_variant_that_is_not_there_is_refused():
 def run(workers, steps=45, **settings):
     """Observations, words, access, rewards, ends and returns of a run on CybORG."""
     options = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20} | settings
-    with make_world(5, backend="cyborg", num_workers=workers, **options) as world:
+    with make_world(Game(backend="cyborg", variant=None, **options), 5, num_workers=workers) as world:
         world.reset(3)
         rows = []
         for actions in np.random.default_rng(0).integers(0, 145, (steps, 5)):
             ended = world.step(actions)
             returns = world.final_returns10[world.ended].tolist()
-            arrays = (world.observations, world.words, world.access, world.rewards10, world.ended)
+            arrays = (world.observations, world.packed_obs, world.access, world.rewards10, world.ended)
             rows.append((ended, returns, *(a.copy() for a in arrays)))
         world.reset()
         return rows, world.access.copy()
@@ -189,7 +189,7 @@ def play_untouched(seed, env, episode, actions):
 @needs_cyborg
 def test_the_worlds_process_plays_as_an_untouched_one_does():
     actions = np.random.default_rng(1).integers(0, 145, (60, 1))
-    with make_world(1, backend="cyborg", red_agent="meander") as world:
+    with make_world(Game(backend="cyborg", variant=None, red_agent="meander"), 1) as world:
         world.reset(7)
         ours = []
         for row in actions:
@@ -215,7 +215,7 @@ def test_cyborg_keeps_the_promises_of_the_vector_environment():
             assert not terminated.any() and truncated.all() == (t == 3)
         assert np.allclose(info["episode_return"], total) and info["episode_length"].tolist() == [4, 4, 4]
         assert info["final_obs"].any() and not obs.any() and info["final_info"]["access"].any()
-        bits = np.unpackbits(world.words.view(np.uint8).reshape(3, 8), axis=1, bitorder="little")[:, :52]
+        bits = np.unpackbits(world.packed_obs.view(np.uint8).reshape(3, 8), axis=1, bitorder="little")[:, :52]
         assert np.array_equal(bits, obs)
 
 

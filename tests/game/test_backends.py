@@ -18,8 +18,9 @@ from processes import eventually, gone
 
 import fixfirst as ff
 from fixfirst.game.backends import WorkerWorld, make_world
-from fixfirst.game.world import ARRAYS, World
-from fixfirst.play.envs import VecWorld
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import CAGE2
+from fixfirst.game.world import World, shown_arrays
 
 SETTINGS = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20}
 
@@ -30,7 +31,7 @@ def actions_for(steps, num_envs):
 
 def everything(world):
     """All arrays as bytes, of the final ones the rows that count, and the last turns."""
-    rows = {name: world.ended if name.startswith("final") else slice(None) for name in ARRAYS}
+    rows = {name: world.ended if name.startswith("final") else slice(None) for name in shown_arrays(CAGE2)}
     if world.autoreset != "same_step":
         rows = {name: row for name, row in rows.items() if name not in ("final_observations", "final_access")}
     return {name: getattr(world, name)[row].tobytes() for name, row in rows.items()} | {"turns": world.turns().tobytes()}
@@ -44,8 +45,8 @@ def mapped():
 @pytest.mark.parametrize(("workers", "autoreset"), [(1, "next_step"), (2, "same_step"), (3, "next_step")])
 def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset):
     """Every array after every step and reset: over autoresets, a reset of some, and new seeds."""
-    here = World(7, autoreset=autoreset, **SETTINGS)
-    with WorkerWorld(World, 7, num_workers=workers, autoreset=autoreset, **SETTINGS) as there:
+    here = World(Game(**SETTINGS), 7, autoreset=autoreset)
+    with WorkerWorld(World, Game(**SETTINGS), 7, num_workers=workers, autoreset=autoreset) as there:
         some = np.array([True, False, False, True, True, False, False])
         for reset in ({"seed": 5}, {"mask": some}, {}, {"seed": [3, 1, 4, 1, 5, 9, 2], "mask": ~some}):
             here.reset(**reset), there.reset(**reset)
@@ -57,9 +58,9 @@ def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset)
 
 
 def test_each_environment_may_have_its_own_red_agent_and_number():
-    options = {"red_agent": ["sleep", "b_line", "meander"], "env_ids": [40, 7, 7], "variant": "leaderboard"}
-    here = World(3, **options)
-    with make_world(3, backend="workers", num_workers=2, **options) as there:
+    settings, ids = {"red_agent": ["sleep", "b_line", "meander"], "variant": "leaderboard"}, [40, 7, 7]
+    here = World(Game(**settings), 3, env_ids=ids)
+    with make_world(Game(backend="workers", **settings), 3, num_workers=2, env_ids=ids) as there:
         here.reset(1), there.reset(1)
         for actions in actions_for(30, 3):
             here.step(actions), there.step(actions)
@@ -69,7 +70,7 @@ def test_each_environment_may_have_its_own_red_agent_and_number():
 def test_the_vector_environment_on_workers_equals_the_native_one():
     native = ff.make_vec(4, autoreset_mode="same_step", **SETTINGS)
     workers = ff.make_vec(4, backend="workers", num_workers=2, autoreset_mode="same_step", **SETTINGS)
-    assert isinstance(workers, VecWorld) and workers.observation_space == native.observation_space
+    assert isinstance(workers, ff.VecCage2) and workers.observation_space == native.observation_space
     assert workers.action_space == native.action_space and workers.metadata == native.metadata
     native.reset(seed=2), workers.reset(seed=2)
     for actions in actions_for(25, 4):
@@ -83,7 +84,7 @@ def test_the_vector_environment_on_workers_equals_the_native_one():
 
 
 def test_bad_input_is_told_as_by_the_world_in_this_process_and_breaks_nothing():
-    with make_world(2, backend="workers", num_workers=1) as world:
+    with make_world(Game(backend="workers"), 2, num_workers=1) as world:
         with pytest.raises(ff.ResetNeeded):
             world.step(np.zeros(2, int))
         world.reset(0)
@@ -94,13 +95,13 @@ def test_bad_input_is_told_as_by_the_world_in_this_process_and_breaks_nothing():
         world.step(np.zeros(2, int))
     for bad in ({"backend": "cloud"}, {"backend": "workers", "num_workers": 0}, {"backend": "workers", "timeout_s": 0}):
         with pytest.raises(ff.WorldError):
-            make_world(2, **bad)
+            ff.make_vec(2, **bad)
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="looks into Linux's /proc")
 def test_shared_memory_has_no_name_and_lives_as_long_as_an_array_over_it():
     before = mapped()
-    world = make_world(2, backend="workers", num_workers=1)
+    world = make_world(Game(backend="workers"), 2, num_workers=1)
     world.reset(0)
     access = world.access
     assert mapped() == before + 1
@@ -113,7 +114,7 @@ def test_shared_memory_has_no_name_and_lives_as_long_as_an_array_over_it():
 
 
 def faulty(fault, **options):
-    return WorkerWorld(partial(FaultyWorld, fault=fault), 4, num_workers=2, **options)
+    return WorkerWorld(partial(FaultyWorld, fault=fault), Game(), 4, num_workers=2, **options)
 
 
 def step(world):
@@ -153,7 +154,7 @@ def test_a_worker_that_dies_is_noticed_without_waiting_for_the_timeout(fault, sa
 
 
 def test_a_worker_killed_between_steps_is_noticed_at_the_next():
-    world = make_world(4, backend="workers", num_workers=2)
+    world = make_world(Game(backend="workers"), 4, num_workers=2)
     world.reset(0)
     pids = world.process_ids
     os.kill(pids[1], signal.SIGKILL)
@@ -179,8 +180,9 @@ from functools import partial
 import numpy as np
 from faulty import FaultyWorld
 from fixfirst.game.backends import WorkerWorld
+from fixfirst.game.game import Game
 if __name__ == "__main__":
-    world = WorkerWorld(partial(FaultyWorld, fault=sys.argv[1]), 4, num_workers=2)
+    world = WorkerWorld(partial(FaultyWorld, fault=sys.argv[1]), Game(), 4, num_workers=2)
     world.reset(0)
     print(*world.process_ids, flush=True)
     while sys.argv[1] != "none":
@@ -211,7 +213,7 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
 
 
 def test_a_world_that_is_forgotten_takes_its_workers_along():
-    world = make_world(2, backend="workers", num_workers=1)
+    world = make_world(Game(backend="workers"), 2, num_workers=1)
     pids = world.process_ids
     del world
     assert eventually(lambda: all(map(gone, pids)))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game.world import ARRAYS
+from fixfirst.game.scenario import CAGE2
+from fixfirst.game.world import shown_arrays
 from fixfirst.orders.order import FIVE_TYPES
 
 
@@ -144,7 +145,7 @@ def test_rendering_is_refused_clearly():
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_arrays_that_the_compiled_code_would_write_beyond_are_refused(rows):
-    good = {name: np.zeros((4, *shape), dtype) for name, (shape, dtype) in ARRAYS.items()}
+    good = {name: np.zeros((4, *shape), dtype) for name, (shape, dtype) in shown_arrays(CAGE2).items()}
     ff.make_vec(4, arrays=good).reset(seed=0)
     for name, array in good.items():
         for wrong in (array[:rows], array.astype(np.float16), np.asfortranarray(np.zeros((4, 4, 4))), None, array[::-1]):

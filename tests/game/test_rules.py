@@ -5,6 +5,7 @@ import pytest
 from cage2 import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, action_id, hosts_mask
 from scene import Scene, open_ports
 
+from fixfirst.game.game import Game
 from fixfirst.game.state import OTService, RedAgent
 from fixfirst.game.world import World
 
@@ -160,7 +161,7 @@ def test_a_brute_forced_ssh_decoy_is_a_false_alarm():
 def test_the_heaviest_exploit_is_taken_three_times_in_four_and_the_others_share_the_rest():
     """Enterprise1: HTTPSRFI 3/4, four others 1/16 each; 40,000 attacks, five standard deviations."""
     n = 40_000
-    world = World(n, max_steps=None)
+    world = World(Game(max_steps=None), n)
     world.reset(seed=1)
     states = np.repeat(
         Scene().remembers("Enterprise1", 22, 135, 139, 445, 80, 443, 3389).red_will("exploit", "Enterprise1").state, n

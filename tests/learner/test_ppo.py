@@ -6,7 +6,7 @@ import torch
 from numba import njit
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.backends import world_for
+from fixfirst.game.backends import make_world
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.engines import make_learner
@@ -30,7 +30,7 @@ def played(workflow, preset="default", **options):
     config = make_config(preset, **settings, **options)
     network = Network.of(initial_weights(config.spec.inputs, 0, config.spec.actions))
     rollout = collect(
-        world_for(config.game, config.ppo.num_envs),
+        make_world(config.game, config.ppo.num_envs, autoreset="disabled"),
         PolicyTable(network, config.workflows, spec=config.spec),
         world_seed=1,
         policy_seed=2,

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.backends import world_for
+from fixfirst.game.backends import make_world
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.engines import make_learner
@@ -112,7 +112,7 @@ def played(workflow, **options):
     config = make_config(ppo={"num_envs": 16} | options, **settings)
     network = Network.of(initial_weights(config.spec.inputs, 0, config.spec.actions))
     rollout = collect(
-        world_for(config.game, config.ppo.num_envs),
+        make_world(config.game, config.ppo.num_envs, autoreset="disabled"),
         PolicyTable(network, config.workflows),
         world_seed=1,
         policy_seed=2,

@@ -24,7 +24,7 @@ def played(player, episodes=50, red_agent="sleep"):
 
 
 def test_a_restore_in_every_turn_costs_its_price_in_every_episode():
-    row = paired(played(always("Analyse", "User1")), played(always("Restore", "User1")), "sleep")
+    row = paired(played(always("Analyse", "User1")), played(always("Restore", "User1")))
     assert (row.first, row.second, row.mean, row.standard_error) == (0.0, -10.0, -10.0, 0.0)
     assert row.different and row.low == row.high == -10.0 and row.independent_episodes is None
 
@@ -48,13 +48,13 @@ def test_common_luck_is_worth_episodes_and_the_means_are_those_of_evaluate():
 
 def test_intervals_of_several_red_agents_are_wider_so_that_all_hold():
     a, b = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
-    one, both = paired(a, b, "b_line"), paired(a, b, "b_line", comparisons=2)
+    one, both = paired(a, b), paired(a, b, comparisons=2)
     assert both.low < one.low and one.high < both.high and one.mean == both.mean
 
 
 def test_the_worst_episodes_of_each_are_named_with_what_the_other_earned():
     first, second = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
-    row = paired(first, second, "b_line")
+    row = paired(first, second)
     worst = row.worst_of_second[0]
     assert worst.second == second.returns.min() == second.returns[worst.number]
     assert worst.first == first.returns[worst.number]

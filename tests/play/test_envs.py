@@ -77,13 +77,13 @@ def test_access_is_the_true_state_before_the_next_action():
 def test_arrays_without_copying_say_the_same_as_the_interface():
     envs = ff.make_vec(50, red_agent="meander")
     envs.reset(seed=1)
-    words, access = envs.world.words, envs.world.access
+    words, access = envs.world.packed_obs, envs.world.access
     for actions in actions_for(40, 50):
         obs, reward, _, _, info = envs.step(actions)
         bits = words[:, None] >> np.arange(52, dtype=np.uint64) & np.uint64(1)
         assert np.array_equal(bits, obs) and np.array_equal(access, info["access"])
         assert np.array_equal(envs.world.rewards10 / 10, reward)
-    assert envs.world.words is words and envs.world.access is access
+    assert envs.world.packed_obs is words and envs.world.access is access
 
 
 def test_next_step_autoreset_spends_one_step_on_the_reset():
@@ -211,7 +211,7 @@ def test_a_new_episode_begins_with_nothing_in_mind(mode):
     """After the reset the first turn is remembered: one decoy stands, and one view was quiet."""
     envs = ff.make_vec(2, red_agent="sleep", max_steps=3, autoreset_mode=mode, **MEMORY)
     envs.reset(seed=0)
-    user3 = envs.memories.action_set.names.index("Decoy User3")
+    user3 = envs.memories.spec.action_set.names.index("Decoy User3")
     for _ in range(3):
         obs, *_, info = envs.step([user3, 0])
     if mode == "next_step":
@@ -259,7 +259,7 @@ def test_gymnasiums_checker_accepts_an_environment_that_remembers(memory, action
 def test_an_environment_that_remembers_can_be_made_by_name_and_asked_for_its_masks():
     env = ff.Remember(gym.make("fixfirst/Cage2-v0", red_agent="sleep"))
     env.reset(seed=0)
-    *_, info = env.step(env.memories.action_set.names.index("Decoy User3"))
+    *_, info = env.step(env.memories.spec.action_set.names.index("Decoy User3"))
     assert env.action_masks().tolist() == [True] * 39 + [False] == info["action_mask"].astype(bool).tolist()
     assert env.spec.additional_wrappers[-1].kwargs == {"memory": "full", "action_set": "macros"}
 

@@ -106,7 +106,7 @@ def test_red_that_sleeps_does_nothing_that_can_fail():
 
 def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
     """Red is told that every scan worked. Meander scans operational hosts it has lost the way to."""
-    world = World(300, red_agent="meander", max_steps=None)
+    world = World(Game(red_agent="meander", max_steps=None), 300)
     world.reset(1)
     restore = np.array([action_id("Restore", f"Enterprise{i}") for i in range(3)])
     unreached = 0
@@ -128,7 +128,7 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
 def test_the_costs_of_every_turn_sum_to_its_reward(variant):
     """Random actions, all three red agents, 300 episodes: every reward is explained, in every variant."""
     red_agents = ["b_line", "meander", "sleep"] * 100
-    world = World(300, red_agent=red_agents, variant=variant, max_steps=100)
+    world = World(Game(red_agent=red_agents, variant=variant, max_steps=100), 300)
     world.reset(0)
     impacts = total = 0
     for actions in np.random.default_rng(0).integers(0, NUM_ACTIONS, (100, 300)):
@@ -145,7 +145,7 @@ def test_what_is_seen_and_what_is_true_are_those_of_the_world():
     """Read from the 52 bits as the challenge defines them, not as our code packs them."""
     activities = {(0, 0): "none", (1, 0): "scan", (1, 1): "exploit"}
     beliefs = {(0, 0): "clean", (1, 0): "unknown", (0, 1): "user", (1, 1): "root"}
-    world = World(60, red_agent="b_line:0.5,meander:0.5")
+    world = World(Game(red_agent="b_line:0.5,meander:0.5"), 60)
     world.reset(2)
     for actions in np.random.default_rng(1).integers(0, NUM_ACTIONS, (50, 60)):
         world.step(actions)

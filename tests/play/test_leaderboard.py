@@ -16,7 +16,7 @@ ORDER = "enterprise > op_server > op_host > user > defender"
 PUBLISHED_SLEEPER = (-218.65, -39.31, -480.17, -267.6, -1134.03, -972.43)
 
 
-def episodes_of(*rewards10):
+def episodes_of(*rewards10, red_agent="b_line"):
     """Two or more episodes of 100 steps, each given as {step: tenths}; all other rewards are 0."""
     told = np.zeros((100, len(rewards10)), np.int32)
     for number, episode in enumerate(rewards10):
@@ -24,9 +24,8 @@ def episodes_of(*rewards10):
             told[step, number] = tenths
     rows, after = np.zeros(told.shape, np.int16), np.zeros((101, len(rewards10)), np.int16)
     none, assigned = np.empty((0, 1), np.uint64), np.zeros(len(rewards10), np.int64)
-    return EpisodeBatch(
-        Rollout(after, after, rows, told, rows, after, none, assigned, ()), None, ff.Game(variant="leaderboard")
-    )
+    rollout = Rollout(after, after, rows, told, rows, after, none, assigned, ())
+    return EpisodeBatch(rollout, None, ff.Game(variant="leaderboard", red_agent=red_agent))
 
 
 def test_columns_and_total_worked_by_hand():
@@ -36,7 +35,7 @@ def test_columns_and_total_worked_by_hand():
     meander: episodes (-2, -2, -2) and ( 0,  0,  0): sums of three -6 and 0, mean -3, variance 18, error sqrt(18 / 2) = 3.
     """
     b_line = episodes_of({29: -10, 30: -20}, {0: -10, 50: -20, 99: -20})
-    standing = leaderboard_score({"b_line": b_line, "meander": episodes_of({5: -20}, {})})
+    standing = leaderboard_score({"b_line": b_line, "meander": episodes_of({5: -20}, {}, red_agent="meander")})
     assert [(row.red_agent, row.steps) for row in standing.columns] == list(COLUMNS)
     assert [column_name(*column) for column in COLUMNS] == ["B30", "M30", "B50", "M50", "B100", "M100"]
     assert [row.mean for row in standing.columns] == [-1, -1, -2, -1, -4, -1]

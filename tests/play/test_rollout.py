@@ -6,6 +6,7 @@ from cage2 import HOST_ID, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_BITS, SLEEP, acti
 from scipy.stats import chisquare
 
 from fixfirst.base.errors import ConfigError
+from fixfirst.game.game import Game
 from fixfirst.game.world import World
 from fixfirst.orders.judging import held_mask
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
@@ -19,7 +20,7 @@ ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Wor
 
 
 def world(num_envs, red_agent="b_line", steps=30, **options):
-    return World(num_envs, red_agent=red_agent, max_steps=steps, autoreset="disabled", **options)
+    return World(Game(red_agent=red_agent, max_steps=steps, **options), num_envs, autoreset="disabled")
 
 
 def opinionated(workflows=()):
@@ -97,7 +98,7 @@ def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
 
 def network(workflows=(), seed=0):
     """A network that is sure of some things."""
-    made = Network.zeros(spec_for(workflows).inputs)
+    made = Network.zeros(spec_for(workflows).inputs, NUM_ACTIONS)
     made.vector[:] = np.random.default_rng(seed).uniform(-0.4, 0.4, len(made.vector))
     return made
 
@@ -192,11 +193,11 @@ def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
     again = world(6, "meander")
     again.reset(1, episode=0)
     for t, actions in enumerate(rollout.actions):
-        assert np.array_equal(again.words, rollout.words[t])
+        assert np.array_equal(again.packed_obs, rollout.words[t])
         assert np.array_equal(held_mask(again.access), rollout.held[t])
         again.step(actions)
         assert np.array_equal(again.rewards10, rollout.rewards10[t])
-    assert np.array_equal(again.words, rollout.words[-1]) and np.array_equal(held_mask(again.access), rollout.held[-1])
+    assert np.array_equal(again.packed_obs, rollout.words[-1]) and np.array_equal(held_mask(again.access), rollout.held[-1])
     assert np.array_equal(rollout.returns, rollout.rewards10.sum(axis=0) / 10)
 
 
@@ -308,7 +309,7 @@ def test_rows_of_several_words_are_told_apart(words):
 
 def test_a_rollout_needs_an_end():
     with pytest.raises(ConfigError, match="give the world max_steps"):
-        collect(World(1, max_steps=None), Witness(), world_seed=0, policy_seed=0, first_episode=0)
+        collect(World(Game(max_steps=None), 1), Witness(), world_seed=0, policy_seed=0, first_episode=0)
 
 
 # ---------------------------------------------------------------- defenders that need no training

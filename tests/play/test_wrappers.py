@@ -85,7 +85,7 @@ def test_an_endless_episode_has_no_length():
 
 def test_an_environment_can_be_made_again_from_its_spec():
     env = gym.make(gym.make("fixfirst/Cage2-v0", red_agent="meander", max_steps=5).spec)
-    assert env.unwrapped.world.max_steps == 5
+    assert env.unwrapped.world.game.max_steps == 5
 
 
 def test_an_unchanged_script_of_cleanrl_makes_its_environments_by_their_id():

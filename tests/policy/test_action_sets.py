@@ -7,6 +7,7 @@ import pytest
 from cage2 import ACTIONS, CAGE2, DECOYS, HOST_ID, HOST_NAMES, HOSTS, SLEEP, action_id, ports_mask
 
 import fixfirst as ff
+from fixfirst.game.game import Game
 from fixfirst.game.scenario import LINUX
 from fixfirst.game.state import Success
 from fixfirst.game.world import World
@@ -70,7 +71,7 @@ def test_the_macros_set_has_40_choices_and_all_has_the_worlds_145():
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_these_are_the_hosts_red_takes_and_those_on_which_remove_can_help(variant):
     """In random play, 40,000 turns; User0 is red's anyway and Defender cannot be taken."""
-    world = World(400, red_agent=BOTH, variant=variant)
+    world = World(Game(red_agent=BOTH, variant=variant), 400)
     world.reset(0)
     taken, removable, rng = 0, 0, np.random.default_rng(0)
     for _ in range(100):
@@ -112,7 +113,7 @@ def test_a_macro_places_the_list_in_its_order_and_each_placing_works(host, varia
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_decoy_of_a_list_can_be_placed_whichever_others_stand(variant):
     orders = [(host, order) for host in MACROS.macros for order in permutations(DECOY_LISTS[host])]
-    world = World(len(orders), red_agent="sleep", variant=variant)
+    world = World(Game(red_agent="sleep", variant=variant), len(orders))
     world.reset(0)
     for place in range(4):
         world.step(

@@ -8,6 +8,7 @@ import pytest
 from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, action_id
 
 import fixfirst as ff
+from fixfirst.game.game import Game
 from fixfirst.game.world import World
 from fixfirst.policy.action_sets import decoy_slots
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, scan_hosts
@@ -154,7 +155,7 @@ class Diary:
 @pytest.mark.parametrize("red_agent", ["b_line", "meander"])
 def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
     n, steps = 20, 100  # 24,000 turns in all
-    world, memories = World(n, red_agent=red_agent, variant=variant, green=green), memories_of(n, EVERYTHING)
+    world, memories = World(Game(red_agent=red_agent, variant=variant, green=green), n), memories_of(n, EVERYTHING)
     world.reset(1)
     diaries, rng, met = [Diary() for _ in range(n)], np.random.default_rng(0), set()
     repeats = rng.choice(NUM_ACTIONS, 30)  # so that decoys are also cleared, placed again and scanned
@@ -162,7 +163,7 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
         actions = np.where(rng.random(n) < 0.5, rng.choice(repeats, n), rng.integers(0, NUM_ACTIONS, n))
         for diary, observation, chosen in zip(diaries, world.observations, actions, strict=True):
             diary.write(observation, chosen)
-        memories.remember(world.words, actions)
+        memories.remember(world.packed_obs, actions)
         world.step(actions)
         for diary, bits in zip(diaries, memories.bits(), strict=True):
             names = {name for name, bit in zip(memories.spec.memory.names, bits, strict=True) if bit}

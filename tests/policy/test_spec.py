@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fixfirst.base.errors import ConfigError
+from fixfirst.game.game import Game
 from fixfirst.game.world import World
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.rollout import GROUP, collect
@@ -48,7 +49,8 @@ class InSteps(PolicyTable):
 
 
 def play(player, workflows=(), num_envs=2 * GROUP + 5):
-    world = World(num_envs, red_agent="b_line:0.5,meander:0.5", max_steps=40, autoreset="disabled", variant="leaderboard")
+    game = Game(red_agent="b_line:0.5,meander:0.5", max_steps=40, variant="leaderboard")
+    world = World(game, num_envs, autoreset="disabled")
     return collect(world, player, world_seed=1, policy_seed=2, first_episode=0, passes=2, workflows=workflows)
 
 

@@ -12,8 +12,8 @@ FAULT_STEP = 3
 class FaultyWorld(World):
     """Behaves until `fault` strikes the worker that has environment 0."""
 
-    def __init__(self, num_envs, *, fault, **settings):
-        super().__init__(num_envs, **settings)
+    def __init__(self, game, num_envs, *, fault, **options):
+        super().__init__(game, num_envs, **options)
         self._fault, self._steps = fault, 0
         if fault == "building":
             raise OSError("no room for another environment")

@@ -6,6 +6,7 @@ import numpy as np
 from cage2 import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS, action_id, hosts_mask, ports_mask
 
 from fixfirst.game.attackers import BLINE_TARGET, BLINE_VERB
+from fixfirst.game.game import Game
 from fixfirst.game.state import OTService, RedAgent, RedVerb, Success
 from fixfirst.game.world import World
 
@@ -47,7 +48,7 @@ class Scene:
     """One environment whose red is B_line about to do what the scene says."""
 
     def __init__(self, variant="current", green=False):
-        self.world = World(1, red_agent="b_line", variant=variant, green=green, max_steps=None)
+        self.world = World(Game(red_agent="b_line", variant=variant, green=green, max_steps=None), 1)
         self.world.reset(seed=0)
         self.state = self.world.get_state()
         self.red_sleeps()

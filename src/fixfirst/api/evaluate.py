@@ -56,7 +56,7 @@ def evaluate(
     games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in _reds(red_agent) for n in lengths]
     defender = make_defender(policy, workflow, greedy, say=say)
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return [Evaluation.of(batch, against.red_agent, judging) for against, (batch,) in played]
+    return [Evaluation.of(batch, judging) for _, (batch,) in played]
 
 
 def leaderboard(
@@ -91,7 +91,7 @@ def leaderboard(
     games = [game.model_copy(update={"red_agent": red}) for red in LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say)
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return leaderboard_score({against.red_agent: batch for against, (batch,) in played}, judging)
+    return leaderboard_score({game.attacker: batch for game, (batch,) in played}, judging)
 
 
 def compare(
@@ -121,7 +121,7 @@ def compare(
     games = [game.model_copy(update={"red_agent": red}) for red in _reds(red_agent)]
     defenders = [make_defender(policy, workflow, greedy, judged=False, say=say) for policy in (first, second)]
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
-    return [paired(a, b, against.red_agent, len(games)) for against, (a, b) in played]
+    return [paired(a, b, len(games)) for _, (a, b) in played]
 
 
 def play_all(

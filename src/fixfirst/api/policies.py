@@ -18,7 +18,7 @@ from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
 from fixfirst.policy.spec import PolicySpec, bits_of
 
 if TYPE_CHECKING:
-    from fixfirst.play.envs import VecWorld
+    from fixfirst.play.envs import VecCage2
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
 Say = Callable[[str], None]  # is given a line that the user should read
@@ -146,7 +146,7 @@ class Steps(NamedTuple):
 
 
 def rollout(
-    envs: "VecWorld",
+    envs: "VecCage2",
     policy: Policy | str | Path,
     steps: int,
     *,
@@ -170,9 +170,9 @@ def rollout(
         played.rewards.sum(axis=0)  # [1000] returns
         played.observations, played.actions, played.held  # [101, 1000, 52], [100, 1000], [101, 1000, 13]
     """
-    from fixfirst.play.envs import VecWorld  # here, because evaluating needs no Gymnasium
+    from fixfirst.play.envs import VecCage2  # here, because evaluating needs no Gymnasium
 
-    if not isinstance(envs, VecWorld) or not isinstance(envs.world, World):
+    if not isinstance(envs, VecCage2) or not isinstance(envs.world, World):
         raise ConfigError(
             "rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, "
             f"got {quoted(envs)}"
@@ -186,7 +186,7 @@ def rollout(
     return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
 
 
-def _shared_memories(envs: "VecWorld", policy: Policy) -> np.ndarray | None:
+def _shared_memories(envs: "VecCage2", policy: Policy) -> np.ndarray | None:
     """Return what the environments remember, if they do it for a policy like this one; None if they remember nothing."""
     mine, spec = envs.memories, policy.spec
     if mine.idle:

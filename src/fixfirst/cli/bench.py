@@ -26,6 +26,7 @@ from fixfirst.cli.app import Cyborg, Json, log, print_json
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.backends import make_world
+from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.state import STATE_DTYPE, RedAgent
 from fixfirst.game.world import BaseWorld
@@ -130,7 +131,7 @@ def start_time(cache: str) -> float:
 
 def worker_cost_us(num_envs: int = WORKER_ENVS) -> float:
     """What the worker processes cost per environment step, in microseconds: our simulator in them, less it in here."""
-    here, there = (_step_time_us(make_world(num_envs, backend=backend)) for backend in ("simulator", "workers"))
+    here, there = (_step_time_us(make_world(Game(backend=backend), num_envs)) for backend in ("simulator", "workers"))
     return there - here
 
 
@@ -154,10 +155,11 @@ def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
     Medians of three turns, which alternate, so that a machine that grows slower does so for all; resets are not timed.
     """
     one, many, spread = [], [], []
+    game = Game(backend="cyborg", cyborg=str(folder), variant=None, red_agent=red_agent, max_steps=None)
     with (
         ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, 1)) as alone,
         ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS)) as together,
-        make_world(WORKER_ENVS, backend="cyborg", cyborg=folder, red_agent=red_agent, max_steps=None) as world,
+        make_world(game, WORKER_ENVS) as world,
     ):
         actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, (CYBORG_STEPS, WORKER_ENVS))
         for turn in range(3):

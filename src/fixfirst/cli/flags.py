@@ -42,7 +42,7 @@ def flags_of(
     config = resolve(model) if "preset" in places(model) else model()
     fields = []
     for name, place in sorted(places(model).items(), key=lambda entry: (*MAIN, entry[0]).index(entry[0])):
-        if name in without:
+        if name in (*without, "scenario"):  # there is one scenario: nothing to choose from
             continue
         owner: Any = config if len(place) == 1 else value_at(config, place[:-1])
         info = type(owner).model_fields[place[-1]]
@@ -87,6 +87,5 @@ def _plain(kind: Any) -> Any:
     if get_origin(kind) is tuple:
         return tuple.__class_getitem__(tuple(_plain(part) for part in get_args(kind)))
     if isinstance(kind, UnionType):
-        (kind,) = (part for part in get_args(kind) if part is not NoneType)
-        return _plain(kind)
+        return _plain(next(part for part in get_args(kind) if part is not NoneType))
     return kind

@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 import numpy as np
 
@@ -17,25 +17,26 @@ from fixfirst.base.errors import CyborgError
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
+from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP
 from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
-from fixfirst.game.world import BaseWorld, WorldSettings, pack
+from fixfirst.game.world import BaseWorld, pack
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
 
 
 class CyborgWorld(BaseWorld):
-    """CybORG from `folder` (see `find_cyborg`). `variant`, if given, must be what that CybORG is."""
+    """CybORG from `folder` (see `find_cyborg`). The game's variant, if it has one, must be what that CybORG is."""
 
-    def __init__(self, num_envs: int, *, folder: Path, **settings: Unpack[WorldSettings]):
+    def __init__(self, game: Game, num_envs: int, *, folder: Path, **options: Any):
         cyborg = load_cyborg(folder)
         found = variant_of(cyborg)
-        if settings.setdefault("variant", found) != found:
-            raise CyborgError(f"CybORG in {folder} is the variant {found}, not {settings['variant']}")
-        super().__init__(num_envs, **settings)
+        if game.variant not in (None, found):
+            raise CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
+        super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
         if (self._red_odds[:, len(RedAgent) - 1] < 1).any():
             raise CyborgError("CybORG has no red agents of your own; play them on the simulator")
-        self._games = [CyborgGame(cyborg, green=self.green, scenario=self.scenario) for _ in range(self.num_envs)]
+        self._games = [CyborgGame(cyborg, green=game.green, scenario=self.scenario) for _ in range(self.num_envs)]
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode
@@ -69,20 +70,20 @@ class CyborgWorld(BaseWorld):
             self._blue_actions[i] = actions[i]
             self._steps[i] += 1
             self._returns10[i] += self.rewards10[i]
-            self.ended[i] = self._steps[i] == self.max_steps
+            self.ended[i] = self._steps[i] == self.game.max_steps
             if self.ended[i]:
                 num_ended += 1
                 self.final_returns10[i], self.final_lengths[i] = self._returns10[i], self._steps[i]
                 if self._autoreset == SAME_STEP:
                     self.final_observations[i], self.final_access[i] = self.observations[i], self.access[i]
                     self._next_episode(i)
-        self.words[:] = pack(self.observations)
+        self.packed_obs[:] = pack(self.observations)
         return num_ended
 
     def _turns(self) -> np.ndarray:
         turns = np.zeros(self.num_envs, TURN_DTYPE)
         turns["step"], turns["return10"] = self._steps, self._returns10
-        turns["red_agent"], turns["observation"], turns["access"] = self._red_agents, self.words, self.access
+        turns["red_agent"], turns["observation"], turns["access"] = self._red_agents, self.packed_obs, self.access
         turns["red_verb"], turns["red_target"], turns["red_exploit"] = RedVerb.SLEEP, NO_TARGET, -1
         turns["red_success"] = turns["blue_success"] = Success.UNKNOWN
         for i in np.flatnonzero(self._steps).tolist():
@@ -107,7 +108,7 @@ class CyborgWorld(BaseWorld):
         self._games[i].reset(red_agent, [*entropy, _GAME_STREAM])
         self._games[i].read_access(self.access[i])
         self.observations[i] = 0
-        self.words[i] = 0
+        self.packed_obs[i] = 0
         self._steps[i] = self._returns10[i] = 0
 
 
@@ -126,6 +127,6 @@ def settle_for_cyborg() -> None:
             setattr(base, name, staticmethod(lru_cache(maxsize=4096)(getattr(base, name))))
 
 
-def world_maker(cyborg: str | Path | None) -> Callable[..., CyborgWorld]:
-    """What makes worlds of the CybORG that is found; for worker processes, which call it."""
-    return partial(CyborgWorld, folder=find_cyborg(cyborg))
+def world_maker(game: Game) -> Callable[..., CyborgWorld]:
+    """Return what makes worlds of the CybORG that is found; for worker processes, which call it."""
+    return partial(CyborgWorld, folder=find_cyborg(game.cyborg))

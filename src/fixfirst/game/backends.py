@@ -1,8 +1,8 @@
 """A world spread over W worker processes: N/W environments each, all arrays in shared memory, one pipe per worker.
 
-Over a pipe go commands and one number back (the last turns, where someone looks on); actions, seeds and everything
-`ARRAYS` names stay where they are. A worker
-builds any world it is told to: CybORG, or our own simulator, whose results are then the bytes of the in-process world.
+Over a pipe go commands and one number back (the last turns, where someone looks on); actions, seeds and all that is shown
+stay where they are. A worker builds any world it is told to: CybORG, or our own simulator, whose results are then the bytes
+of the in-process world. `make_world` is the one way to make a world of any kind.
 
 What can go wrong, and what happens then:
 - an exception in a worker: raised here as WorkerError, the worker's traceback attached;
@@ -22,21 +22,22 @@ import traceback
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from pathlib import Path
-from typing import IO, Any, Unpack, get_args
+from typing import IO, Any
 
 import numpy as np
 
-from fixfirst.base.checks import check_choice, check_int
+from fixfirst.base.checks import check_int
 from fixfirst.base.errors import WorkerError, WorldError, quoted
 from fixfirst.base.jobs import available_cores, follow_parent
-from fixfirst.game.game import Backend, Game
-from fixfirst.game.world import ARRAYS, BaseWorld, World, WorldSettings
+from fixfirst.game.game import Game
+from fixfirst.game.scenario import Scenario
+from fixfirst.game.world import BaseWorld, World, shown_arrays
 
 DEFAULT_TIMEOUT_S = 300.0
 _STEP, _RESET, _RESET_WITH_SEEDS, _LOOK = "step", "reset", "reset with seeds", "look"
@@ -49,40 +50,42 @@ _INPUTS: Mapping[str, tuple[tuple[int, ...], type]] = {
 _CACHE_LINE = 64
 _DUP_FD: Any = getattr(reduction, "DupFd", None)  # an open file for another process; Windows knows none
 
-MakeWorld = Callable[..., BaseWorld]  # (num_envs, **WorldSettings) -> BaseWorld; must be importable by a new process
+MakeWorld = Callable[..., BaseWorld]  # (game, num_envs, **options of a world); must be importable by a new process
 
 
 class WorkerWorld(BaseWorld):
     """N environments in worker processes; `make` builds each worker's share of them.
 
     num_workers: default one per core, never more than environments. timeout_s: how long an answer may take; None = for ever.
-    variant may be left out where `make` finds it out by itself.
+    The game's variant may be None where `make` finds it out by itself.
     """
 
     def __init__(
         self,
         make: MakeWorld,
+        game: Game,
         num_envs: int,
         *,
         num_workers: int | None = None,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        **settings: Unpack[WorldSettings],
+        autoreset: str = "next_step",
+        **options: Any,
     ):
         n = check_int("num_envs", num_envs)
         num_workers = min(n, available_cores() if num_workers is None else check_int("num_workers", num_workers))
         if timeout_s is not None and not timeout_s > 0:
             raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {quoted(timeout_s)}")
-        memory = _new_memory(_layout(n)[0])
+        memory = _new_memory(_layout(n, game.scenario)[0])
         try:
-            shared = _views(memory, n)
-            super().__init__(n, **(settings | {"arrays": shared}))
+            shared = _views(memory, n, game.scenario)
+            super().__init__(game, n, autoreset=autoreset, **options | {"arrays": shared})
             self._inputs = {name: shared[name] for name in _INPUTS}
             self.timeout_s = timeout_s
             self._workers: list[_WorldProcess] = []
             self._end = weakref.finalize(self, _end_workers, self._workers)
             for rows in _shares(n, num_workers):
-                share = settings | {"env_ids": self.env_ids[rows], "red_agent": _red_agent_of(settings, rows)}
-                self._workers.append(_start_worker(rows, make, memory, n, share))
+                world = partial(make, game.for_envs(rows, n), autoreset=autoreset, env_ids=self.env_ids[rows])
+                self._workers.append(_start_worker(rows, world, memory, n, game.scenario))
         finally:
             memory.close_file()
         self.num_workers = num_workers
@@ -194,13 +197,6 @@ def _shares(num_envs: int, num_workers: int) -> Iterator[slice]:
     return (slice(start, stop) for start, stop in pairwise(bounds))
 
 
-def _red_agent_of(settings: WorldSettings, rows: slice) -> str | list[str]:
-    red_agent = settings.get("red_agent", "b_line")
-    if isinstance(red_agent, str):
-        return red_agent
-    return list(red_agent)[rows] if len(red_agent) > 1 else red_agent[0]
-
-
 # ---------------------------------------------------------------- shared memory
 
 
@@ -239,19 +235,19 @@ def _received_memory(size: int, descriptor: Any) -> _Memory:
     return memory
 
 
-def _layout(num_envs: int) -> tuple[int, dict[str, tuple[int, tuple[int, ...], type]]]:
-    """The size of the segment, and (offset, shape, dtype) of every array in it."""
+def _layout(num_envs: int, scenario: Scenario) -> tuple[int, dict[str, tuple[int, tuple[int, ...], type]]]:
+    """Return the size of the segment, and (offset, shape, dtype) of every array in it."""
     size, places = 0, {}
-    for name, (row, dtype) in {**ARRAYS, **_INPUTS}.items():
+    for name, (row, dtype) in {**shown_arrays(scenario), **_INPUTS}.items():
         shape = (num_envs, *row)
         places[name] = (size, shape, dtype)
         size += -(-math.prod(shape) * np.dtype(dtype).itemsize // _CACHE_LINE) * _CACHE_LINE
     return size, places
 
 
-def _views(memory: _Memory, num_envs: int) -> dict[str, np.ndarray]:
-    """The arrays in the memory; each keeps it alive."""
-    _, places = _layout(num_envs)
+def _views(memory: _Memory, num_envs: int, scenario: Scenario) -> dict[str, np.ndarray]:
+    """Return the arrays in the memory; each keeps it alive."""
+    _, places = _layout(num_envs, scenario)
     return {n: np.ndarray(shape, dtype, memory.map, offset) for n, (offset, shape, dtype) in places.items()}
 
 
@@ -259,14 +255,13 @@ def _views(memory: _Memory, num_envs: int) -> dict[str, np.ndarray]:
 
 
 def _serve(
-    pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: _Memory, num_envs: int, settings: WorldSettings
+    pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: _Memory, num_envs: int, scenario: Scenario
 ) -> None:
-    """A worker's life: build the world, answer commands until the pipe ends."""
+    """Live as a worker: build the world, answer commands until the pipe ends."""
     follow_parent()
     try:
-        shared = {name: view[rows] for name, view in _views(memory, num_envs).items()}
-        arrays = {name: shared[name] for name in ARRAYS}
-        world = make(rows.stop - rows.start, **(settings | {"arrays": arrays}))
+        shared = {name: view[rows] for name, view in _views(memory, num_envs, scenario).items()}
+        world = make(rows.stop - rows.start, arrays={name: shared[name] for name in shown_arrays(scenario)})
         pipe.send((False, world.variant))
         while (command := _next(pipe)) is not None:
             if command == _STEP:
@@ -293,36 +288,22 @@ def _next(pipe: "Connection[Any, Any]") -> str | None:
 
 
 def make_world(
+    game: Game,
     num_envs: int,
     *,
-    backend: Backend = "simulator",
-    cyborg: str | Path | None = None,
     num_workers: int | None = None,
     timeout_s: float | None = DEFAULT_TIMEOUT_S,
-    **settings: Unpack[WorldSettings],
+    **options: Any,
 ) -> BaseWorld:
-    """A world of N environments.
+    """Make a world of N environments in which a game is played.
 
-    backend: `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in worker
-    processes, from the checkout `cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
+    Its backend `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in
+    worker processes, from the checkout `game.cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
+    options: those of `BaseWorld`.
     """
-    name = check_choice("backend", backend, get_args(Backend))
-    if name == "simulator":
-        return World(num_envs, **settings)
-    if name == "workers":
-        return WorkerWorld(World, num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
-    adapter = import_module("fixfirst.cyborg.world")  # by name: no room above the adapter imports it
-    return WorkerWorld(adapter.world_maker(cyborg), num_envs, num_workers=num_workers, timeout_s=timeout_s, **settings)
-
-
-def world_for(game: Game, num_envs: int) -> BaseWorld:
-    """A world in which a game is played in whole episodes: one that has ended waits for its reset."""
-    settings: WorldSettings = {
-        "red_agent": game.red_agent,
-        "green": game.green,
-        "max_steps": game.max_steps,
-        "autoreset": "disabled",
-    }
-    if game.variant is not None:  # else CybORG says what it is
-        settings["variant"] = game.variant
-    return make_world(num_envs, backend=game.backend, cyborg=game.cyborg, **settings)
+    if game.backend == "simulator":
+        return World(game, num_envs, **options)
+    make: MakeWorld = World
+    if game.backend == "cyborg":
+        make = import_module("fixfirst.cyborg.world").world_maker(game)  # by name: no room above the adapter imports it
+    return WorkerWorld(make, game, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)

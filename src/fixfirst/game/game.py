@@ -1,17 +1,17 @@
 """What is played, as one value: a `Game`. It is checked once, and then travels whole.
 
-Also what users may call red agents and variants.
+Also what users may call red agents, variants and scenarios.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, PlainSerializer, PlainValidator, field_validator
 
-from fixfirst.base.checks import MOST, Settings, check_choice
-from fixfirst.base.errors import WorldError, quoted
+from fixfirst.base.checks import MOST, Settings, check_bool, check_choice, check_int
+from fixfirst.base.errors import ConfigError, WorldError, quoted
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import CAGE2, Scenario, VariantName
 from fixfirst.game.state import RedAgent
@@ -19,23 +19,34 @@ from fixfirst.game.state import RedAgent
 Backend = Literal["simulator", "workers", "cyborg"]
 
 
+def scenario_named(name: Any) -> Scenario:
+    """Return the scenario of this name; there is one."""
+    if isinstance(name, Scenario):
+        return name
+    check_choice("scenario", name, (CAGE2.name,))
+    return CAGE2
+
+
 class Game(Settings):
-    """Against whom, in which release of the game, for how long, and who simulates it.
+    """In which network, against whom, in which release of the game, for how long, and who simulates it.
 
     For example:
 
         game = ff.Game(red_agent="b_line:0.5,meander:0.5", variant="leaderboard", max_steps=30)
     """
 
-    red_agent: str = Field(
+    scenario: Annotated[Scenario, PlainValidator(scenario_named), PlainSerializer(lambda scenario: scenario.name)] = Field(
+        CAGE2, exclude_if=lambda scenario: scenario == CAGE2, description="cage2: the network that is played."
+    )
+    red_agent: str | tuple[str, ...] = Field(
         "b_line",
         description="b_line, meander, sleep, CybORG's names for them, or a mixture such as b_line:0.5,meander:0.5.",
-    )
+    )  # from Python, for worlds: also one of these per environment
     variant: VariantName | None = Field(
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
     )  # None, from Python: whatever the CybORG found is
     green: bool = Field(False, description="With users who scan ports at random.")
-    max_steps: int = Field(100, ge=1, le=MOST, description="Length of an episode.")
+    max_steps: int | None = Field(100, ge=1, le=MOST, description="Length of an episode.")  # None, for worlds: no end
     backend: Backend = Field(
         "simulator",
         description="simulator, cyborg (the real thing, in worker processes), or workers (our simulator there).",
@@ -46,19 +57,54 @@ class Game(Settings):
         description="A checkout of cage-challenge-2, for --backend cyborg; default: FIXFIRST_CYBORG, or installed.",
     )  # names code to be run, so it is never written down: whoever goes on with a run says it again
 
-    @property
-    def scenario(self) -> Scenario:
-        return CAGE2
-
     @field_validator("red_agent", mode="before")
     @classmethod
-    def _known_red_agent(cls, value: str) -> str:
-        return red_agent_spec(value)
+    def _known_red_agent(cls, value: Any) -> str | tuple[str, ...]:
+        several = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+        return tuple(red_agent_spec(one) for one in value) if several else red_agent_spec(value)
 
     @field_validator("variant", mode="before")
     @classmethod
     def _known_variant(cls, value: str | None) -> str | None:
         return None if value is None else check_variant(value)
+
+    @property
+    def attacker(self) -> str:
+        """The red agent or mixture that is met in all environments."""
+        if not isinstance(self.red_agent, str):
+            raise ConfigError(f"one red agent or mixture must be given for all environments, got {quoted(self.red_agent)}")
+        return self.red_agent
+
+    @property
+    def steps(self) -> int:
+        """The length of an episode, where all have one."""
+        if self.max_steps is None:
+            raise ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
+        return self.max_steps
+
+    def red_odds(self, num_envs: int) -> np.ndarray:
+        """Return cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
+        return red_odds(self.red_agent, num_envs)
+
+    def for_envs(self, envs: slice, num_envs: int) -> "Game":
+        """Return the game of some of N environments."""
+        if isinstance(self.red_agent, str) or len(self.red_agent) != num_envs:
+            return self
+        return self.model_copy(update={"red_agent": self.red_agent[envs]})
+
+
+def world_game(**settings: Any) -> Game:
+    """Make a game from what somebody who makes environments says: types are checked as arguments of functions are."""
+    backend = check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
+    if "variant" in settings:
+        check_variant(settings["variant"])
+    elif backend == "cyborg":
+        settings["variant"] = None  # CybORG says what it is
+    if "green" in settings:
+        check_bool("green", settings["green"])
+    if settings.get("max_steps") is not None:
+        check_int("max_steps", settings["max_steps"])
+    return Game(**settings)
 
 
 # ---------------------------------------------------------------- what users may say
@@ -73,15 +119,13 @@ _RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all
 
 
 def red_agent_names() -> tuple[str, ...]:
-    """All red agents by their numbers: those of `RedAgent`, then users' own."""
+    """Return all red agents by their numbers: those of `RedAgent`, then users' own."""
     return (*(agent.name.lower() for agent in RedAgent), *own_agents())
 
 
 def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
-    """Cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
-    given: Any = red_agent
-    several = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
-    specs: list[Any] = list(given) if several else [given]
+    """Return cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
+    specs = [red_agent] if isinstance(red_agent, str) else list(red_agent)
     if len(specs) not in (1, num_envs):
         raise WorldError(f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment")
     rows = np.array([_agent_weights(spec) for spec in specs])
@@ -92,7 +136,7 @@ def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
 
 
 def red_agent_name(text: str) -> str:
-    """One of b_line, meander, sleep or an own one, from any spelling we know."""
+    """Return one of b_line, meander, sleep or an own one, from any spelling we know."""
     key = text.strip().lower() if isinstance(text, str) else str(text)
     name = _RED_ALIASES.get(key, key)
     if name not in red_agent_names():
@@ -104,14 +148,14 @@ def red_agent_name(text: str) -> str:
 
 
 def red_agent_spec(spec: str) -> str:
-    """A name or mixture in our own spelling: B_lineAgent -> b_line."""
+    """Return a name or mixture in our own spelling: B_lineAgent -> b_line."""
     _agent_weights(spec)
     parts = [part.partition(":") for part in spec.split(",")]
     return ",".join(red_agent_name(name) + colon + weight.strip() for name, colon, weight in parts)
 
 
 def _agent_weights(spec: str) -> list[float]:
-    """Weights of all agents in a name or a mixture `name:weight,name:weight`."""
+    """Return the weights of all agents in a name or a mixture `name:weight,name:weight`."""
     if not isinstance(spec, str):
         raise WorldError(f"a red agent is given by name, got {quoted(spec)}")
     weights = [0.0] * len(red_agent_names())
@@ -135,12 +179,6 @@ def _agent_weights(spec: str) -> list[float]:
     return weights
 
 
-def scenario_named(name: Any) -> Scenario:
-    """Return the scenario of this name; there is one."""
-    check_choice("scenario", name, (CAGE2.name,))
-    return CAGE2
-
-
 def check_variant(variant: str) -> VariantName:
-    """The variant itself, if there is one of this name."""
+    """Return the variant itself, if there is one of this name."""
     return cast(VariantName, check_choice("variant", variant, get_args(VariantName)))

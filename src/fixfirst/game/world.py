@@ -1,23 +1,22 @@
-"""N environments as arrays: what `gym_env.py` shows to Gymnasium and what a learner steps directly.
+"""N environments as arrays: what `play/envs.py` shows to Gymnasium and what a learner steps directly.
 
 A world overwrites its arrays in every step; copy what you want to keep.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple, Self, TypedDict, Unpack
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fixfirst.base.checks import check_bool, check_choice, check_int, check_seed
+from fixfirst.base.checks import check_choice, check_int, check_seed
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import ActionError, ResetNeeded, WorldError, quoted
 from fixfirst.game import rules
 from fixfirst.game.attackers import BLINE_LAST_STAGE
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
-from fixfirst.game.game import check_variant, red_agent_names, red_odds
-from fixfirst.game.scenario import CAGE2, VARIANT_ID, Scenario, VariantName
+from fixfirst.game.game import Game, red_agent_names
+from fixfirst.game.scenario import VARIANT_ID, Scenario, VariantName
 from fixfirst.game.state import (
     NO_TARGET,
     STATE_DTYPE,
@@ -31,76 +30,53 @@ from fixfirst.game.tables import EXPLOITS, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_B
 AUTORESET_MODES = {"next_step": rules.NEXT_STEP, "same_step": rules.SAME_STEP, "disabled": rules.DISABLED}
 
 
-class GameSettings(TypedDict, total=False):
-    """What is played, as keyword arguments; `BaseWorld` says what they mean and what they are if left out."""
-
-    red_agent: str | Sequence[str]
-    variant: VariantName
-    green: bool
-    max_steps: int | None
-    env_ids: Sequence[int] | np.ndarray | None
-
-
-class WorldSettings(GameSettings, total=False):
-    """All settings of a world."""
-
-    autoreset: str
-    arrays: Mapping[str, np.ndarray] | None
-
-
-# What a world shows of each of its N environments: name -> (shape of one row, dtype). H = 13 hosts.
-ARRAYS: Mapping[str, tuple[tuple[int, ...], type]] = MappingProxyType(
-    {
-        "observations": ((OBSERVATION_BITS,), np.int8),
-        "words": ((), np.uint64),
-        "access": ((NUM_HOSTS,), np.uint8),
+def shown_arrays(scenario: Scenario) -> dict[str, tuple[tuple[int, ...], type]]:
+    """Return what a world shows of each of its N environments: name -> (shape of one row, dtype)."""
+    hosts, bits = (scenario.num_hosts,), (scenario.observation_bits,)
+    return {
+        "observations": (bits, np.int8),
+        "packed_obs": ((), np.uint64),  # bit i = observations[:, i]
+        "access": (hosts, np.uint8),
         "rewards10": ((), np.int32),
         "ended": ((), np.bool_),
-        "final_observations": ((OBSERVATION_BITS,), np.int8),
-        "final_access": ((NUM_HOSTS,), np.uint8),
+        "final_observations": (bits, np.int8),
+        "final_access": (hosts, np.uint8),
         "final_returns10": ((), np.int32),
         "final_lengths": ((), np.int32),
     }
-)
 
 
 class BaseWorld(ABC):
     """N environments of CAGE Challenge 2 in one batch, whoever plays them: the compiled kernel, CybORG, other processes.
 
-    red_agent: a name, a mixture `b_line:0.5,meander:0.5` drawn anew for every episode, or one of these per environment.
-    max_steps: the length of an episode; None = no end.
+    autoreset: what follows an ended episode: `next_step`, `same_step` or, until it is reset, `disabled`.
     env_ids: the environments' numbers, which with the seed decide their chances (default 0, 1, 2, ...).
-    arrays: where to write what is shown, as named in `ARRAYS`, each [N, ...]; made here unless given.
+    arrays: where to write what is shown, as named by `shown_arrays`, each [N, ...]; made here unless given.
     """
 
     def __init__(
         self,
+        game: Game,
         num_envs: int,
         *,
-        red_agent: str | Sequence[str] = "b_line",
-        variant: VariantName = "current",
-        green: bool = False,
-        max_steps: int | None = 100,
         autoreset: str = "next_step",
         env_ids: Sequence[int] | np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
     ):
         self.num_envs = n = check_int("num_envs", num_envs)
-        self.scenario: Scenario = CAGE2
-        self.red_agent = red_agent
-        self.variant = check_variant(variant)
-        self.green = check_bool("green", green)
-        self.max_steps = None if max_steps is None else check_int("max_steps", max_steps)
-        self._red_odds = red_odds(red_agent, n)  # [N, 3 and own ones]
+        self.game, self.scenario = game, game.scenario
+        self.variant: VariantName = game.variant or "current"
+        self._red_odds = game.red_odds(n)  # [N, 3 and own ones]
         self.autoreset = check_choice("autoreset", autoreset, tuple(AUTORESET_MODES))
         self._autoreset = AUTORESET_MODES[autoreset]
         self.env_ids = np.arange(n) if env_ids is None else check_env_ids(env_ids, n)
 
+        shown = shown_arrays(self.scenario)
         if arrays is None:
-            arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in ARRAYS.items()}
-        check_arrays(arrays, n)
+            arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in shown.items()}
+        check_arrays(arrays, n, shown)
         self.observations = arrays["observations"]
-        self.words = arrays["words"]  # [N] the same, packed: bit i = observations[:, i]
+        self.packed_obs = arrays["packed_obs"]  # [N] the same, packed: bit i = observations[:, i]
         self.access = arrays["access"]  # [N, H] true red access: 0 none, 1 user, 2 root
         self.rewards10 = arrays["rewards10"]  # [N] of the last step, in tenths
         self.ended = arrays["ended"]  # [N] the last step reached max_steps
@@ -141,7 +117,7 @@ class BaseWorld(ABC):
             raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
         num_ended = self._step(actions_array(actions, self.num_envs))
         if num_ended < 0:
-            raise out_of_range(actions, -1 - num_ended, NUM_ACTIONS)
+            raise out_of_range(actions, -1 - num_ended, self.scenario.num_actions)
         return num_ended
 
     @abstractmethod
@@ -153,7 +129,7 @@ class BaseWorld(ABC):
         """Step all environments with actions [N] int64: how many episodes ended, or -1 - i if action i is out of range."""
 
     def turns(self) -> np.ndarray:
-        """What happened last in every environment and how things stand, [N] of TURN_DTYPE. After a reset: nothing yet."""
+        """Return what happened last in every environment and how things stand, [N] of TURN_DTYPE."""
         self._require_reset("turns")
         return self._turns()
 
@@ -162,7 +138,7 @@ class BaseWorld(ABC):
         """`turns` of environments that were all reset."""
 
     def get_state(self) -> np.ndarray:
-        """A copy of all states, where the environments' states are values."""
+        """Return a copy of all states, where the environments' states are values."""
         raise WorldError(f"a {type(self).__name__} cannot hand out its states: only the in-process simulator can")
 
     def set_state(self, states: np.ndarray) -> None:
@@ -198,8 +174,8 @@ class KernelState(NamedTuple):
 class World(BaseWorld):
     """N environments stepped by one compiled call, in this process."""
 
-    def __init__(self, num_envs: int, **settings: Unpack[WorldSettings]):
-        super().__init__(num_envs, **settings)
+    def __init__(self, game: Game, num_envs: int, **options: Any):
+        super().__init__(game, num_envs, **options)
         self._variant = VARIANT_ID[self.variant]
         self._states = np.zeros(self.num_envs, STATE_DTYPE)
         self._chances = np.zeros(self.num_envs, CHANCE_DTYPE)
@@ -222,11 +198,11 @@ class World(BaseWorld):
             self._red_odds,
             actions,
             self._variant,
-            self.green,
-            self.max_steps or 0,
+            self.game.green,
+            self.game.max_steps or 0,
             self._autoreset,
             self.observations,
-            self.words,
+            self.packed_obs,
             self.access,
             self.rewards10,
             self.ended,
@@ -245,8 +221,8 @@ class World(BaseWorld):
             self._chances,
             self._red_odds,
             self._variant,
-            self.green,
-            self.max_steps or 0,
+            self.game.green,
+            self.game.max_steps or 0,
             self._autoreset,
         )
 
@@ -256,7 +232,7 @@ class World(BaseWorld):
         self._show(np.zeros(self.num_envs, np.bool_))
 
     def get_state(self) -> np.ndarray:
-        """A copy of all states, [N] of STATE_DTYPE: values without randomness or references."""
+        """Return a copy of all states, [N] of STATE_DTYPE: values without randomness or references."""
         self._require_reset("get_state")
         return self._states.copy()
 
@@ -284,18 +260,18 @@ class World(BaseWorld):
         return turns
 
     def _show(self, mask: np.ndarray) -> None:
-        rules.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.words, self.access)
+        rules.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.packed_obs, self.access)
 
 
 def compile_kernel() -> None:
     """Have the machine code on disk before several processes want it at the same time."""
-    world = World(1)
+    world = World(Game(), 1)
     world.reset(0)
     world.step(np.zeros(1, np.int64))
 
 
 def pack(observations: np.ndarray) -> np.ndarray:
-    """Observations [N, 52] of bits as words [N] uint64: bit i = observations[:, i]."""
+    """Return observations [N, bits] as words [N] uint64: bit i = observations[:, i]."""
     padded = np.zeros((len(observations), 8), np.uint8)
     bits = np.packbits(observations.astype(np.bool_), axis=1, bitorder="little")
     padded[:, : bits.shape[1]] = bits
@@ -305,19 +281,19 @@ def pack(observations: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- what users may say
 
 
-def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int) -> None:
-    """Refuse arrays that the compiled code would write beyond: all of ARRAYS, each of its type and [N, ...]."""
-    for name, (shape, dtype) in ARRAYS.items():
+def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping[str, tuple[tuple[int, ...], type]]) -> None:
+    """Refuse arrays that the compiled code would write beyond: all of `right` must be there, of its type and [N, ...]."""
+    for name, (shape, dtype) in right.items():
         array = arrays.get(name) if isinstance(arrays, Mapping) else None
         if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != ((num_envs, *shape), np.dtype(dtype)):
-            told = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else quoted(array)
-            raise WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {told}")
+            came = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else quoted(array)
+            raise WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {came}")
         if not (array.flags.writeable and array.flags.c_contiguous):
             raise WorldError(f"arrays[{name!r}] must be writable and contiguous")
 
 
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
-    """Seeds [N] uint64 from one seed or one per environment."""
+    """Return seeds [N] uint64 from one seed or one per environment."""
     if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(as_array("seed", seed)):
         return np.full(num_envs, check_seed("a seed", seed), np.uint64)
     seeds = [check_seed("a seed", one) for one in seed]
@@ -327,7 +303,7 @@ def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
 
 
 def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndarray:
-    """Numbers of environments [N] int64."""
+    """Return the numbers of environments [N] int64."""
     array = as_array("env_ids", env_ids)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
         raise WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {quoted(env_ids)}")
@@ -335,7 +311,7 @@ def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndar
 
 
 def as_array(what: str, value: object) -> np.ndarray:
-    """Anything as an array, unless its rows are of different lengths."""
+    """Return anything as an array, unless its rows are of different lengths."""
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError) as e:
@@ -343,7 +319,7 @@ def as_array(what: str, value: object) -> np.ndarray:
 
 
 def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
-    """Actions [N] int64 from anything that holds one whole number per environment."""
+    """Return actions [N] int64 from anything that holds one whole number per environment."""
     try:
         array = np.asarray(actions)
     except (ValueError, TypeError, OverflowError) as e:
@@ -356,14 +332,13 @@ def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
 
 
 def out_of_range(actions: np.ndarray, i: int, count: int) -> ActionError:
-    """What to raise when the action of environment i is not one of so many."""
+    """Return what to raise when the action of environment i is not one of so many."""
     return ActionError(f"action {actions[i]} of environment {i} is not in 0..{count - 1}; nothing was stepped")
 
 
 _HOST_SET, _PORT_SET, _SUBNET_SET = ((0, 2**count - 1) for count in (NUM_HOSTS, len(PORTS), len(SUBNETS)))
-_STATE_RANGES: dict[
-    str, tuple[int, int]
-] = {  # the kernel trusts these as indices and sets: what comes from outside is checked once
+# The kernel trusts these as indices and sets: what comes from outside is checked once.
+_STATE_RANGES: dict[str, tuple[int, int]] = {
     "ot": (0, len(OTService) - 1),
     "red_verb": (0, len(RedVerb) - 1),
     "red_target": (NO_TARGET, NUM_HOSTS - 1),

@@ -303,7 +303,7 @@ class TrainConfig(Settings):
                 f"a budget of {self.total_episodes} episodes is less than one update of {self.ppo.episodes_per_update}; "
                 "raise it (total_episodes, or max_episodes of a search), or use fewer environments"
             )
-        transitions = self.game.max_steps * self.ppo.episodes_per_update
+        transitions = self.game.steps * self.ppo.episodes_per_update
         if self.ppo.minibatches > transitions:
             raise ValueError(f"minibatches ({self.ppo.minibatches}) is more than the {transitions} steps of one update")
         return self
@@ -343,7 +343,7 @@ class TrainConfig(Settings):
         if self.course.opening in (NONE, "find"):
             return spec
         names = tuple(name.strip() for name in self.course.opening.split(","))
-        if len(names) >= self.game.max_steps:
+        if len(names) >= self.game.steps:
             raise ConfigError(f"an opening of {len(names)} choices leaves nothing to choose in {self.game.max_steps} steps")
         return replace(spec, opening=spec.action_set.numbers(names))
 

@@ -15,7 +15,7 @@ import numpy as np
 from fixfirst.base.checks import needs_torch
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.statistics import stream_seed
-from fixfirst.game.backends import world_for
+from fixfirst.game.backends import make_world
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.contest import Candidate, Contest
@@ -164,7 +164,7 @@ class Training:
     def world(self) -> BaseWorld:
         """Where it plays; made when it is first needed."""
         if self._world is None:
-            self._world = world_for(self.config.game, self.config.ppo.num_envs)
+            self._world = make_world(self.config.game, self.config.ppo.num_envs, autoreset="disabled")
         return self._world
 
     def close(self) -> None:
@@ -349,7 +349,7 @@ class Training:
     def evaluate(self, purpose: str, episodes: int, seed: int | None = None) -> Evaluation:
         """The frozen policy in its own game, on the episodes of the stream `purpose`."""
         played = self._play_frozen(purpose, episodes, seed)
-        return Evaluation.of(played, self.config.game.red_agent, self.config.judging)
+        return Evaluation.of(played, self.config.judging)
 
     def _play_frozen(self, purpose: str, episodes: int, seed: int | None = None) -> EpisodeBatch:
         config = self.config
@@ -417,4 +417,4 @@ def check_trainable(config: TrainConfig) -> None:
     if config.ppo.uses_torch:
         needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":
-        world_for(config.game, 1).close()
+        make_world(config.game, 1).close()

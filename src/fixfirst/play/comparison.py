@@ -49,15 +49,18 @@ class Paired:
         return self.low > 0 or self.high < 0
 
 
-def paired(first: EpisodeBatch, second: EpisodeBatch, red_agent: str, comparisons: int = 1) -> Paired:
-    """Of the same episodes, two at least. comparisons: how many are made and have to hold together (Bonferroni)."""
+def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> Paired:
+    """Compare two defenders on the same episodes, two at least.
+
+    comparisons: how many are made and have to hold together (Bonferroni).
+    """
     a, b = first.returns, second.returns
     gains, episodes = b - a, len(a)
     mean, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(episodes))
     half = t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * comparisons)) * error
     apart = a.var(ddof=1) + b.var(ddof=1)
     return Paired(
-        red_agent=red_agent,
+        red_agent=first.game.attacker,
         steps=len(first.rollout.actions),
         variant=first.variant,
         episodes=episodes,

@@ -1,14 +1,13 @@
-"""CAGE Challenge 2 as Gymnasium environments: `VecCage2` for batches, `Cage2` for one, `VecWorld` for any world.
+"""CAGE Challenge 2 as Gymnasium environments: `VecCage2` for batches on any backend, `Cage2` for one, `Remember` around one.
 
-Observation: 52 bits, four per host (`docs/model.md`), and after them what a memory scheme adds (`memory_schemes.py`).
-Action: 0..144 (`actions.py`), or a choice of another action set (`action_sets.py`). Reward: at most 0, never positive.
+Observation: 52 bits, four per host (`docs/model.md`), and after them what a memory scheme adds (`policy/memory.py`).
+Action: 0..144 (`game/scenario.py`), or a choice of another action set (`policy/action_sets.py`). Reward: never positive.
 Episodes end only by their step limit, so `terminated` is always False and `truncated` marks the end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -18,11 +17,10 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.base.checks import check_seed
 from fixfirst.base.errors import ActionError, WorldError, quoted
-from fixfirst.game.backends import make_world
+from fixfirst.game.backends import DEFAULT_TIMEOUT_S, make_world
 from fixfirst.game.drawing import as_text, picture, summarise_turn
-from fixfirst.game.game import Backend
-from fixfirst.game.scenario import VariantName
-from fixfirst.game.world import AUTORESET_MODES, BaseWorld, GameSettings, World, as_array, pack
+from fixfirst.game.game import world_game
+from fixfirst.game.world import AUTORESET_MODES, BaseWorld, as_array, pack
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.remembering import Memories
@@ -32,39 +30,41 @@ RENDER_MODES = ("rgb_array", "ansi")
 RENDER_FPS = 4
 
 
-def observation_space(bits: int) -> gym.spaces.Box:
-    """Return the space of so many bits."""
-    return gym.spaces.Box(0, 1, (bits,), np.int8)
-
-
-def action_space(size: int) -> gym.spaces.Discrete:
-    """Return the space of so many actions, or choices of another action set."""
-    return gym.spaces.Discrete(size)
+def _bits(count: int) -> gym.spaces.Box:
+    return gym.spaces.Box(0, 1, (count,), np.int8)
 
 
 def single_action(action: np.int64 | int) -> np.ndarray:
-    """The action of a single environment as that of a batch of one."""
+    """Return the action of a single environment as that of a batch of one."""
     if np.ndim(as_array("action", action)) != 0:
         raise ActionError(f"action must be one whole number, got {quoted(action)}")
     return np.array([action])
 
 
 def render_mode_name(mode: str | None) -> str | None:
-    """The mode itself, if there is one of this name."""
+    """Return the mode itself, if there is one of this name."""
     if mode is not None and (not isinstance(mode, str) or mode not in RENDER_MODES):
         raise WorldError(f"render_mode {quoted(mode)} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
     return mode
 
 
+def autoreset_name(mode: AutoresetMode | str) -> str:
+    """Return next_step, same_step or disabled, from Gymnasium's name or ours."""
+    name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
+    if name not in AUTORESET_MODES:
+        raise WorldError(f"autoreset_mode {quoted(mode)} is not one of {', '.join(AUTORESET_MODES)}")
+    return name
+
+
 def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
-    """The options of a reset; none of them need be given."""
+    """Return the options of a reset; none of them need be given."""
     if not isinstance(options, dict | None):
         raise WorldError(f"options must be a dict, or None, got {quoted(options)}")
     return options or {}
 
 
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
-    """How every environment stands: as pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
+    """Return how every environment stands: pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
     moments = [summarise_turn(turn, world.variant, world.scenario) for turn in world.turns()]
     if render_mode == "rgb_array":
         return tuple(picture(moment, world.scenario) for moment in moments)
@@ -73,42 +73,59 @@ def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] 
     raise WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
 
 
-class VecWorld(gym.vector.VectorEnv):
-    """A world as a Gymnasium vector environment.
+class VecCage2(gym.vector.VectorEnv):
+    """N environments as a Gymnasium vector environment, stepped by one compiled call or by other backends.
 
+    game: what is played and where, as `ff.Game` names it: red_agent, variant, green, max_steps, backend, cyborg.
     memory: what is read beside the 52 bits, `none`, `scans`, `full` or groups such as `act1+last+decoy` (`MemoryScheme`).
     action_set: `all` 145 actions, or 40 `macros` (`ActionSet`).
-    `world` gives the arrays behind the interface without copying: `world.words` [N] uint64 (bit i = observation i),
+    env_ids: the environments' numbers, which with the seed decide their chances. num_workers, timeout_s: of workers.
+    `world` gives the arrays behind the interface without copying: `world.packed_obs` [N] uint64 (bit i = observation i),
     `world.access` [N, 13], `world.rewards10` [N] in tenths.
     info: "access" [N, 13] uint8, red's true access (0 none, 1 user, 2 root) before the next action; "action_mask" [N, A]
     int8, 1 where a choice may be taken; when episodes end, "episode_return" and "episode_length" [N] with their masks (the
     key "episode" is left to Gymnasium's RecordEpisodeStatistics), and in SAME_STEP mode "final_obs" and "final_info".
+
+    For example:
+
+        envs = ff.VecCage2(1000, red_agent="b_line")
+        obs, info = envs.reset(seed=0)  # obs [1000, 52] int8
     """
 
     def __init__(
         self,
-        world: BaseWorld,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
         memory: MemoryScheme | str = "none",
         action_set: ActionSet | str = "all",
+        env_ids: Sequence[int] | np.ndarray | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+        num_workers: int | None = None,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        **game: Any,
     ):
+        # What cannot be done is refused before a process is started.
+        played, autoreset = world_game(**game), autoreset_name(autoreset_mode)
         self.render_mode = render_mode_name(render_mode)
-        self.world = world
-        self.num_envs = world.num_envs
-        scheme, choices = MemoryScheme.parse(memory, world.scenario), ActionSet.parse(action_set, world.scenario)
-        self.memories = Memories(PolicySpec(scheme, choices), self.num_envs)
-        self.autoreset_mode = AutoresetMode[world.autoreset.upper()]  # as Gymnasium's own have it; TorchRL asks for it
+        scheme, choices = MemoryScheme.parse(memory, played.scenario), ActionSet.parse(action_set, played.scenario)
+        spec = PolicySpec(scheme, choices)
+        options: dict[str, Any] = {"autoreset": autoreset, "env_ids": env_ids, "arrays": arrays}
+        self.world = make_world(played, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
+        self.num_envs = self.world.num_envs
+        self.memories = Memories(spec, self.num_envs)
+        self.autoreset_mode = AutoresetMode[autoreset.upper()]  # as Gymnasium's own have it; TorchRL asks for it
         self.metadata = {
             "render_modes": list(RENDER_MODES),
             "render_fps": RENDER_FPS,
             "autoreset_mode": self.autoreset_mode,
         }
-        self.single_observation_space = observation_space(self.memories.spec.inputs)
-        self.single_action_space = action_space(self.memories.spec.actions)
+        self.single_observation_space, self.single_action_space = _bits(spec.inputs), gym.spaces.Discrete(spec.actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         # of an observation: whoever gave the array may have written into it
-        self._all_bits = np.uint64(2**world.scenario.observation_bits - 1)
+        self._all_bits = np.uint64(2**played.scenario.observation_bits - 1)
         self._everywhere = np.ones(self.num_envs, np.bool_)
         self._everywhere.setflags(write=False)
 
@@ -122,7 +139,7 @@ class VecWorld(gym.vector.VectorEnv):
         return self._inputs(self.world.observations), self._info(self.world.access)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One turn of every environment."""
+        """Play one turn of every environment."""
         world = self.world
         num_ended = world.step(actions) if self.memories.idle else self._step_and_remember(actions)
         info = self._endings() if num_ended else {}
@@ -131,9 +148,9 @@ class VecWorld(gym.vector.VectorEnv):
         return self._inputs(world.observations), world.rewards10 / 10, terminated, world.ended.copy(), info
 
     def _step_and_remember(self, choices: np.ndarray) -> int:
-        """One turn of every environment. Returns how many episodes ended."""
+        """Play one turn of every environment. Returns how many episodes ended."""
         world, memories = self.world, self.memories
-        seen, had_ended = world.words & self._all_bits, world.ended.copy()
+        seen, had_ended = world.packed_obs & self._all_bits, world.ended.copy()
         actions = memories.actions_of(choices)
         num_ended = world.step(actions)
         memories.remember(seen, actions)
@@ -142,7 +159,7 @@ class VecWorld(gym.vector.VectorEnv):
         return num_ended
 
     def _inputs(self, observations: np.ndarray) -> np.ndarray:
-        """Observations [N, 52], and after them what is remembered."""
+        """Return observations [N, bits], and after them what is remembered."""
         if not self.memories.spec.memory.groups:
             return observations.copy()
         return np.concatenate((observations, self.memories.bits()), axis=1)
@@ -152,9 +169,9 @@ class VecWorld(gym.vector.VectorEnv):
         return {"access": access.copy(), "_access": everywhere, "action_mask": mask, "_action_mask": everywhere}
 
     def _endings(self) -> dict[str, Any]:
-        """What is said of the episodes that ended in this step. Those of SAME_STEP have begun anew, with nothing in mind."""
+        """Return what is said of the episodes that ended in this step. In the mode SAME_STEP, others have begun."""
         world, ended = self.world, self.world.ended.copy()
-        told: dict[str, Any] = {
+        said: dict[str, Any] = {
             "episode_return": np.where(ended, world.final_returns10 / 10, 0.0),
             "episode_length": np.where(ended, world.final_lengths, 0),
             "_episode_return": ended,
@@ -162,17 +179,17 @@ class VecWorld(gym.vector.VectorEnv):
         }
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             final_info = self._info(world.final_access) | {"_access": ended, "_action_mask": ended}
-            told |= {"final_obs": self._inputs(world.final_observations), "_final_obs": ended}
-            told |= {"final_info": final_info, "_final_info": ended}
+            said |= {"final_obs": self._inputs(world.final_observations), "_final_obs": ended}
+            said |= {"final_info": final_info, "_final_info": ended}
             self.memories.forget(ended)
-        return told
+        return said
 
     def render(self) -> tuple[np.ndarray, ...] | tuple[str, ...]:
-        """One frame per environment, see `frames`."""
+        """Return one frame per environment, see `frames`."""
         return frames(self.world, self.render_mode)
 
     def get_state(self) -> np.ndarray:
-        """All states as values, [N] records: save them, or put them back later, also into other environments."""
+        """Return all states as values, [N] records: save them, or put them back later, also into other environments."""
         return self.world.get_state()
 
     def set_state(self, states: np.ndarray, memories: np.ndarray | None = None) -> np.ndarray:
@@ -190,31 +207,38 @@ class VecWorld(gym.vector.VectorEnv):
         self.world.close()
 
 
-class VecCage2(VecWorld):
-    """N environments stepped by one compiled call. `settings` are those of `BaseWorld`.
+def make_vec(num_envs: int = 1, **settings: Any) -> VecCage2:
+    """Make N environments as a Gymnasium vector environment. For the settings see `VecCage2` and `Game`.
 
     For example:
 
-        envs = ff.VecCage2(1000, red_agent="b_line")  # as `ff.make_vec`, which also knows other backends
+        envs = ff.make_vec(1000, red_agent="meander", max_steps=30)
         obs, info = envs.reset(seed=0)  # obs [1000, 52] int8
+        obs, reward, terminated, truncated, info = envs.step(np.zeros(1000, int))  # reward [1000] float64
+        held = info["access"] > 0  # [1000, 13]: does red hold the host?
+    """
+    return VecCage2(num_envs, **settings)
+
+
+class CyborgVecEnv(VecCage2):
+    """N environments of real CybORG in worker processes, in all else like `VecCage2`. Call `close()` when done.
+
+    `variant` need not be given: `world.variant` says what the CybORG found is. Given, it must be that.
+
+    For example:
+
+        with ff.CyborgVecEnv(4, cyborg="cage-challenge-2", red_agent="b_line") as envs:
+            obs, info = envs.reset(seed=0)  # obs [4, 52] int8
     """
 
-    def __init__(
-        self,
-        num_envs: int = 1,
-        *,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        render_mode: str | None = None,
-        memory: MemoryScheme | str = "none",
-        action_set: ActionSet | str = "all",
-        **settings: Unpack[GameSettings],
-    ):
-        world = World(num_envs, autoreset=autoreset_name(autoreset_mode), **settings)
-        super().__init__(world, render_mode, memory, action_set)
+    def __init__(self, num_envs: int = 1, **settings: Any):
+        super().__init__(num_envs, **settings, backend="cyborg")
 
 
 class Cage2(gym.Env[np.ndarray, np.int64]):
-    """One environment. `env_id` is its number in the vectorised environment that it equals (see `World`).
+    """One environment. `env_id` is its number in the vectorised environment that it equals.
+
+    game: what is played, as `ff.Game` names it: red_agent, variant, green, max_steps.
 
     For example:
 
@@ -226,25 +250,12 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  gymnasium reads a plain attribute
     _spec: EnvSpec | None = None
 
-    def __init__(
-        self,
-        *,
-        red_agent: str = "b_line",
-        variant: VariantName = "current",
-        green: bool = False,
-        max_steps: int | None = 100,
-        env_id: int = 0,
-        render_mode: str | None = None,
-    ):
+    def __init__(self, *, env_id: int = 0, render_mode: str | None = None, **game: Any):
         self.render_mode = render_mode_name(render_mode)
-        self.world = World(
-            1, red_agent=red_agent, variant=variant, green=green, max_steps=max_steps, autoreset="disabled", env_ids=[env_id]
-        )
-        known = self.world.scenario
-        self.observation_space, self.action_space = (
-            observation_space(known.observation_bits),
-            action_space(known.num_actions),
-        )
+        self.world = make_world(world_game(**game), 1, autoreset="disabled", env_ids=[env_id])
+        scenario = self.world.scenario
+        self.observation_space = _bits(scenario.observation_bits)
+        self.action_space = gym.spaces.Discrete(scenario.num_actions)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -256,7 +267,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         # Wrappers read here how long an episode is. Registered, the same number would cut longer episodes short.
         self._spec = copy(spec)
         if self._spec is not None:
-            self._spec.max_episode_steps = self.world.max_steps
+            self._spec.max_episode_steps = self.world.game.max_steps
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a new episode."""
@@ -267,7 +278,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         return self.world.observations[0].copy(), {"access": self.world.access[0].copy()}
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One turn."""
+        """Play one turn."""
         world = self.world
         world.step(single_action(action))
         info: dict[str, Any] = {"access": world.access[0].copy()}
@@ -277,11 +288,11 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
         return world.observations[0].copy(), int(world.rewards10[0]) / 10, False, ended, info
 
     def render(self) -> np.ndarray | str:
-        """How things stand, see `frames`."""
+        """Return how things stand, see `frames`."""
         return frames(self.world, self.render_mode)[0]
 
     def get_state(self) -> np.ndarray:
-        """The state as a value, an array of one record."""
+        """Return the state as a value, an array of one record."""
         return self.world.get_state()
 
     def set_state(self, state: np.ndarray) -> np.ndarray:
@@ -291,7 +302,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
 
 
 class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.utils.RecordConstructorArgs):
-    """A single environment of 52 bits and 145 actions with a memory and an action set, as `VecWorld` has them.
+    """A single environment of 52 bits and 145 actions with a memory and an action set, as `VecCage2` has them.
 
     info: "action_mask" [A] int8, 1 where a choice may be taken.
 
@@ -314,12 +325,12 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
         bits, actions = spec.scenario.observation_bits, spec.scenario.num_actions
-        if env.observation_space.shape != (bits,) or env.action_space != action_space(actions):
+        if env.observation_space.shape != (bits,) or env.action_space != gym.spaces.Discrete(actions):
             raise WorldError(
                 f"Remember needs an environment with {bits} observations and {actions} actions, "
                 f"got {env.observation_space} and {env.action_space}"
             )
-        self.observation_space, self.action_space = observation_space(spec.inputs), action_space(spec.actions)
+        self.observation_space, self.action_space = _bits(spec.inputs), gym.spaces.Discrete(spec.actions)
         self._seen = np.zeros(1, np.uint64)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
@@ -329,111 +340,20 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         return self._show(view), info | self._info()
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One turn."""
+        """Play one turn."""
         taken = self.memories.actions_of(single_action(action))
         view, reward, terminated, truncated, info = self.env.step(taken[0])
         self.memories.remember(self._seen, taken)
         return self._show(view), float(reward), terminated, truncated, info | self._info()
 
     def action_masks(self) -> np.ndarray:
-        """[A] bool: may the choice be taken now? By this name MaskablePPO of sb3-contrib asks for it."""
+        """Return where a choice may be taken now, [A] bool. By this name MaskablePPO of sb3-contrib asks for it."""
         return self.memories.masks()[0]
 
     def _show(self, view: np.ndarray) -> np.ndarray:
-        """What the environment shows [52], and after it what is remembered."""
+        """Return what the environment shows, and after it what is remembered."""
         self._seen = pack(view[None])
         return np.concatenate((view, self.memories.bits()[0]), dtype=np.int8)
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks().astype(np.int8)}
-
-
-def autoreset_name(mode: AutoresetMode | str) -> str:
-    """next_step, same_step or disabled, from Gymnasium's name or ours."""
-    name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
-    if name not in AUTORESET_MODES:
-        raise WorldError(f"autoreset_mode {quoted(mode)} is not one of {', '.join(AUTORESET_MODES)}")
-    return name
-
-
-# ---------------------------------------------------------------- vec env
-# Any backend as a Gymnasium vector environment, in spaces and all else like `VecCage2`.
-
-
-class BackendSettings(GameSettings, total=False):
-    """What is played and where, as keyword arguments; see `make_world`."""
-
-    cyborg: str | Path | None
-    num_workers: int | None
-    timeout_s: float | None
-
-
-class VecSettings(BackendSettings, total=False):
-    """All settings of a vector environment; next_step, no rendering, no memory and all actions if left out."""
-
-    autoreset_mode: AutoresetMode | str
-    render_mode: str | None
-    memory: MemoryScheme | str
-    action_set: ActionSet | str
-
-
-def make_vec(
-    num_envs: int = 1,
-    *,
-    backend: Backend = "simulator",
-    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-    render_mode: str | None = None,
-    memory: MemoryScheme | str = "none",
-    action_set: ActionSet | str = "all",
-    **settings: Unpack[BackendSettings],
-) -> VecWorld:
-    """N environments as a Gymnasium vector environment. For the settings see `make_world`, `BaseWorld` and `VecWorld`.
-
-    For example:
-
-        envs = ff.make_vec(1000, red_agent="meander", max_steps=30)
-        obs, info = envs.reset(seed=0)  # obs [1000, 52] int8
-        obs, reward, terminated, truncated, info = envs.step(np.zeros(1000, int))  # reward [1000] float64
-        held = info["access"] > 0  # [1000, 13]: does red hold the host?
-    """
-    opened = _open(
-        num_envs,
-        backend,
-        autoreset_mode=autoreset_mode,
-        render_mode=render_mode,
-        memory=memory,
-        action_set=action_set,
-        **settings,
-    )
-    return VecWorld(*opened)
-
-
-class CyborgVecEnv(VecWorld):
-    """N environments of real CybORG in worker processes, in all else like `VecCage2`. Call `close()` when done.
-
-    `variant` need not be given: `world.variant` says what the CybORG found is. Given, it must be that.
-
-    For example:
-
-        with ff.CyborgVecEnv(4, cyborg="cage-challenge-2", red_agent="b_line") as envs:
-            obs, info = envs.reset(seed=0)  # obs [4, 52] int8
-    """
-
-    def __init__(self, num_envs: int = 1, **settings: Unpack[VecSettings]):
-        super().__init__(*_open(num_envs, "cyborg", **settings))
-
-
-def _open(
-    num_envs: int,
-    backend: Backend,
-    *,
-    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-    render_mode: str | None = None,
-    memory: MemoryScheme | str = "none",
-    action_set: ActionSet | str = "all",
-    **settings: Unpack[BackendSettings],
-) -> tuple[BaseWorld, str | None, MemoryScheme, ActionSet]:
-    """The arguments of a `VecWorld`; what it cannot do is refused before a process is started."""
-    mode, autoreset = render_mode_name(render_mode), autoreset_name(autoreset_mode)
-    scheme, choices = MemoryScheme.parse(memory), ActionSet.parse(action_set)
-    return make_world(num_envs, backend=backend, autoreset=autoreset, **settings), mode, scheme, choices

@@ -14,7 +14,7 @@ import numpy as np
 
 from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.base.statistics import stream_seed, t_cdf, t_quantile
-from fixfirst.game.backends import world_for
+from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
@@ -80,7 +80,7 @@ def play(
     if keep_turns and not 1 <= episodes <= MOST_KEPT:
         raise ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
     batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
-    with nullcontext(world) if world is not None else world_for(game, batch) as place:
+    with nullcontext(world) if world is not None else make_world(game, batch, autoreset="disabled") as place:
         witness = _TurnRecorder(place)
         parts, turns = [], []
         for number in range(-(-episodes // place.num_envs)):
@@ -108,8 +108,8 @@ class _TurnRecorder:
 
     def __init__(self, world: WorldLike):
         self._world = world
-        self.num_envs, self.max_steps, self.variant = world.num_envs, world.max_steps, world.variant
-        self.words, self.access, self.rewards10 = world.words, world.access, world.rewards10
+        self.num_envs, self.game, self.variant = world.num_envs, world.game, world.variant
+        self.packed_obs, self.access, self.rewards10 = world.packed_obs, world.access, world.rewards10
         self.turns = world.turns
         self._told: list[np.ndarray] = []
 
@@ -153,14 +153,14 @@ class Evaluation:
     compliance: Compliance | None
 
     @classmethod
-    def of(cls, played: EpisodeBatch, red_agent: str, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
-        """Of at least two episodes against this red agent."""
+    def of(cls, played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
+        """Judge at least two episodes."""
         returns, counts = played.returns, played.counts(judging)
         episodes, mean = len(returns), float(returns.mean())
         error = float(returns.std(ddof=1) / np.sqrt(episodes))
         margin = t_quantile(episodes - 1, 0.5 + CONFIDENCE / 2) * error
         return cls(
-            red_agent=red_agent,
+            red_agent=played.game.attacker,
             steps=len(played.rollout.actions),
             variant=played.variant,
             episodes=episodes,
@@ -195,7 +195,7 @@ def evaluate(
     played = play(
         player, game, episodes=episodes, seed=seed, purpose=purpose, workflows=workflows, world=world, on_pass=on_pass
     )
-    return Evaluation.of(played, game.red_agent, judging)
+    return Evaluation.of(played, judging)
 
 
 def check_enough(episodes: int) -> None:

@@ -82,7 +82,7 @@ def leaderboard_score(played: Mapping[str, EpisodeBatch], judging: Judging = DEF
     parts = {
         (red, steps): replace(played[red], rollout=played[red].rollout.until(steps), turns=None) for red, steps in COLUMNS
     }
-    columns = tuple(Evaluation.of(part, red, judging) for (red, _), part in parts.items())
+    columns = tuple(Evaluation.of(part, judging) for part in parts.values())
     sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
     return LeaderboardScore(columns, _total(sums))
 

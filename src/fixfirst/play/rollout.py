@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.base.compile import compiled
-from fixfirst.base.errors import ConfigError
 from fixfirst.game.chance import environment_key
+from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
 from fixfirst.game.scenario import VariantName
 from fixfirst.game.world import World
@@ -173,9 +173,9 @@ class WorldLike(Protocol):
     """What playing needs of a world: our own, or real CybORG behind the same arrays (`BaseWorld`)."""
 
     num_envs: int
-    max_steps: int | None
+    game: Game
     variant: VariantName
-    words: np.ndarray
+    packed_obs: np.ndarray
     access: np.ndarray
     rewards10: np.ndarray
 
@@ -269,9 +269,7 @@ def collect(
 
     Several workflows take turns. With `changes` they follow each other in every episode instead, the first one first.
     """
-    if world.max_steps is None:
-        raise ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
-    steps, n = world.max_steps, world.num_envs
+    steps, n = world.game.steps, world.num_envs
     parts, keys = [], np.empty(n, np.uint64)
     for number in range(passes):
         episode, assigned = first_episode + number, np.zeros(n, np.int64)
@@ -298,17 +296,17 @@ def _step_by_step(
     """The slow twin of `play_steps`, for any world and any player, and for orders that change on the way."""
     assigned, later = assigned.copy(), {change.step - 1: change.workflow for change in changes}
     access = np.empty((len(track.words), *world.access.shape), np.uint8)
-    track.words[0], access[0] = world.words, world.access
+    track.words[0], access[0] = world.packed_obs, world.access
     for t in range(len(track.actions)):
         if t in later:
             assigned[:] = later[t]
         if isinstance(player, PolicyTable):
-            track.found[t], track.choices[t], actions = player.choose(world.words, assigned, keys, t)
+            track.found[t], track.choices[t], actions = player.choose(world.packed_obs, assigned, keys, t)
         else:
-            track.choices[t] = actions = player.act(world.words, world.access, assigned, keys, t)
+            track.choices[t] = actions = player.act(world.packed_obs, world.access, assigned, keys, t)
         world.step(actions)
         track.actions[t], track.rewards10[t] = actions, world.rewards10
-        track.words[t + 1], access[t + 1] = world.words, world.access
+        track.words[t + 1], access[t + 1] = world.packed_obs, world.access
     if isinstance(player, PolicyTable):
-        track.found[-1] = player.look_after(world.words, assigned)
+        track.found[-1] = player.look_after(world.packed_obs, assigned)
     track.held[:] = held_mask(access)

@@ -318,7 +318,7 @@ class SharedSearch:
         by_order = {order: [replicate[w] for replicate in measured] for w, order in enumerate(self.orders)}
         game = config.training.game
         return Answer(
-            red_agent=game.red_agent,
+            red_agent=game.attacker,
             variant=str(game.variant),
             memory=config.training.memory,
             units=scheme.names,

@@ -37,14 +37,14 @@ class Study:
 
 def study_name(configs: Sequence[SearchConfig]) -> str:
     """search-b_line-0, or study-b_line-meander-0-4."""
-    agents = dict.fromkeys(config.training.game.red_agent for config in configs)
+    agents = dict.fromkeys(config.training.game.attacker for config in configs)
     seeds = dict.fromkeys(str(seed) for seed in (configs[0].seed, configs[-1].seed))
     return "-".join([Kind.SEARCH if len(configs) == 1 else Kind.STUDY, *agents, *seeds])
 
 
 def member_name(config: SearchConfig) -> str:
     """The folder of a search within its study."""
-    return f"{config.training.game.red_agent}-{config.seed}".replace(":", "").replace(",", "-")
+    return f"{config.training.game.attacker}-{config.seed}".replace(":", "").replace(",", "-")
 
 
 def begin_search(config: SearchConfig, folder: Path) -> Search:
