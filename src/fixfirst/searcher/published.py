@@ -97,7 +97,7 @@ class PublishedSearch:
     @property
     def result(self) -> SeedResult:
         """For a comparison with other seeds."""
-        red_agent = self.config.training.game.red_agent
+        red_agent = self.config.training.game.attacker
         return SeedResult(red_agent, self.config.seed, self.scheme, self.trials, self.standings())
 
     @property
