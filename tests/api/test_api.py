@@ -1,6 +1,8 @@
 """The verbs from Python: one call does the whole job, and what it hands out is typed."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ from fixfirst.orders.ranking import Ranked, Ranking
 from fixfirst.runs.logs import CsvLog
 from fixfirst.runs.manifest import read_toml
 from fixfirst.runs.rows import Status, Trial
+from fixfirst.searcher.published import SearchLogs
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 QUIET = {"quiet": True, "report": False, "workers": 1}
@@ -60,15 +63,19 @@ def test_a_search_ends_with_its_report_and_writes_others_on_request(run, tmp_pat
     )
 
 
-def test_a_failing_report_does_not_fail_the_search(tmp_path, monkeypatch, capsys):
+def test_a_failing_report_does_not_fail_the_search_and_without_an_accepted_order_there_is_no_best(
+    tmp_path, monkeypatch, capsys
+):
     def fail(*arguments, **options):
         raise ZeroDivisionError("a bug\nin the report")
 
     monkeypatch.setattr("fixfirst.reporter.report.report_document", fail)
-    found = ff.search(out=tmp_path / "run", **RANDOM | {"n_workflows": 1}, **QUIET | {"report": True})
+    hard = RANDOM | {"n_workflows": 1, "compliance_threshold": 0.999}
+    found = ff.search(out=tmp_path / "run", **hard, **QUIET | {"report": True})
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"fixfirst: no report (a bug in the report); try again with: fixfirst report {found.folder}"
-    assert len(found.trials) == 1
+    assert len(found.trials) == 1 and found.ranking.rows == ()  # nothing passes this gate: no ranking, no policy
+    assert found.ranking.winner is None and found.best is None and found.standings is None
 
 
 def test_a_run_is_loaded_as_it_was(run):
@@ -76,11 +83,6 @@ def test_a_run_is_loaded_as_it_was(run):
     assert isinstance(again, ff.SearchRun) and again.config == run.config
     assert again.ranking == run.ranking and again.trials == run.trials
     assert ff.load_run(str(run.folder)).folder == run.folder
-
-
-def test_where_nothing_passes_the_gate_there_is_an_empty_ranking_and_no_policy(tmp_path):
-    found = ff.search(out=tmp_path / "run", **RANDOM | {"compliance_threshold": 0.999, "n_workflows": 1}, **QUIET)
-    assert found.ranking.rows == () and found.ranking.winner is None and found.best is None and found.standings is None
 
 
 def test_several_seeds_are_a_study(tmp_path):
@@ -92,20 +94,15 @@ def test_several_seeds_are_a_study(tmp_path):
 
 
 def test_an_interrupted_search_says_so_and_goes_on_with_the_same_bytes(run, tmp_path, monkeypatch):
-    from fixfirst.searcher import loop
-
-    record = loop.SearchLogs.record
+    record = SearchLogs.record
 
     def ctrl_c(self, *arguments):
         record(self, *arguments)
         if arguments[0].id == 1:
-            import os
-            import signal
-
             os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patched:
-        patched.setattr(loop.SearchLogs, "record", ctrl_c)
+        patched.setattr(SearchLogs, "record", ctrl_c)
         with pytest.raises(ff.Interrupted, match="interrupted; go on with: fixfirst resume"):
             ff.search(out=tmp_path / "run", **EASY | ROLE, **QUIET)
     assert 1 < len(ff.load_run(tmp_path / "run").trials) < len(run.trials)
@@ -145,6 +142,9 @@ def test_a_search_may_run_in_a_thread(tmp_path):
 
 
 def test_training_is_one_call_and_can_be_loaded_and_resumed(tmp_path):
+    easy = {"compliance_threshold": 0.2, "min_judged": 5, "gate_episodes": 20}  # the gate asks for little
+    passed = ff.train(out=tmp_path / "easy", workflow=ORDER, **TINY, **easy)
+    assert passed.accepted is True and passed.best.facts["notes"] == {"accepted": True}
     trained = ff.train(out=tmp_path / "run", workflow=ORDER, keep="penalty", **TINY)
     assert isinstance(trained, ff.TrainRun) and trained.evaluation.episodes == 1_000
     assert trained.best.workflow == ff.Workflow.parse(ORDER) and trained.accepted is False
@@ -153,13 +153,6 @@ def test_training_is_one_call_and_can_be_loaded_and_resumed(tmp_path):
     (tmp_path / "run" / "result.json").unlink()
     assert ff.load_run(tmp_path / "run").evaluation is None
     assert ff.resume(tmp_path / "run", quiet=True) == trained
-
-
-def test_accepted_means_that_the_gate_was_passed(tmp_path):
-    """In the result, in the policy file and in a ledger alike; here the gate asks for little."""
-    easy = {"compliance_threshold": 0.2, "min_judged": 5, "gate_episodes": 20}
-    trained = ff.train(out=tmp_path / "run", workflow=ORDER, **TINY, **easy)
-    assert trained.accepted is True and trained.best.facts["notes"] == {"accepted": True}
 
 
 def test_evaluation_takes_runs_policies_and_baselines(run):
@@ -171,14 +164,13 @@ def test_evaluation_takes_runs_policies_and_baselines(run):
     assert len(ff.evaluate("sleep", episodes=2, quiet=True)) == 9  # CAGE2's protocol
 
 
-def test_watching_writes_a_page(run, tmp_path):
+def test_watching_writes_a_page_and_what_a_run_hands_out_cannot_be_changed(run, tmp_path):
     assert ff.watch(run.best, out=tmp_path / "x.html", episodes=3, steps=5).read_text().startswith("<!DOCTYPE html>")
     assert ff.watch(run.folder, episodes=3, steps=5) == run.folder / "replay.html"
-
-
-def test_a_policy_in_a_run_is_loaded(run):
     policy = ff.load_policy(run.folder)
     assert np.array_equal(policy.weights["actor.0.bias"], run.best.weights["actor.0.bias"])
+    with pytest.raises(FrozenInstanceError):
+        run.trials[0].return_mean = 0.0
 
 
 # ---------------------------------------------------------------- old runs, wrong input
@@ -253,8 +245,3 @@ def test_wrong_input_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch
     with pytest.raises(ff.FixfirstError) as error:
         call()
     assert says in str(error.value) and "\n" not in str(error.value) and not list(tmp_path.iterdir())
-
-
-def test_runs_cannot_be_changed(run):
-    with pytest.raises(FrozenInstanceError):
-        run.trials[0].return_mean = 0.0

@@ -78,13 +78,10 @@ def test_without_an_order_there_is_no_compliance(tmp_path, capsys):
     assert all(row["compliance"] == "" for row in csv.DictReader(io.StringIO(path.read_text())))
 
 
-def test_a_baseline_is_judged_by_the_given_order(capsys):
+def test_a_baseline_is_judged_by_the_given_order_and_settings_have_other_spellings(capsys):
     assert main(["evaluate", "random", "--workflow", ORDER, *SMALL, "--red-agent", "b_line", "--json"]) == 0
     (row, *_) = json.loads(capsys.readouterr().out)
     assert 0 < row["compliance"]["compliance"]["value"] < 1
-
-
-def test_other_spellings_variants_and_greens(capsys):
     arguments = ["--red-agent", "B_lineAgent", "--steps", "10", "--variant", "leaderboard", "--green", *SMALL, "--json"]
     assert main(["evaluate", "sleep", *arguments]) == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -111,11 +108,8 @@ def test_a_policy_follows_its_own_order_or_the_given_one(policy, capsys):
     folder = policy(ORDER)
     own, same, other = (rows_of(capsys, folder, *more) for more in ([], ["--workflow", ORDER], ["--workflow", "reverse"]))
     assert own == same != other
-
-
-def test_greedy_is_another_policy(policy, capsys):
-    folder = policy(ORDER)
-    assert rows_of(capsys, folder) != rows_of(capsys, folder, "--greedy")
+    assert main(["evaluate", policy("all"), *SMALL]) == 2
+    assert "this policy follows any order: say which one (workflow=..., --workflow)" in capsys.readouterr().err
 
 
 def test_a_policy_that_knows_no_order_can_still_be_judged_by_one(policy, capsys):
@@ -125,16 +119,14 @@ def test_a_policy_that_knows_no_order_can_still_be_judged_by_one(policy, capsys)
     assert free["mean"] == held["mean"]  # it plays the same
 
 
-def test_greedy_and_the_seed_matter_on_the_leaderboard(policy, capsys):
-    totals = set()
+def test_greedy_and_the_seed_matter_also_on_the_leaderboard(policy, capsys):
+    folder, totals = policy(ORDER), set()
+    rows = [rows_of(capsys, folder, *more) for more in ([], ["--greedy"], ["--seed", "1"])]
+    assert rows[0] != rows[1] != rows[2] != rows[0]
     for more in ([], ["--greedy"], ["--seed", "1"]):
-        assert main(["evaluate", policy(ORDER), "--leaderboard", *SMALL, "--json", *more]) == 0
+        assert main(["evaluate", folder, "--leaderboard", *SMALL, "--json", *more]) == 0
         totals.add(json.loads(capsys.readouterr().out)["total"]["mean"])
     assert len(totals) == 3
-
-
-def test_the_seed_matters(capsys):
-    assert rows_of(capsys, "random") != rows_of(capsys, "random", "--seed", "1")
 
 
 @pytest.mark.parametrize(
@@ -167,11 +159,6 @@ def test_misuse_is_one_line_and_exit_code_2(arguments, says, capsys):
     assert main(["evaluate", *arguments]) == 2
     error = capsys.readouterr().err
     assert says in error and error.count("\n") == 1 and error.startswith("fixfirst: ")
-
-
-def test_a_universal_policy_needs_an_order(policy, capsys):
-    assert main(["evaluate", policy("all"), *SMALL]) == 2
-    assert "this policy follows any order: say which one (workflow=..., --workflow)" in capsys.readouterr().err
 
 
 def test_both_backends_without_cyborg_is_one_clear_line(monkeypatch, capsys, tmp_path):

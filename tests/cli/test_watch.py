@@ -74,6 +74,8 @@ def test_a_policy_is_watched_where_it_was_trained_unless_told_otherwise(policy):
     assert (told["red_agent"], told["variant"], told["workflow"]) == ("meander", "leaderboard", ORDER.split(" > "))
     told = replay(str(policy), episodes=3, steps=10, red_agent="B_lineAgent", variant="debugged")
     assert (told["red_agent"], told["variant"]) == ("b_line", "debugged")
+    (only,) = replay(str(policy), number=20, episodes=5, steps=10)["episodes"]  # one can be asked for
+    assert (only["label"], only["number"]) == ("chosen", 20)
 
 
 def test_what_is_watched_is_what_is_evaluated(policy):
@@ -84,14 +86,9 @@ def test_what_is_watched_is_what_is_evaluated(policy):
         assert told["return10"] / 10 == measured.returns[told["number"]]
 
 
-@pytest.fixture(scope="module")
-def remembering():
-    """The policy that comes with fixfirst: it remembers, and places its decoys by macros."""
-    return replay("champion", episodes=3, steps=20)
-
-
-def test_what_a_policy_remembers_is_told_turn_by_turn(remembering):
+def test_what_a_policy_remembers_is_told_turn_by_turn():
     """Of decoys it knows the truth. What was seen in a step is remembered from the next one on."""
+    remembering = replay("champion", episodes=3, steps=20)
     assert remembering["memory"] == "full"
     for told in remembering["episodes"]:
         assert told["steps"][0]["remembered"] == {}
@@ -103,6 +100,8 @@ def test_what_a_policy_remembers_is_told_turn_by_turn(remembering):
             assert {host for host in HOST_NAMES if said[host].startswith("active")} == active
             active |= {host for host, seen in zip(HOST_NAMES, step["activity"], strict=True) if seen != "none"}
     assert replay("sleep", episodes=3, steps=3)["memory"] == "none"
+    head, worst, *_ = replay_text(remembering).split("\n\n")
+    assert "; memory full; " in head and "\n      memory network quiet turns 1" in worst
 
 
 # ---------------------------------------------------------------- two players, orders that change, one episode
@@ -131,6 +130,8 @@ def test_until_the_order_changes_everything_is_as_without_a_change_and_afterward
             first = min(order.index(UNIT_OF[host]) for host in step["suspected"])
             assert set(step["forbidden"]) == set(order[first + 1 :])
     assert sum(bool(step["forbidden"]) for step in steps[30:]) > 3
+    repaired = [step for step in (*steps, *plain, *other) if step["repair"]]
+    assert len(repaired) > 5 and all(UNIT_OF[step["blue_target"]] not in step["forbidden"] for step in repaired)
 
 
 @pytest.fixture(scope="module")
@@ -141,35 +142,9 @@ def shielded(tmp_path_factory):
     return folder
 
 
-def test_a_shielded_policy_never_repairs_what_was_forbidden(shielded):
-    told = replay(str(shielded), workflow=ORDER, episodes=30, steps=60)
-    repaired = [step for e in told["episodes"] for step in e["steps"] if step["repair"]]
-    assert len(repaired) > 5 and all(UNIT_OF[step["blue_target"]] not in step["forbidden"] for step in repaired)
-
-
-def test_a_single_episode_can_be_asked_for(policy):
-    (told,) = replay(str(policy), number=20, episodes=5, steps=10)["episodes"]
-    assert (told["label"], told["number"]) == ("chosen", 20)
-
-
 def test_an_episode_can_be_had_as_an_animation(tmp_path):
-    assert (
-        main(
-            [
-                "watch",
-                "sleep",
-                "--beside",
-                "random",
-                *SHORT,
-                "--no-open",
-                "--out",
-                str(tmp_path),
-                "--gif",
-                str(tmp_path / "x.gif"),
-            ]
-        )
-        == 0
-    )
+    pair = ["watch", "sleep", "--beside", "random", *SHORT, "--no-open"]
+    assert main([*pair, "--out", str(tmp_path), "--gif", str(tmp_path / "x.gif")]) == 0
     with Image.open(tmp_path / "x.gif") as animation:
         assert animation.n_frames > 10 and animation.size[0] > 1600  # two maps of 800 pixels
 
@@ -221,11 +196,6 @@ def test_a_step_in_text_reads_like_this(document):
     ]
 
 
-def test_the_text_says_what_is_remembered(remembering):
-    head, worst, *_ = replay_text(remembering).split("\n\n")
-    assert "; memory full; " in head and "\n      memory network quiet turns 1" in worst
-
-
 def test_a_reader_who_stops_reading_is_no_error():
     command = [sys.executable, "-m", "fixfirst", "watch", "sleep", "--episodes", "3", "--text"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -262,29 +232,13 @@ def test_names_with_markup_stay_text(document):
     assert "<img" not in page and "<!--" not in page
     block = re.search(r'id="data">(.*?)</script>', page)[1]
     assert json.loads(block)["policy"] == evil
-
-
-def test_names_that_look_like_placeholders_stay_text(document):
-    page = replay_page(document | {"policy": "{{script}} {{style}} {{data}}"})
+    page = replay_page(document | {"policy": "{{script}} {{style}} {{data}}"})  # no placeholder either
     assert page.count("{{data}}") == 1 and "{{script}} {{style}} {{data}}" in page
 
 
-def test_a_page_is_opened_only_where_someone_can_see_it(monkeypatch, tmp_path):
-    opened = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setenv("DISPLAY", ":0")
-    open_page(tmp_path / "x.html")  # a test's output is no terminal
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    open_page(tmp_path / "x.html")
-    assert opened == [(tmp_path / "x.html").resolve().as_uri()]
-    monkeypatch.delenv("DISPLAY")
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    open_page(tmp_path / "x.html")
-    assert len(opened) == 1
-
-
 def test_a_browser_that_fails_is_no_error(monkeypatch, tmp_path):
+    """Where a page is opened at all, `test_screen.py` shows."""
+
     def fail(address):
         raise webbrowser.Error("no browser")
 

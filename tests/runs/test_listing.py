@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from run_folder import BEST, write_config, write_search, write_training
 
+from fixfirst.cli.runs import advice, runs_table
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
-from fixfirst.reporter.overview import advice, runs_table
 from fixfirst.reporter.screen import results
 from fixfirst.runs.config_reading import flat_settings, result_settings, scheme_of, setting
 from fixfirst.runs.layout import Kind

@@ -60,10 +60,10 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Priced:
-    """One order: what it earns, what it costs compared with the best, and how surely it is as good as the best."""
+class PricedOrder:
+    """What a defender earns under one order, and how surely that is as good as under the best."""
 
-    workflow: Workflow
+    workflow: str
     mean: float
     low: float  # simultaneous
     high: float
@@ -77,7 +77,7 @@ class Prices:
     """All that R replicates say about W orders."""
 
     swaps: tuple[Swap, ...]
-    orders: tuple[Priced, ...]  # best first
+    orders: tuple[PricedOrder, ...]  # best first
     margin: float
     spread: float  # between two trainings under one order, as a standard deviation
 
@@ -151,7 +151,7 @@ def _turned(swap: Swap) -> Swap:
     return Swap(swap.second, swap.first, -swap.price, -swap.high, -swap.low, turned)
 
 
-def _orders(workflows: Sequence[Workflow], values: np.ndarray, margin: float, seed: int) -> tuple[Priced, ...]:
+def _orders(workflows: Sequence[Workflow], values: np.ndarray, margin: float, seed: int) -> tuple[PricedOrder, ...]:
     """What one training earns more than another under all orders alike says nothing about orders: it is taken out."""
     count, mean = values.shape[1], values.mean(axis=0)
     error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
@@ -163,7 +163,8 @@ def _orders(workflows: Sequence[Workflow], values: np.ndarray, margin: float, se
     p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
     tiers = np.where(p_close >= CONFIDENCE, 1, np.where(p_close <= 1 - CONFIDENCE, 3, 2))
     rows = [
-        Priced(w, float(m), float(m - h), float(m + h), float(b), float(c), int(tier))
+        PricedOrder(str(w), float(m), float(m - h), float(m + h), float(b), float(c), int(tier))
         for w, m, h, b, c, tier in zip(workflows, mean, half, p_best, p_close, tiers, strict=True)
     ]
-    return tuple(sorted(rows, key=lambda row: (-row.mean, row.workflow.number)))
+    best_first = sorted(range(count), key=lambda w: (-mean[w], workflows[w].number))
+    return tuple(rows[w] for w in best_first)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fixfirst.base.errors import RunDirError, printable
 from fixfirst.base.files import read_json
-from fixfirst.orders.pricing import Swap
+from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.files import RUN_HASH, check_same_run, run_hash_of, verify_checksum, with_checksum, write_json
 from fixfirst.runs.layout import ANSWER
 
@@ -24,16 +24,9 @@ class SwapAnswer(Swap):
 
 
 @dataclass(frozen=True)
-class OrderAnswer:
-    """What is known of one order, and of all that differ from it only in unit types red never holds."""
+class OrderAnswer(PricedOrder):
+    """A priced order, and how it was kept; it stands for all that differ from it only in unit types red never holds."""
 
-    workflow: str
-    mean: float
-    low: float
-    high: float
-    p_best: float
-    p_close: float  # probability that it costs no more than the margin
-    tier: int  # 1: as good as the best; 2: open; 3: worse
     tail: float  # share of episodes that end in disaster
     violations: float  # true ones per episode
     violations_high: float  # upper bound of 95 %

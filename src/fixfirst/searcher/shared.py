@@ -315,7 +315,7 @@ class SharedSearch:
         relevant = [unit for unit in range(scheme.size) if unit not in self.idle_ids]
         prices = price(self.orders, values, relevant, config.margin, stream_seed(config.seed, "answer"))
         histories = self._histories(relevant)
-        by_order = {order: [replicate[w] for replicate in measured] for w, order in enumerate(self.orders)}
+        by_order = {str(order): [replicate[w] for replicate in measured] for w, order in enumerate(self.orders)}
         game = config.training.game
         return Answer(
             red_agent=game.attacker,
@@ -347,8 +347,8 @@ class SharedSearch:
             histories.append(prices | {(second, first): -value for (first, second), value in prices.items()})
         return histories
 
-    def _order_answers(self, prices: Prices, by_order: dict[Workflow, list[OrderResult]]) -> list[OrderAnswer]:
-        rounds = {str(w): len({row.round for row in self.rows if row.workflow == str(w)}) for w in by_order}
+    def _order_answers(self, prices: Prices, by_order: dict[str, list[OrderResult]]) -> list[OrderAnswer]:
+        rounds = {order: len({row.round for row in self.rows if row.workflow == order}) for order in by_order}
         answers = []
         for row in prices.orders:
             results = by_order[row.workflow]
@@ -356,14 +356,14 @@ class SharedSearch:
             contested = [one.contested for one in results if one.contested is not None]
             answers.append(
                 OrderAnswer(
-                    **vars(row) | {"workflow": str(row.workflow)},
+                    **vars(row),
                     tail=float(np.mean([one.tail for one in results])),
                     violations=float(np.mean([one.violations for one in results])),
                     violations_high=float(max(one.violations_high for one in results)),
                     compliance=float(np.mean(compliance)) if compliance else None,
                     contested=float(np.mean(contested)) if contested else None,
                     told=tuple(str(one.prompt) for one in results),
-                    trained=rounds[str(row.workflow)] * self.config.round_episodes * self.config.replicates,
+                    trained=rounds[row.workflow] * self.config.round_episodes * self.config.replicates,
                 )
             )
         return answers
