@@ -58,7 +58,7 @@ class BlueAgent:
         self.policy.reset()
 
     def get_action(self, observation: np.ndarray, action_space: Any = None) -> int:
-        """The action for what blue sees [52]; it counts as taken."""
+        """Return the action for what blue sees [52]; it counts as taken."""
         scenario = self.policy.spec.scenario
         if isinstance(action_space, int) and action_space != scenario.num_actions:
             raise CyborgError(
@@ -74,15 +74,15 @@ class BlueAgent:
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 
     def end_episode(self) -> None:
-        """The next observation begins an episode."""
+        """End the episode: the next observation begins another one."""
         self._episode += 1
         self.policy.reset()
 
     def set_initial_values(self, action_space: Any, observation: Any) -> None:
-        """Nothing is needed of them."""
+        """Do nothing: the policy needs neither."""
 
     def train(self, results: Any) -> None:
-        """It does not learn any more."""
+        """Do nothing: the policy is frozen."""
 
 
 def run_script(script: Path) -> None:

@@ -33,15 +33,15 @@ class PairEffect:
     second: str
     tried: int  # orders with `first` above `second`
     reversed: int  # orders the other way round
-    effect: float | None  # difference of returns; None: what was tried does not tell
+    effect: float | None  # difference of returns; None: what was tried does not show it
     low: float | None
     high: float | None
 
 
 def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> list[PairEffect]:
-    """Least squares of returns on pair signs, y = a + S b + misfit; an effect is 2 b, turned so that it is not negative.
+    """Fit returns to pair signs by least squares, y = a + S b + misfit; an effect is 2 b, turned so that it is not negative.
 
-    A pair's effect is told only if its column is not a combination of the others on the orders tried. Intervals (each
+    A pair's effect is known only if its column is not a combination of the others on the orders tried. Intervals (each
     95 %) take the misfit for noise: evaluation, training, and whatever is not a sum over pairs. With no misfit left to judge
     by, there are none.
     """
@@ -50,7 +50,7 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
     design = np.column_stack([np.ones(len(y)), signs])
     inverse = np.linalg.pinv(design)
     coefficients = inverse @ y
-    told = np.abs(inverse @ design - np.eye(design.shape[1])).max(axis=1) < 1e-8  # rows of the identity: estimable
+    known = np.abs(inverse @ design - np.eye(design.shape[1])).max(axis=1) < 1e-8  # rows of the identity: estimable
     freedom = len(y) - np.linalg.matrix_rank(design)
     half = np.full(len(coefficients), np.nan)
     if freedom > 0:
@@ -63,7 +63,7 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
         effect, width = 2 * float(coefficients[column]), 2 * float(half[column])
         if effect < 0:
             a, b, above, below, effect = b, a, below, above, -effect
-        if not told[column] or np.isnan(width):
+        if not known[column] or np.isnan(width):
             effects.append(PairEffect(a, b, above, below, None, None, None))
         else:
             effects.append(PairEffect(a, b, above, below, effect, effect - width, effect + width))
@@ -71,7 +71,7 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
 
 
 def shared_precedences(ranking: Ranking) -> list[tuple[str, str, int]]:
-    """Pairs that all orders which may be best rank alike, and how many ranked orders have them the other way round.
+    """Return the pairs that all orders rank alike which may be best, and how many ranked orders have them the other way.
 
     Only pairs that were tried both ways: (above, below, orders the other way round).
     """
@@ -97,7 +97,7 @@ class PositionMeans:
 
 
 def position_means(workflows: Sequence[Workflow], returns: Sequence[float]) -> PositionMeans:
-    """Plain means: what else differs between the orders is not taken out."""
+    """Return plain means: what else differs between the orders is not taken out."""
     scheme = workflows[0].scheme
     total, orders = np.zeros((scheme.size, scheme.size)), np.zeros((scheme.size, scheme.size), int)
     positions = np.arange(scheme.size)
@@ -112,12 +112,12 @@ def position_means(workflows: Sequence[Workflow], returns: Sequence[float]) -> P
 
 
 def episodes_used(run: RunData) -> list[int]:
-    """Training episodes of the run after each trial, warm-up included."""
+    """Return the training episodes of the run after each trial, warm-up included."""
     return (run.warmup_episodes + np.cumsum([trial.episodes for trial in run.trials])).astype(int).tolist()
 
 
 def best_so_far(trials: Sequence[Trial]) -> list[float | None]:
-    """The highest accepted return up to each trial; None before there is one."""
+    """Return the highest accepted return up to each trial; None before there is one."""
     best: float | None = None
     course = []
     for trial in trials:
@@ -128,7 +128,7 @@ def best_so_far(trials: Sequence[Trial]) -> list[float | None]:
 
 
 def lineage_episodes(run: RunData, trial: Trial) -> int:
-    """Training episodes a trial's weights have seen: its own, its ancestors' and the warm-up's."""
+    """Return the training episodes a trial's weights have seen: its own, its ancestors' and the warm-up's."""
     by_id = {row.id: row for row in run.trials}
     total, seen = run.warmup_episodes, set()
     row: Trial | None = trial
@@ -150,7 +150,7 @@ class Curve:
 
 
 def thinned(episodes: np.ndarray, values: np.ndarray, groups: np.ndarray, most: int) -> Curve:
-    """At most about `most` bins of consecutive updates; none spans two groups (trials). NaN values are left out."""
+    """Thin a curve to about `most` bins of consecutive updates; none spans two groups (trials). NaN values are left out."""
     known = np.isfinite(values)
     episodes, values, groups = episodes[known], values[known], groups[known]
     if not len(values):
@@ -186,7 +186,7 @@ class TimeUse:
 
 
 def time_use(run: RunData) -> TimeUse:
-    """From the training log, the trials' seconds and the sessions.
+    """Add up the training log, the trials' seconds and the sessions.
 
     While the search chooses, every worker waits, so choosing counts once per worker. What the recorded seconds leave of
     wall time times workers is waiting: for the other trials of a round, for the warm-up, for processes to start.
@@ -226,14 +226,14 @@ class RunGroup:
 
 
 def final_return(run: RunData) -> float | None:
-    """What a run is judged by: the best accepted order's return, or the trained policy's."""
+    """Return what a run is judged by: the best accepted order's return, or the trained policy's."""
     if run.is_search:
         return None if run.ranked_trials is None else run.ranked_trials.ranking.rows[0].mean
     return None if run.result is None else run.result.mean
 
 
 def group_runs(runs: Sequence[RunData]) -> tuple[list[RunGroup], list[str]]:
-    """Runs that differ only in their seed, and what was left out: a seed counts once."""
+    """Group runs that differ only in their seed, and say what was left out: a seed counts once."""
     groups: dict[str, list[RunData]] = {}
     repeated = []
     for run in runs:
@@ -249,14 +249,14 @@ def group_runs(runs: Sequence[RunData]) -> tuple[list[RunGroup], list[str]]:
 
 
 def differing_settings(settings: Sequence[dict[str, str]]) -> list[str]:
-    """Settings that are not the same in all of these; one that only some kinds of runs have must differ among those."""
+    """Return settings that differ between these; one that only some kinds of runs have must differ among those."""
     keys = dict.fromkeys(key for group in settings for key in group)
-    told = [key for key in keys if len({group[key] for group in settings if key in group}) > 1]
-    return sorted(told, key=lambda key: TELLING.index(key) if key in TELLING else len(TELLING))
+    differing = [key for key in keys if len({group[key] for group in settings if key in group}) > 1]
+    return sorted(differing, key=lambda key: TELLING.index(key) if key in TELLING else len(TELLING))
 
 
 def _labels(settings: Sequence[dict[str, str]]) -> list[str]:
-    """As few settings as tell the groups apart, in words."""
+    """Name the groups by as few settings as tell them apart."""
     parts: list[list[str]] = [[] for _ in settings]
     for key in differing_settings(settings):
         named = "" if key in SELF_EXPLAINING else f"{key} "
@@ -286,7 +286,7 @@ class GroupCourse:
 
 
 def group_course(group: RunGroup) -> GroupCourse | None:
-    """From where every run has an accepted order to where the first run ends; None if there is no such stretch."""
+    """Return the course from where every run has an accepted order to where the first run ends; None if there is none."""
     steps = []
     for run in group.runs:
         known = [(e, b) for e, b in zip(episodes_used(run), best_so_far(run.trials), strict=True) if b is not None]

@@ -203,7 +203,7 @@ def _comparison_document(comparison: Comparison) -> dict[str, Any]:
 
 
 def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:
-    """The same policy in both worlds, with the difference and the verdict of two one-sided tests."""
+    """Write one policy in both worlds, with the difference and the verdict of two one-sided tests."""
     head = f"{'red agent':10} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
     lines = [f"{head}  verdict at ±{margin:g}"]
     for a, b in zip(ours, theirs, strict=True):
@@ -222,7 +222,7 @@ def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margi
 
 
 def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, width: int = 240) -> str:
-    """Two policies: the difference against each red agent, what it means, and their worst episodes."""
+    """Write the difference of two policies against each red agent, what it means, and their worst episodes."""
     lines = [f"A: {first}", f"B: {second}"]
     lines.append(f"{'red agent':10} {'steps':>5} {'A':>9} {'B':>9} {'B - A':>9} {'95 % interval':>20}")
     for row in rows:
@@ -232,8 +232,8 @@ def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, 
     lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, variant {rows[0].variant}")
     for name, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
         for row in rows:
-            told = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
-            lines.append(f"worst of {name} against {row.red_agent}, episode {told}")
+            worst = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
+            lines.append(f"worst of {name} against {row.red_agent}, episode {worst}")
     more = f" --seed {seed}" if seed else ""
     worst = f"--number {rows[0].worst_of_first[0].number} --red-agent {rows[0].red_agent} --variant {rows[0].variant}"
     lines.append(f"next: fixfirst watch {first} --beside {second} {worst}{more}")
@@ -241,7 +241,7 @@ def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, 
 
 
 def _verdict(row: Paired) -> str:
-    """What an interval means, and what common luck was worth."""
+    """Say what an interval means, and what common luck was worth."""
     if row.independent_episodes is None:
         return f"{row.red_agent}: they earn the same in every episode"
     luck = f"two evaluations would need {row.independent_episodes:,} episodes each to be as sure"
@@ -251,7 +251,7 @@ def _verdict(row: Paired) -> str:
 
 
 def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> str:
-    """Six columns and their total, beside the published ones; with less room, a line for each of the six."""
+    """Write six columns and their total, beside the published ones; with less room, a line for each of the six."""
     ours = standing.columns
     label = max(len(name), *(len(row.name) for row in PUBLISHED))
     lines = _upright(standing, name) if width < label + 65 else _across(standing, name, label)
@@ -265,7 +265,7 @@ def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> s
 
 
 def _upright(standing: LeaderboardScore, name: str) -> list[str]:
-    """A line per column."""
+    """Write a line per column."""
     lines = [
         f"{'':5} {'return':>8} {'± s.e.':>7} {'95 % interval':>18}"
         + "".join(f"{f'({n})':>8}" for n in range(1, len(PUBLISHED) + 1))
@@ -280,7 +280,7 @@ def _upright(standing: LeaderboardScore, name: str) -> list[str]:
 
 
 def _across(standing: LeaderboardScore, name: str, label: int) -> list[str]:
-    """A line per defender."""
+    """Write a line per defender."""
     ours, total = standing.columns, standing.total
 
     def line(first: str, cells: Sequence[float], last: float) -> str:
@@ -295,7 +295,7 @@ def _across(standing: LeaderboardScore, name: str, label: int) -> list[str]:
 
 
 def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
-    """The same for programs."""
+    """Return the same for JSON."""
     names = [column_name(*column) for column in COLUMNS]
     return {
         "variant": standing.columns[0].variant,
@@ -322,16 +322,18 @@ RATES = ("compliance", "contested", "effectiveness", "response")
 
 
 def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
-    """For people: a line per setting, then the sum that the challenge ranks by. With less room, three lines per setting."""
+    """Write a line per setting, with less room three, then the sum that the challenge ranks by."""
     lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
     narrow = width < NARROW
     for row in rows:
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
-        kept = ""
+        compliance = ""
         if row.compliance is not None:
             rates = f"{row.compliance.compliance}", f"contested {row.compliance.contested}"
-            kept = "".join(f"\n{'':18}{rate}" for rate in rates) if narrow else f"  {', '.join(rates)}"
-        lines.append(f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{kept}")
+            compliance = "".join(f"\n{'':18}{rate}" for rate in rates) if narrow else f"  {', '.join(rates)}"
+        lines.append(
+            f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{compliance}"
+        )
     total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
     facts = f"({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
     whole = f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}"
@@ -340,7 +342,7 @@ def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
 
 
 def write_csv(path: Path, rows: Sequence[Evaluation]) -> None:
-    """The table as a CSV file."""
+    """Write the table as a CSV file."""
     try:
         write_atomically(path, as_csv(rows).encode())
     except OSError as e:
@@ -348,7 +350,7 @@ def write_csv(path: Path, rows: Sequence[Evaluation]) -> None:
 
 
 def as_csv(rows: Sequence[Evaluation]) -> str:
-    """One line per setting; empty where there is no order to keep to."""
+    """Return one line per setting; compliance is empty where there is no order to keep to."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(
@@ -357,7 +359,7 @@ def as_csv(rows: Sequence[Evaluation]) -> str:
     for row in rows:
         values: list[Any] = [getattr(row, column) for column in CSV_COLUMNS]
         for rate in RATES:
-            shown = None if row.compliance is None else getattr(row.compliance, rate)
-            values += ["", "", ""] if shown is None else [shown.value, shown.low, shown.high]
+            found = None if row.compliance is None else getattr(row.compliance, rate)
+            values += ["", "", ""] if found is None else [found.value, found.low, found.high]
         writer.writerow([*values, "" if row.compliance is None else row.compliance.repairs_per_episode])
     return text.getvalue()
