@@ -30,7 +30,7 @@ def test_a_rollout_is_what_stepping_gives(policy, mode):
     envs.reset(seed=3)
     obs, info = twin.reset(seed=3)
     parts = [ff.rollout(envs, policy, 30, seed=5) for _ in range(2)]
-    assert np.array_equal(parts[0].words[-1], parts[1].words[0])
+    assert np.array_equal(parts[0].packed_obs[-1], parts[1].packed_obs[0])
     for part in parts:
         for t in range(30):
             assert np.array_equal(part.observations[t], obs) and np.array_equal(part.held[t], info["access"] > 0)

@@ -239,7 +239,7 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
                 assert port in moment.decoys[HOST_ID[moment.blue_target]]
     assert placed > 50 and verbs >= {"Discover", "Scan", "Exploit", "Escalate"}
     assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
-    assert np.array_equal(played.turns["observation"], played.rollout.words)
+    assert np.array_equal(played.turns["observation"], played.rollout.packed_obs)
 
 
 @needs_cyborg

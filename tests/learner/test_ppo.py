@@ -60,7 +60,7 @@ def autograd(config, rollout, rewards, old, new, entropy, allowed=None):
         return {name: torch.tensor(array, dtype=torch.float64, requires_grad=grad) for name, array in weights.items()}
 
     before, after = double(old, False), double(new, True)
-    values = forward(before, "critic").reshape(rollout.words.shape).numpy()
+    values = forward(before, "critic").reshape(rollout.packed_obs.shape).numpy()
     advantages, returns = (torch.from_numpy(array.ravel()) for array in targets(config.ppo, rewards, values))
     m = rollout.actions.size
     action = torch.from_numpy(rollout.choices.ravel().astype(np.int64))

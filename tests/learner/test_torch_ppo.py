@@ -130,9 +130,9 @@ def test_a_batch_leads_every_transition_to_its_own_row():
         order = config.workflows[rollout.assigned[episode]]
         row = batch.inputs[batch.row[t * 16 + episode]].numpy()
         assert np.array_equal(row[52:], order.encode())
-        assert sum(int(bit) << i for i, bit in enumerate(row[:52])) == int(rollout.words[t, episode])
+        assert sum(int(bit) << i for i, bit in enumerate(row[:52])) == int(rollout.packed_obs[t, episode])
         assert batch.action[t * 16 + episode] == rollout.actions[t, episode]
-    assert np.array_equal(batch.after[3, :52], bits_of(rollout.words[-1][:, None], 52)[3])
+    assert np.array_equal(batch.after[3, :52], bits_of(rollout.packed_obs[-1][:, None], 52)[3])
 
 
 def test_minibatches_are_learned_by_pytorch_and_need_no_more_than_their_own_transitions():
@@ -232,7 +232,7 @@ def test_a_policy_becomes_a_pytorch_module(tmp_path):
     rollout = training._play()
     save_policy(tmp_path, training, accepted=False)
     policy = load_policy(tmp_path)
-    inputs = bits_of(rollout.words.reshape(-1, 1), 52)
+    inputs = bits_of(rollout.packed_obs.reshape(-1, 1), 52)
     with torch.no_grad():
         theirs = torch.softmax(policy.to_torch().actor(torch.from_numpy(inputs)), dim=1).numpy()
     assert np.allclose(policy.probabilities(inputs), theirs, atol=1e-6)

@@ -170,7 +170,7 @@ def test_the_episodes_are_the_first_ones_of_the_evaluation():
 def test_more_episodes_than_fit_side_by_side_come_in_passes(monkeypatch):
     monkeypatch.setattr("fixfirst.play.evaluation.BATCH", 4)
     played = watch(make_baseline("random"), 10, steps=15, seed=1)
-    assert played.turns.shape == (16, 10) and np.array_equal(played.turns["observation"], played.rollout.words)
+    assert played.turns.shape == (16, 10) and np.array_equal(played.turns["observation"], played.rollout.packed_obs)
     assert np.array_equal(played.turns["return10"][-1], played.rollout.rewards10.sum(axis=0))
 
 

@@ -56,7 +56,7 @@ def rows_of(rollout):
     rows = np.repeat(
         spec_for(rollout.workflows).orders(rollout.workflows)[rollout.assigned][None], len(rollout.actions), axis=0
     )
-    rows[:, :, 0] |= rollout.words[:-1]
+    rows[:, :, 0] |= rollout.packed_obs[:-1]
     return rows.reshape(-1, rows.shape[2])
 
 
@@ -163,7 +163,7 @@ def test_a_rollout_is_reproducible_and_follows_its_seeds():
     assert same(first, play(PolicyTable(act)))
     assert not np.array_equal(first.actions, play(PolicyTable(act), seeds=(1, 3)).actions)
     sleeping = make_baseline("sleep")
-    assert not np.array_equal(play(sleeping, seeds=(1, 2)).words, play(sleeping, seeds=(3, 2)).words)
+    assert not np.array_equal(play(sleeping, seeds=(1, 2)).packed_obs, play(sleeping, seeds=(3, 2)).packed_obs)
 
 
 def test_a_table_that_knows_the_rows_already_acts_the_same():
@@ -193,11 +193,13 @@ def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
     again = world(6, "meander")
     again.reset(1, episode=0)
     for t, actions in enumerate(rollout.actions):
-        assert np.array_equal(again.packed_obs, rollout.words[t])
+        assert np.array_equal(again.packed_obs, rollout.packed_obs[t])
         assert np.array_equal(held_mask(again.access), rollout.held[t])
         again.step(actions)
         assert np.array_equal(again.rewards10, rollout.rewards10[t])
-    assert np.array_equal(again.packed_obs, rollout.words[-1]) and np.array_equal(held_mask(again.access), rollout.held[-1])
+    assert np.array_equal(again.packed_obs, rollout.packed_obs[-1]) and np.array_equal(
+        held_mask(again.access), rollout.held[-1]
+    )
     assert np.array_equal(rollout.returns, rollout.rewards10.sum(axis=0) / 10)
 
 
@@ -218,7 +220,7 @@ def test_the_player_is_shown_the_rows_that_are_stored():
     witness = Witness()
     rollout = play(witness, num_envs=4, steps=15)
     assert witness.steps == list(range(15))
-    assert np.array_equal(witness.words, rollout.words[:-1])
+    assert np.array_equal(witness.words, rollout.packed_obs[:-1])
     assert np.array_equal(held_mask(np.array(witness.access)), rollout.held[:-1])
     assert len(np.unique(rollout.held)) > 3  # red got somewhere, so a shifted row would show
 

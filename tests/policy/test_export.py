@@ -12,8 +12,8 @@ import fixfirst as ff
 from fixfirst.learner.networks import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.export import Portable
 from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.portable import Portable
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import chance_keys, uniform
 

@@ -77,7 +77,7 @@ def test_a_row_is_the_observation_the_memory_and_the_order(name):
     for t in range(41):
         rows = rollout.rows[rollout.found[t]]
         bits = bits_of(rows, chosen.inputs)
-        assert np.array_equal(bits[:, :52], bits_of(rollout.words[t][:, None], 52))
+        assert np.array_equal(bits[:, :52], bits_of(rollout.packed_obs[t][:, None], 52))
         assert np.array_equal(bits[:, 52 : chosen.memory.inputs], memories.bits())
         if workflows:
             assert np.array_equal(bits[:, chosen.memory.inputs :], [workflows[i].encode() for i in rollout.assigned])
@@ -87,7 +87,7 @@ def test_a_row_is_the_observation_the_memory_and_the_order(name):
             if t >= len(chosen.opening):
                 assert memories.masks()[np.arange(18), rollout.choices[t]].all()  # a masked choice is never taken
             assert np.array_equal(memories.actions_of(rollout.choices[t].astype(int)), rollout.actions[t])
-            memories.remember(rollout.words[t], rollout.actions[t].astype(int))
+            memories.remember(rollout.packed_obs[t], rollout.actions[t].astype(int))
 
 
 def test_an_opening_begins_every_episode():

@@ -126,7 +126,7 @@ def _default_path(policy: Named, suffix: str) -> Path:
 class Steps(NamedTuple):
     """T steps of N environments. Row t is before action t; what has T + 1 rows ends with what came after the last one."""
 
-    words: np.ndarray  # [T + 1, N] uint64: observations, bit i = observation i
+    packed_obs: np.ndarray  # [T + 1, N] uint64: observations, bit i = observation i
     held_sets: np.ndarray  # [T + 1, N] int16: hosts red truly holds, bit h = host h
     actions: np.ndarray  # [T, N] int16
     rewards: np.ndarray  # [T, N] float64
@@ -137,7 +137,7 @@ class Steps(NamedTuple):
     def observations(self) -> np.ndarray:
         """[T + 1, N, 52] int8, as `envs.step` shows them."""
         bits = self.scenario.observation_bits
-        return bits_of(self.words.reshape(-1, 1), bits).astype(np.int8).reshape(*self.words.shape, bits)
+        return bits_of(self.packed_obs.reshape(-1, 1), bits).astype(np.int8).reshape(*self.packed_obs.shape, bits)
 
     @property
     def held(self) -> np.ndarray:
@@ -183,7 +183,7 @@ def rollout(
     player = loaded.player_of(orders, greedy=check_bool("greedy", greedy))
     track, number = Trajectory.empty(count, envs.num_envs), check_seed("seed", seed, bits=63)
     play_steps(envs.world, player, assigned, number, track, records)
-    return Steps(track.words, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
+    return Steps(track.packed_obs, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
 
 
 def _shared_memories(envs: "VecCage2", policy: Policy) -> np.ndarray | None:

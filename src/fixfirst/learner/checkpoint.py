@@ -133,12 +133,7 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
     config, workflows, spec = training.config, training.workflows, training.spec
     document = {
         "workflow": str(workflows[0]) if len(workflows) == 1 else None,
-        "units": None if config.policy_scheme is None else config.policy_scheme.as_dict(),
-        "memory": spec.memory.name,
-        "action_set": spec.action_set.name,
-        "shield": spec.shield,
-        "idle": list(config.idle),
-        "opening": [spec.action_set.names[choice] for choice in spec.opening],
+        **spec.as_dict(),
         "inputs": spec.inputs,
         "actions": spec.actions,
         "episodes": training.episodes,

@@ -38,7 +38,7 @@ GROUP = 16
 class Trajectory(NamedTuple):
     """What happened in T steps of N environments."""
 
-    words: np.ndarray  # [T + 1, N] uint64 observations; the last row is what came after the last action
+    packed_obs: np.ndarray  # [T + 1, N] uint64 observations; the last row is what came after the last action
     held: np.ndarray  # [T + 1, N] int16 sets of hosts red truly held, likewise
     found: np.ndarray  # [T + 1, N] int32 numbers of the rows the policy read, likewise
     choices: np.ndarray  # [T, N] int16 what the policy chose
@@ -75,7 +75,7 @@ def play_steps(
     first, group = 0, min(GROUP, world.num_envs)
     records = np.zeros(world.num_envs, memory_dtype(player.spec.scenario)) if memories is None else memories
     while first < world.num_envs:
-        player.make_room(group * len(track.words))
+        player.make_room(group * len(track.packed_obs))
         first = play_compiled(
             world.inside(),
             player.network.actor,
@@ -105,7 +105,7 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
     effects, scans, listed, remembers = spec.effects, spec.scans, spec.listed, spec.remembers
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
-    words, hosts, found, choices = track.words, track.held, track.found, track.choices
+    views, hosts, found, choices = track.packed_obs, track.held, track.found, track.choices
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
     for start in range(first, n, GROUP):
         stop = min(start + GROUP, n)
@@ -127,7 +127,7 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                 if number == known:
                     answer_row(actor, rows, number, spec.words, scratch)
                     enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
-                words[t, i] = env.observation
+                views[t, i] = env.observation
                 hosts[t, i] = held(env)
                 found[t, i] = number
                 if t == steps:
@@ -207,7 +207,7 @@ class Change(NamedTuple):
 class Rollout(NamedTuple):
     """B whole episodes of T steps; row t is what the policy saw before action t."""
 
-    words: np.ndarray  # [T + 1, B] uint64 observations; the last row is what came after the last action
+    packed_obs: np.ndarray  # [T + 1, B] uint64 observations; the last row is what came after the last action
     held: np.ndarray  # [T + 1, B] int16 sets of hosts red truly held, likewise
     actions: np.ndarray  # [T, B] int16 of the world
     rewards10: np.ndarray  # [T, B] int32 the world's reward in tenths
@@ -242,7 +242,7 @@ class Rollout(NamedTuple):
         return self._replace(**{name: getattr(self, name)[steps:] for name in _BY_STEP}) if steps else self
 
 
-_BY_STEP = ("words", "held", "actions", "rewards10", "choices", "found")
+_BY_STEP = ("packed_obs", "held", "actions", "rewards10", "choices", "found")
 
 
 def join(parts: Sequence[Rollout]) -> Rollout:
@@ -295,8 +295,8 @@ def _step_by_step(
 ) -> None:
     """The slow twin of `play_steps`, for any world and any player, and for orders that change on the way."""
     assigned, later = assigned.copy(), {change.step - 1: change.workflow for change in changes}
-    access = np.empty((len(track.words), *world.access.shape), np.uint8)
-    track.words[0], access[0] = world.packed_obs, world.access
+    access = np.empty((len(track.packed_obs), *world.access.shape), np.uint8)
+    track.packed_obs[0], access[0] = world.packed_obs, world.access
     for t in range(len(track.actions)):
         if t in later:
             assigned[:] = later[t]
@@ -306,7 +306,7 @@ def _step_by_step(
             track.choices[t] = actions = player.act(world.packed_obs, world.access, assigned, keys, t)
         world.step(actions)
         track.actions[t], track.rewards10[t] = actions, world.rewards10
-        track.words[t + 1], access[t + 1] = world.packed_obs, world.access
+        track.packed_obs[t + 1], access[t + 1] = world.packed_obs, world.access
     if isinstance(player, PolicyTable):
         track.found[-1] = player.look_after(world.packed_obs, assigned)
     track.held[:] = held_mask(access)

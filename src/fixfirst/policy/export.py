@@ -1,28 +1,42 @@
 """Policies that leave the house: one file that plays without fixfirst, for ONNX, PyTorch or NumPy.
 
-All of a policy is in the file: what it remembers, its masks, its opening and its order. What goes in and comes out is in
-`portable.py`, how to use it in `docs/export.md`.
+All of a policy is in the file: what it remembers, its masks, its opening and its order. A turn is written in formulas that
+any array library can do (`Portable.turn`), with rows of bits where `remembering.py` has sets in integers; how to use a file
+is in `docs/export.md`, and `tests/policy/test_export.py` holds the formulas to `Policy.act`.
+
+N environments, A choices, H hosts, D slots of decoys, S numbers of state, U unit types, P = U * U pairs of them.
+
+    observation [N, 4 H]     0 and 1
+    state       [N, S]       bits of memory, and at the end the number of the turn; all 0 when an episode begins
+    draw        [N, 1]       in [0, 1): which action is drawn; below 0: the most probable one
+    order       [N, U]       the position of each unit type, 0 = fix first; only where the policy follows any order
+    -> action [N, 1] of the world's, state after it [N, S], probabilities [N, A] of the choices
 """
 
 import io
 import json
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.orders.order import Workflow
+from fixfirst.game.scenario import BITS_PER_HOST, Scenario
+from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
-from fixfirst.policy.memory import memory_groups
-from fixfirst.policy.portable import Portable
+from fixfirst.policy.memory import memory_groups, memory_tables, scan_hosts
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.runs.files import write_atomically
 
 Target = Literal["onnx", "torch", "numpy"]
 SUFFIXES: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2", "numpy": ".npz"}
 OPSET, IR_VERSION = 17, 8  # ONNX of 2022: old enough for any runtime in use
 OUTPUTS = ("action", "next_state", "probabilities")
+NEVER = 1e9  # more decoys than there are; below 0, the logit of a masked choice
 
 
 def export_policy(policy: Policy, path: Path, to: Target, workflow: Workflow | str | None = None) -> None:
@@ -36,8 +50,8 @@ def export_policy(policy: Policy, path: Path, to: Target, workflow: Workflow | s
         raise ConfigError(f"a file for {to} needs {e.name}, which is not installed: pip install 'fixfirst[{to}]'") from e
 
 
-def _facts(policy: Policy, portable: Portable) -> dict[str, str]:
-    """What somebody wants to know who finds the file."""
+def _facts(policy: Policy, portable: "Portable") -> dict[str, str]:
+    """Return what somebody wants to know who finds the file."""
     spec, order = policy.spec, portable.order
     return {
         "made_by": f"fixfirst {policy.facts.get('versions', {}).get('fixfirst', '')}".strip(),
@@ -53,11 +67,297 @@ def _facts(policy: Policy, portable: Portable) -> dict[str, str]:
     }
 
 
+# ---------------------------------------------------------------- a policy's turn in formulas
+
+
+class Operations(Protocol):
+    """What differs between array libraries. In all of them arrays have + - * @ < and slices of columns.
+
+    All are float32, numbers int64. Sums and the like run over columns.
+    """
+
+    def constant(self, array: Any) -> Any: ...
+    def maximum(self, a: Any, b: Any) -> Any: ...
+    def tanh(self, x: Any) -> Any: ...
+    def softmax(self, x: Any) -> Any: ...
+    def cumsum(self, x: Any) -> Any: ...
+    def total(self, x: Any) -> Any: ...  # [N, 1]
+    def argmax(self, x: Any) -> Any: ...  # [N, 1] numbers; of several, the first
+    def where(self, condition: Any, a: Any, b: Any) -> Any: ...
+    def concat(self, parts: list[Any]) -> Any: ...
+    def as_float(self, x: Any) -> Any: ...
+    def as_number(self, x: Any) -> Any: ...
+    def rows(self, table: Any, numbers: Any) -> Any: ...  # [N, ...] of table [M, ...] and numbers [N, 1]
+    def pick(self, x: Any, numbers: Any) -> Any: ...  # [N, 1] of x [N, M] and numbers [N, 1]
+
+
+@dataclass(frozen=True)
+class Portable:
+    """The constants of a policy's turn. An order that never changes is one of them."""
+
+    groups: dict[str, tuple[int, int]]  # where the groups of memory begin and end in the state
+    reads: tuple[tuple[int, int], ...]  # what the network reads of it, after the observation
+    arrays: dict[str, np.ndarray]
+    scenario: Scenario
+    order: Workflow | None = None  # that it follows; None: it knows none, or is told one at every turn
+    shielded: bool = False
+
+    @classmethod
+    def of(cls, policy: Policy, workflow: Workflow | str | None = None) -> "Portable":
+        """Return those of a policy that follows this order, or its own, or any that it is given at every turn."""
+        spec, weights, memory = policy.spec, policy.weights, memory_matrices(policy.spec.scenario)
+        hosts = spec.scenario.num_hosts
+        sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
+        starts = np.cumsum([0, *sizes.values()]).tolist()
+        groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
+        read = [group.field for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
+        reads = tuple((groups[name][0], groups[name][0] + memory.groups[name]) for name in read)
+        first, ordered = weights["actor.0.weight"], 0 if spec.units is None else spec.units.encoding_bits
+        arrays = {
+            "weight1": first[:, : spec.inputs - ordered].T,
+            "bias1": weights["actor.0.bias"],
+            "weight2": weights["actor.2.weight"].T,
+            "bias2": weights["actor.2.bias"],
+            "weight3": weights["actor.4.weight"].T,
+            "bias3": weights["actor.4.bias"],
+            "restores": memory.restores,
+            "analyses": memory.analyses,
+            "places": memory.places,
+            "clears": memory.clears,
+            "host_slots": memory.host_slots,
+            "host_scans": memory.host_scans,
+            **_choices(spec.action_set, memory.places.shape[1]),
+        }
+        if spec.units is not None:
+            arrays |= {"weight_order": first[:, spec.inputs - ordered :].T, **_ordering(spec.units, spec.idle)}
+        if spec.units is not None and spec.shield:
+            arrays |= _shielding(spec, spec.units)
+        found = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items() if name != "meanings"}
+        found["meanings"] = arrays["meanings"]
+        found["opening"] = np.array([[choice] for choice in (*spec.opening, -1)], np.int64)  # -1: it is over
+        settled = None if policy.follows_any and workflow is None else next(iter(policy.assign(workflow, 1)[0]), None)
+        if settled is not None:
+            found["order"] = settled.ranks[None].astype(np.float32)
+        return cls(groups, reads, found, spec.scenario, settled, spec.shield)
+
+    @property
+    def inputs(self) -> dict[str, int]:
+        """The columns of all that goes in, in the order of `turn`."""
+        more = {"order": len(self.arrays["each_position"])} if "higher" in self.arrays and self.order is None else {}
+        return {"observation": self.scenario.observation_bits, "state": self.state_size, "draw": 1, **more}
+
+    @property
+    def state_size(self) -> int:
+        """S: the bits of memory, and the number of the turn."""
+        return max(end for _, end in self.groups.values()) + 1
+
+    def turn(self, do: Operations, observation: Any, state: Any, draw: Any, order: Any = None) -> tuple[Any, Any, Any]:
+        """Play one turn, as the module says."""
+        be = {name: do.constant(array) for name, array in self.arrays.items()}
+        had = {name: state[:, start:end] for name, (start, end) in self.groups.items()}
+        turn = state[:, self.state_size - 1 : self.state_size]
+
+        suspect = self._suspect(do, observation, had)
+        choice, odds = self._choose(do, be, observation, state, had["decoys"], suspect, draw, order)
+        last = do.constant(np.float32(len(self.arrays["opening"]) - 1))
+        opening = do.rows(be["opening"], do.as_number(do.where(turn < last, turn, last)))
+        choice = do.where(do.as_float(opening) < do.constant(np.float32(0)), choice, opening)
+        standing = do.as_number(do.pick(had["decoys"] @ be["codes"], choice))
+        action = do.pick(do.rows(be["meanings"], choice), standing)
+
+        new = self._remember(do, be, observation, had, suspect, action)
+        count = turn + do.constant(np.float32(1))
+        return action, do.concat([*(new[name] for name in self.groups), count]), odds
+
+    def _choose(
+        self, do: Operations, be: Any, observation: Any, state: Any, decoys: Any, suspect: Any, draw: Any, order: Any
+    ) -> tuple[Any, Any]:
+        """Return a choice [N, 1], drawn or the most probable, and the odds of all."""
+        seen = [observation, *(state[:, start:end] for start, end in self.reads), *([suspect] if self.shielded else [])]
+        first, used = do.concat(seen) @ be["weight1"] + be["bias1"], decoys @ be["slots"]
+        if "higher" in be:
+            rank = self._ranks(do, be, be.get("order", order))
+            first = first + self._order_bits(do, be, rank) @ be["weight_order"]
+            if self.shielded:
+                used = used + self._forbidden(do, be, rank, do.maximum(suspect, _unclean(do, observation))) @ be["repairs"]
+        hidden = do.tanh(do.tanh(first) @ be["weight2"] + be["bias2"])
+        logits = hidden @ be["weight3"] + be["bias3"]
+        allowed = used < be["full"]  # a macro whose decoys all stand is masked, and a repair that the order forbids
+        odds = do.softmax(do.where(allowed, logits, do.constant(np.float32(-NEVER))))
+        upto, choices = do.cumsum(odds), len(self.arrays["full"])
+        beyond = do.as_float(draw * upto[:, choices - 1 : choices] < upto)  # the first of these is drawn
+        drawn = do.as_number(do.constant(np.float32(choices)) - do.total(beyond))
+        return do.where(draw < do.constant(np.float32(0)), do.argmax(odds), drawn), odds
+
+    def _ranks(self, do: Operations, be: Any, order: Any) -> Any:
+        """Return positions [N, U], with types that red never holds at the end, as `Workflow.with_last`."""
+        above = do.as_float(do.constant(np.float32(0)) < order @ be["differences"])  # [N, P] is the other one fixed first?
+        return above @ be["higher"] + be["at_the_end"]
+
+    def _order_bits(self, do: Operations, be: Any, rank: Any) -> Any:
+        """Return bits [N, P], bit U * position + unit id, as `Workflow.encode`."""
+        half, apart = do.constant(np.float32(0.5)), rank @ be["each_position"] - be["positions"]
+        return do.as_float(apart < half) * do.as_float(do.constant(np.float32(-0.5)) < apart)
+
+    def _forbidden(self, do: Operations, be: Any, rank: Any, suspected: Any) -> Any:
+        """Return where repairing a type is forbidden [N, U]: one ranked above it is suspected. As `PolicySpec.shields`."""
+        nothing = do.constant(np.float32(0))
+        above = do.as_float(nothing < rank @ be["differences"])
+        other = do.as_float(nothing < suspected @ be["host_units"]) @ be["each_other"]
+        return do.as_float(nothing < (above * other) @ be["pairs"])
+
+    def _suspect(self, do: Operations, observation: Any, had: Any) -> Any:
+        """Return the suspect hosts [N, H], as `policy/remembering.py: suspects`."""
+        one, (first, second, third, fourth) = do.constant(np.float32(1)), _by_bit(observation)
+        cleared = had["analysed"] * (one - third * fourth)
+        again = do.maximum(first, second) * had["was_active"]
+        return do.maximum(had["suspect"] * (one - cleared), do.maximum(first * second, again))
+
+    def _remember(self, do: Operations, be: Any, observation: Any, had: Any, suspect: Any, action: Any) -> dict[str, Any]:
+        """Remember as `policy/remembering.py: remember_one` does, with bits in place of sets."""
+        nothing, half, one = (do.constant(np.float32(number)) for number in (0, 0.5, 1))
+        seen, other, _, _ = _by_bit(observation)
+        active, exploited = do.maximum(seen, other), seen * other
+        scanned = active - exploited
+        something = half < do.total(active)
+        first = do.as_float(do.cumsum(active) < one + half) * active  # of several, the first
+        start, end = self.groups["quiet_turns"]
+        longer = do.concat(
+            [one + had["quiet_turns"][:, 0:1] * nothing, had["quiet_turns"][:, 0 : end - start - 1]]
+        )  # one more turn
+        listed = had["decoys"][:, 0 : self.arrays["host_slots"].shape[1]]
+        return {
+            "was_active": do.maximum(had["was_active"], active),
+            "last_active": do.where(something, first, had["last_active"]),
+            "was_exploited": do.maximum(had["was_exploited"], exploited),
+            "was_restored": do.maximum(had["was_restored"], do.rows(be["restores"], action)),
+            "quiet_turns": do.where(something, nothing, longer),
+            "decoys": do.maximum(had["decoys"] * (one - do.rows(be["clears"], action)), do.rows(be["places"], action)),
+            "decoys_seen": do.maximum(had["decoys_seen"], listed * (scanned @ be["host_slots"])),
+            "was_scanned": do.maximum(had["was_scanned"], scanned @ be["host_scans"]),
+            "suspect": suspect * (one - do.rows(be["restores"], action)),
+            "analysed": do.rows(be["analyses"], action),
+        }
+
+
+def _by_bit(observation: Any) -> list[Any]:
+    """Return the four bits of every host, each [N, H]."""
+    return [observation[:, bit : sys.maxsize : BITS_PER_HOST] for bit in range(BITS_PER_HOST)]
+
+
+def _unclean(do: Operations, observation: Any) -> Any:
+    """Return where hosts are believed not clean, [N, H]."""
+    return do.maximum(*_by_bit(observation)[2:])
+
+
+def _choices(action_set: ActionSet, slots: int) -> dict[str, np.ndarray]:
+    """Return what choices are, given the standing decoys. A choice's code is a set of them: bit j, the j-th of its list."""
+    meanings = meanings_of(action_set)
+    longest = max(len(meaning.slots) for meaning in meanings)
+    members, codes = (np.zeros((slots, len(meanings))) for _ in range(2))  # [D, A]
+    actions = np.zeros((len(meanings), 1 << longest), np.int64)  # [A, codes]
+    for choice, meaning in enumerate(meanings):
+        for place, slot in enumerate(meaning.slots):
+            members[slot, choice], codes[slot, choice] = 1, 1 << place
+        for code in range(1 << longest):
+            missing = (place for place in range(len(meaning.slots)) if not code >> place & 1)
+            actions[choice, code] = meaning.actions[next(missing, -1)]
+    full = [len(meaning.slots) if meaning.masked else NEVER for meaning in meanings]
+    return {"slots": members, "codes": codes, "meanings": actions, "full": np.array(full)}
+
+
+def _ordering(scheme: UnitScheme, idle: Sequence[int]) -> dict[str, np.ndarray]:
+    """Return what ranks are computed with. Idle types: red never holds them, so they come last."""
+    (mine, other), units = _pairs(scheme.size), scheme.size
+    kept = np.array([unit not in idle for unit in range(units)])
+    place = np.where(kept, 0, kept.sum() + (~kept).cumsum() - 1)
+    return {
+        "differences": mine - other,
+        "higher": (mine * (kept @ other) * (kept @ mine)).T,  # [P, U]: of types that are not idle, how many come before
+        "at_the_end": place[None],
+        "each_position": mine,  # a rank, for each position that it may be
+        "positions": np.repeat(np.arange(units), units)[None],
+    }
+
+
+def _shielding(spec: PolicySpec, scheme: UnitScheme) -> dict[str, np.ndarray]:
+    """Return what the shield is computed with."""
+    (mine, other), hosts = _pairs(scheme.size), np.array(scheme.host_unit)
+    host_units, repairs = np.eye(scheme.size)[hosts], np.zeros((scheme.size, spec.actions))
+    host_units[spec.scenario.foothold_id] = 0  # it cannot be cleaned
+    for choice, action in enumerate(spec.action_set.actions):
+        host = spec.scenario.repaired_hosts[action]
+        if host >= 0:
+            repairs[hosts[host], choice] = 1
+    return {"each_other": other, "pairs": mine.T, "host_units": host_units, "repairs": repairs * 2 * NEVER}
+
+
+def _pairs(units: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of unit types (u, v), numbered U * v + u: u of each, and v, both [U, P]."""
+    return np.tile(np.eye(units), units), np.repeat(np.eye(units), units, axis=1)
+
+
+# ---------------------------------------------------------------- tables of compiled functions as matrices of 0 and 1
+
+
+class MemoryMatrices(NamedTuple):
+    """What actions and scans mean for a memory, all float32."""
+
+    groups: dict[str, int]  # the bits of each group of memory, in their order
+    restores: np.ndarray  # [actions, H]: the host an action restores
+    analyses: np.ndarray  # [actions, H]: the host an action analyses
+    places: np.ndarray  # [actions, D]: the decoy an action places
+    clears: np.ndarray  # [actions, D]: the decoys an action takes away
+    host_slots: np.ndarray  # [H, bits of `decoys_seen`]: the decoys of a host
+    host_scans: np.ndarray  # [H, bits of `was_scanned`]: the bit of a host
+
+
+def memory_matrices(scenario: Scenario) -> MemoryMatrices:
+    """Return the tables of the compiled functions as matrices."""
+    groups = {group.field: len(group.parts) for group in memory_groups(scenario)}
+    decoys, scans, hosts = decoy_slots(scenario), scan_hosts(scenario), scenario.host_names
+    restores, analyses, places, clears = memory_tables(scenario).effects.T
+    slots = len(decoys.number)
+    return MemoryMatrices(
+        groups,
+        _bits(restores, len(hosts)),
+        _bits(analyses, len(hosts)),
+        _bits(places, slots),
+        _bits(clears, slots),
+        _bits([decoys.of_host(host) for host in hosts], len(decoys.listed)),
+        _bits([1 << scans.index(host) if host in scans else 0 for host in hosts], len(scans)),
+    )
+
+
+class Meaning(NamedTuple):
+    """What a choice does: the first action whose decoy does not stand, else the last one."""
+
+    actions: tuple[int, ...]
+    slots: tuple[int, ...]  # of these actions, but for the last
+    masked: bool  # once all of its decoys stand
+
+
+def meanings_of(action_set: ActionSet) -> list[Meaning]:
+    """Return what every choice does."""
+    scenario, number = action_set.scenario, decoy_slots(action_set.scenario).number
+    found = [Meaning((action,), (), False) for action in action_set.actions]
+    for host, decoys in zip(action_set.macros, action_set.lists, strict=True):
+        places = [scenario.action_id(f"Decoy{decoy}", host) for decoy in decoys]
+        last = places[0] if action_set.repeats else scenario.action_id("Sleep")
+        found.append(Meaning((*places, last), tuple(number[host, decoy] for decoy in decoys), action_set.masks))
+    return found
+
+
+def _bits(sets: np.ndarray | list[int], size: int) -> np.ndarray:
+    """Return sets [M] in integers as rows of bits, [M, size] float32."""
+    return (np.asarray(sets, np.int64)[:, None] >> np.arange(size) & 1).astype(np.float32)
+
+
 # ---------------------------------------------------------------- NumPy
 
 
 def _numpy(portable: Portable, facts: dict[str, str]) -> bytes:
-    """The arrays of the formulas, and where the groups of memory lie."""
+    """Return the arrays of the formulas, and where the groups of memory lie."""
     file = io.BytesIO()
     names = {group.field: group.name for group in memory_groups(portable.scenario)}
     groups = {f"group_{names.get(field, field)}": np.array(place) for field, place in portable.groups.items()}
@@ -71,12 +371,12 @@ def _numpy(portable: Portable, facts: dict[str, str]) -> bytes:
 
 
 def _torch(portable: Portable, facts: dict[str, str]) -> bytes:
-    """A program of `torch.export`, for any number of environments."""
+    """Return a program of `torch.export`, for any number of environments."""
     import torch
 
     class Turn(torch.nn.Module):
         def forward(self, observation: Any, state: Any, draw: Any, order: Any = None) -> tuple[Any, Any, Any]:
-            return portable.turn(TorchOperations(torch), observation, state, draw, order)
+            return portable.turn(_torch_operations(torch), observation, state, draw, order)
 
     examples = tuple(torch.zeros(2, size) for size in portable.inputs.values())
     any_number = {0: torch.export.Dim("environments")}
@@ -86,51 +386,34 @@ def _torch(portable: Portable, facts: dict[str, str]) -> bytes:
     return file.getvalue()
 
 
-class TorchOperations:
-    """Of tensors; see `portable.py: Operations`."""
+def _torch_operations(torch: Any) -> Operations:
+    """Return the operations of tensors."""
 
-    def __init__(self, torch: Any):
-        self._torch = torch
-        self.maximum, self.tanh, self.where, self.constant = torch.maximum, torch.tanh, torch.where, torch.as_tensor
+    class Operations:
+        constant, maximum, tanh, where = map(staticmethod, (torch.as_tensor, torch.maximum, torch.tanh, torch.where))
+        softmax = staticmethod(lambda x: torch.softmax(x, 1))
+        cumsum = staticmethod(lambda x: torch.cumsum(x, 1))
+        total = staticmethod(lambda x: x.sum(1, keepdim=True))
+        argmax = staticmethod(lambda x: x.argmax(1, keepdim=True))
+        concat = staticmethod(lambda parts: torch.cat(parts, 1))
+        as_float = staticmethod(lambda x: x.to(torch.float32))
+        as_number = staticmethod(lambda x: x.to(torch.int64))
+        rows = staticmethod(lambda table, numbers: table[numbers[:, 0]])
+        pick = staticmethod(lambda x, numbers: x.gather(1, numbers))
 
-    def softmax(self, x: Any) -> Any:
-        return self._torch.softmax(x, 1)
-
-    def cumsum(self, x: Any) -> Any:
-        return self._torch.cumsum(x, 1)
-
-    def total(self, x: Any) -> Any:
-        return x.sum(1, keepdim=True)
-
-    def argmax(self, x: Any) -> Any:
-        return x.argmax(1, keepdim=True)
-
-    def concat(self, parts: list[Any]) -> Any:
-        return self._torch.cat(parts, 1)
-
-    def as_float(self, x: Any) -> Any:
-        return x.to(self._torch.float32)
-
-    def as_number(self, x: Any) -> Any:
-        return x.to(self._torch.int64)
-
-    def rows(self, table: Any, numbers: Any) -> Any:
-        return table[numbers[:, 0]]
-
-    def pick(self, x: Any, numbers: Any) -> Any:
-        return x.gather(1, numbers)
+    return Operations()
 
 
 # ---------------------------------------------------------------- ONNX
 
 
 def _onnx(portable: Portable, facts: dict[str, str]) -> bytes:
-    """A graph with named inputs and outputs, for any number of environments."""
+    """Return a graph with named inputs and outputs, for any number of environments."""
     import onnx
 
-    graph = OnnxGraph(onnx)
+    graph = _OnnxGraph(onnx)
     inputs = portable.inputs
-    found = portable.turn(graph, *(OnnxValue(graph, name) for name in inputs))
+    found = portable.turn(graph, *(_OnnxValue(graph, name) for name in inputs))
     for value, name in zip(found, OUTPUTS, strict=True):
         graph.node("Identity", [value], output=name)
     kinds = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
@@ -147,88 +430,71 @@ def _onnx(portable: Portable, facts: dict[str, str]) -> bytes:
     return bytes(model.SerializeToString())
 
 
-class OnnxGraph:
-    """Operations that are written down instead of done; see `portable.py: Operations`."""
+def _writes(kind: str, **attributes: Any) -> Callable[..., "_OnnxValue"]:
+    """Return the method that writes this operation of its arguments into a graph."""
+    return lambda graph, *inputs: graph.node(kind, inputs, **attributes)
+
+
+class _OnnxGraph:
+    """Operations that are written down instead of done."""
+
+    maximum, tanh, where = _writes("Max"), _writes("Tanh"), _writes("Where")
+    softmax, argmax = _writes("Softmax", axis=1), _writes("ArgMax", axis=1, keepdims=1)
+    pick = _writes("GatherElements", axis=1)
 
     def __init__(self, onnx: Any):
         self._onnx = onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def node(self, kind: str, inputs: list["OnnxValue"], output: str | None = None, **attributes: Any) -> "OnnxValue":
-        """One operation, and its result."""
+    def node(self, kind: str, inputs: Sequence["_OnnxValue"], output: str | None = None, **attributes: Any) -> "_OnnxValue":
+        """Write one operation, and return its result."""
         name = output or f"value{len(self.nodes)}"
-        made = self._onnx.helper.make_node(kind, [value.name for value in inputs], [name], **attributes)
-        self.nodes.append(made)
-        return OnnxValue(self, name)
+        self.nodes.append(self._onnx.helper.make_node(kind, [value.name for value in inputs], [name], **attributes))
+        return _OnnxValue(self, name)
 
-    def constant(self, array: Any) -> "OnnxValue":
+    def constant(self, array: Any) -> "_OnnxValue":
         name = f"constant{len(self.constants)}"
         self.constants.append(self._onnx.numpy_helper.from_array(np.asarray(array), name))
-        return OnnxValue(self, name)
+        return _OnnxValue(self, name)
 
-    def numbers(self, *numbers: int) -> "OnnxValue":
+    def numbers(self, *numbers: int) -> "_OnnxValue":
         return self.constant(np.array(numbers, np.int64))
 
-    def maximum(self, a: Any, b: Any) -> "OnnxValue":
-        return self.node("Max", [a, b])
-
-    def tanh(self, x: Any) -> "OnnxValue":
-        return self.node("Tanh", [x])
-
-    def softmax(self, x: Any) -> "OnnxValue":
-        return self.node("Softmax", [x], axis=1)
-
-    def cumsum(self, x: Any) -> "OnnxValue":
+    def cumsum(self, x: Any) -> "_OnnxValue":
         return self.node("CumSum", [x, self.constant(np.int64(1))])
 
-    def total(self, x: Any) -> "OnnxValue":
+    def total(self, x: Any) -> "_OnnxValue":
         return self.node("ReduceSum", [x, self.numbers(1)], keepdims=1)
 
-    def argmax(self, x: Any) -> "OnnxValue":
-        return self.node("ArgMax", [x], axis=1, keepdims=1)
-
-    def where(self, condition: Any, a: Any, b: Any) -> "OnnxValue":
-        return self.node("Where", [condition, a, b])
-
-    def concat(self, parts: list[Any]) -> "OnnxValue":
+    def concat(self, parts: list[Any]) -> "_OnnxValue":
         return self.node("Concat", parts, axis=1)
 
-    def as_float(self, x: Any) -> "OnnxValue":
+    def as_float(self, x: Any) -> "_OnnxValue":
         return self.node("Cast", [x], to=self._onnx.TensorProto.FLOAT)
 
-    def as_number(self, x: Any) -> "OnnxValue":
+    def as_number(self, x: Any) -> "_OnnxValue":
         return self.node("Cast", [x], to=self._onnx.TensorProto.INT64)
 
-    def rows(self, table: Any, numbers: Any) -> "OnnxValue":
+    def rows(self, table: Any, numbers: Any) -> "_OnnxValue":
         return self.node("Gather", [table, self.node("Squeeze", [numbers, self.numbers(1)])], axis=0)
 
-    def pick(self, x: Any, numbers: Any) -> "OnnxValue":
-        return self.node("GatherElements", [x, numbers], axis=1)
+
+def _between(kind: str) -> Callable[["_OnnxValue", "_OnnxValue"], "_OnnxValue"]:
+    """Return the operator that writes this operation of two arrays."""
+    return lambda first, second: first.graph.node(kind, [first, second])
 
 
 @dataclass(frozen=True)
-class OnnxValue:
+class _OnnxValue:
     """A named array of a graph."""
 
-    graph: OnnxGraph
+    graph: _OnnxGraph
     name: str
 
-    def __add__(self, other: "OnnxValue") -> "OnnxValue":
-        return self.graph.node("Add", [self, other])
+    __add__, __sub__, __mul__ = _between("Add"), _between("Sub"), _between("Mul")
+    __matmul__, __lt__ = _between("MatMul"), _between("Less")
 
-    def __sub__(self, other: "OnnxValue") -> "OnnxValue":
-        return self.graph.node("Sub", [self, other])
-
-    def __mul__(self, other: "OnnxValue") -> "OnnxValue":
-        return self.graph.node("Mul", [self, other])
-
-    def __matmul__(self, other: "OnnxValue") -> "OnnxValue":
-        return self.graph.node("MatMul", [self, other])
-
-    def __lt__(self, other: "OnnxValue") -> "OnnxValue":
-        return self.graph.node("Less", [self, other])
-
-    def __getitem__(self, columns: tuple[slice, slice]) -> "OnnxValue":
+    def __getitem__(self, columns: tuple[slice, slice]) -> "_OnnxValue":
         part, numbers = columns[1], self.graph.numbers
         return self.graph.node("Slice", [self, numbers(part.start), numbers(part.stop), numbers(1), numbers(part.step or 1)])

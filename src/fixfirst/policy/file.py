@@ -11,8 +11,6 @@ from fixfirst.base.checks import check_bool, check_int, check_path, check_seed, 
 from fixfirst.base.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, quoted
 from fixfirst.game.world import pack
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
@@ -265,13 +263,8 @@ def load_policy(path: str | Path) -> Policy:
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged (its {odd[0]} is not a table)")
     try:
-        scheme = None if facts["units"] is None else UnitScheme.from_dict(facts["units"])
-        workflow = None if facts["workflow"] is None or scheme is None else Workflow.parse(facts["workflow"], scheme)
-        memory = MemoryScheme.parse(facts.get("memory", "none"))
-        action_set = ActionSet.parse(facts.get("action_set", "all"))
-        opening = action_set.numbers(facts.get("opening", []))
-        idle = () if scheme is None else scheme.numbers(facts.get("idle", []), "idle")
-        spec = PolicySpec(memory, action_set, scheme, opening, facts.get("shield", False) is True, idle)
+        spec, order = PolicySpec.from_dict(facts), facts["workflow"]
+        workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
     check_arrays(folder / POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))

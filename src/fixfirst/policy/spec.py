@@ -9,14 +9,14 @@ forbidden while one ranked above it is *suspected*, that is, a host of it is sus
 end of every order first: a false alarm there must not keep anybody from repairing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.scenario import Scenario
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme, memory_tables
@@ -79,6 +79,32 @@ class PolicySpec:
     @property
     def scenario(self) -> Scenario:
         return self.memory.scenario
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values, as policy.json has it."""
+        units, choices = self.units, self.action_set.names
+        return {
+            "units": None if units is None else units.as_dict(),
+            "memory": self.memory.name,
+            "action_set": self.action_set.name,
+            "shield": self.shield,
+            "idle": [] if units is None else [units.names[unit] for unit in self.idle],
+            "opening": [choices[choice] for choice in self.opening],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], scenario: Scenario = CAGE2) -> "PolicySpec":
+        """Read what `as_dict` returned; older files have less."""
+        units = None if values["units"] is None else UnitScheme.from_dict(values["units"], scenario)
+        choices = ActionSet.parse(values.get("action_set", "all"), scenario)
+        return cls(
+            memory=MemoryScheme.parse(values.get("memory", "none"), scenario),
+            action_set=choices,
+            units=units,
+            opening=choices.numbers(values.get("opening", [])),
+            shield=values.get("shield", False) is True,
+            idle=() if units is None else units.numbers(values.get("idle", []), "idle"),
+        )
 
     # ---- sizes
 
