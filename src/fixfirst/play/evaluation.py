@@ -1,8 +1,7 @@
-"""Playing many episodes of a frozen policy, and judging it on them: means with standard errors, intervals, compliance.
+"""Play many episodes of a frozen policy, and judge it on them: means with standard errors, intervals, compliance.
 
-Seeds: every purpose has its own stream (`seeds.py`), so that training, gating and final tests never share an episode. The
-first episodes of a longer play are those of a shorter one.
-T steps, B episodes.
+Every purpose has its own stream of seeds (`base/statistics.py: stream_seed`): training, gating and final tests never share
+an episode. The first episodes of a longer play are those of a shorter one. T steps, B episodes.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +16,11 @@ from fixfirst.base.statistics import stream_seed, t_cdf, t_quantile
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VariantName
+from fixfirst.game.world import BaseWorld
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
 from fixfirst.orders.judging import Counts, judge
 from fixfirst.orders.order import Workflow
-from fixfirst.play.rollout import Change, Player, Rollout, WorldLike, collect, join
+from fixfirst.play.rollout import Change, Player, Rollout, collect, join
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
@@ -39,7 +39,6 @@ class EpisodeBatch:
     """B whole episodes."""
 
     rollout: Rollout
-    turns: np.ndarray | None  # [T + 1, B] of TURN_DTYPE, where they were kept
     game: Game  # that was played, with its variant: on CybORG, what it is
     changes: tuple[Change, ...] = ()  # of the workflow, on the way
 
@@ -52,6 +51,11 @@ class EpisodeBatch:
     def returns(self) -> np.ndarray:
         """[B] the world's return of each episode."""
         return self.rollout.returns
+
+    @property
+    def turns(self) -> np.ndarray | None:
+        """[T + 1, B] of TURN_DTYPE, where they were kept."""
+        return self.rollout.turns
 
     def counts(self, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
         """What was repaired, in order and not; None if they were played without a workflow."""
@@ -67,7 +71,7 @@ def play(
     seed: int,
     purpose: str,
     workflows: Sequence[Workflow] = (),
-    world: WorldLike | None = None,
+    world: BaseWorld | None = None,
     keep_turns: bool = False,
     changes: Sequence[Change] = (),
     on_pass: Callable[[int], None] = lambda episodes: None,
@@ -81,51 +85,23 @@ def play(
         raise ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
     batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
     with nullcontext(world) if world is not None else make_world(game, batch, autoreset="disabled") as place:
-        witness = _TurnRecorder(place)
-        parts, turns = [], []
+        parts = []
         for number in range(-(-episodes // place.num_envs)):
             parts.append(
                 collect(
-                    witness if keep_turns else place,
+                    place,
                     player,
                     world_seed=stream_seed(seed, purpose, "world"),
                     policy_seed=stream_seed(seed, purpose, "policy"),
                     first_episode=number,
                     workflows=workflows,
                     changes=changes,
+                    keep_turns=keep_turns,
                 )
             )
-            if keep_turns:
-                turns.append(witness.told())
             on_pass(min((number + 1) * place.num_envs, episodes))
-        kept = np.concatenate(turns, axis=1)[:, :episodes] if turns else None
         known = game.model_copy(update={"variant": place.variant})
-        return EpisodeBatch(join(parts).first(episodes), kept, known, tuple(changes))
-
-
-class _TurnRecorder:
-    """A world that has all its turns written down."""
-
-    def __init__(self, world: WorldLike):
-        self._world = world
-        self.num_envs, self.game, self.variant = world.num_envs, world.game, world.variant
-        self.packed_obs, self.access, self.rewards10 = world.packed_obs, world.access, world.rewards10
-        self.turns = world.turns
-        self._told: list[np.ndarray] = []
-
-    def reset(self, seed: int, mask: np.ndarray | None = None, *, episode: int = 0) -> None:
-        self._told = []
-        self._world.reset(seed, mask, episode=episode)
-        self._told.append(self.turns())
-
-    def step(self, actions: np.ndarray) -> int:
-        ended = self._world.step(actions)
-        self._told.append(self.turns())
-        return ended
-
-    def told(self) -> np.ndarray:
-        """[T + 1, N] all turns since the last reset."""
-        return np.array(self._told)
+        return EpisodeBatch(join(parts).first(episodes), known, tuple(changes))
 
 
 def count_repairs(rollout: Rollout, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
@@ -187,7 +163,7 @@ def evaluate(
     purpose: str,
     judging: Judging = DEFAULT_JUDGING,
     workflows: Sequence[Workflow] = (),
-    world: WorldLike | None = None,
+    world: BaseWorld | None = None,
     on_pass: Callable[[int], None] = lambda episodes: None,
 ) -> Evaluation:
     """Mean return with its standard error and 95 % interval, and compliance, on episodes played as in `play`."""

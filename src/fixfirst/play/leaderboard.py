@@ -79,9 +79,7 @@ def column_name(red_agent: str, steps: int) -> str:
 
 def leaderboard_score(played: Mapping[str, EpisodeBatch], judging: Judging = DEFAULT_JUDGING) -> LeaderboardScore:
     """Of the longest episodes of the protocol, by red agent."""
-    parts = {
-        (red, steps): replace(played[red], rollout=played[red].rollout.until(steps), turns=None) for red, steps in COLUMNS
-    }
+    parts = {(red, steps): replace(played[red], rollout=played[red].rollout.until(steps)) for red, steps in COLUMNS}
     columns = tuple(Evaluation.of(part, judging) for part in parts.values())
     sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
     return LeaderboardScore(columns, _total(sums))

@@ -1,21 +1,22 @@
-"""Many steps of many environments in one compiled call: find the row, answer it if it is new, draw, step the world.
+"""A policy meets a world: many steps in one compiled call, and whole episodes of any player in any world, kept as arrays.
 
-N environments, T steps. Environments are played in groups of GROUP, step by step: their states stay in the first cache, and
-what is written about neighbours lies side by side. No result depends on the grouping, because chance is a function
-of (seed, environment, episode, step).
+A rollout is a pure function of the policy and the seeds: the player's chance, like the world's, is keyed by (seed,
+environment, episode, step). N environments, T steps, B episodes of a rollout (N times the number of passes), U unit types.
+
+The compiled loop finds the row, answers it if it is new, draws, and steps the world. Environments are played in groups of
+GROUP, step by step: their states stay in the first cache, and what is written about neighbours lies side by side.
+No result depends on the groups.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from fixfirst.base.compile import compiled
 from fixfirst.game.chance import environment_key
-from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
-from fixfirst.game.scenario import VariantName
-from fixfirst.game.world import World
+from fixfirst.game.world import BaseWorld, World
 from fixfirst.orders.judging import held_mask
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.memory import memory_dtype
@@ -160,37 +161,14 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
     return n
 
 
-# ---------------------------------------------------------------- rollout
-# Playing: a policy meets a world for whole episodes, and everything worth knowing is kept as arrays.
-#
-# T steps, N environments, B = episodes of a rollout (N times the number of passes), U unit types.
-#
-# A rollout is a pure function of the policy and the seeds: the player's chance, like the world's, is keyed by (seed,
-# environment, episode, step).
-
-
-class WorldLike(Protocol):
-    """What playing needs of a world: our own, or real CybORG behind the same arrays (`BaseWorld`)."""
-
-    num_envs: int
-    game: Game
-    variant: VariantName
-    packed_obs: np.ndarray
-    access: np.ndarray
-    rewards10: np.ndarray
-
-    def reset(self, seed: int, mask: np.ndarray | None = None, *, episode: int = 0) -> None: ...
-
-    def step(self, actions: np.ndarray) -> int: ...
-
-    def turns(self) -> np.ndarray: ...
+# ---------------------------------------------------------------- whole episodes
 
 
 class Player(Protocol):
     """Whoever chooses blue's actions in a rollout."""
 
     def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
-        """Actions [N] for observations `words` [N]; `access` [N, 13] is the truth, for players who may see it.
+        """Return actions [N] for observations `words` [N]; `access` [N, H] is the truth, for players who may see it.
 
         assigned [N]: each environment's workflow, an index into the rollout's; keys [N]: of chance; when: the step.
         """
@@ -216,6 +194,7 @@ class Rollout(NamedTuple):
     rows: np.ndarray  # [M, row words] uint64; none of a player that is no `PolicyTable`
     assigned: np.ndarray  # [B] index of each episode's workflow in `workflows`
     workflows: tuple[Workflow, ...]  # empty: played without one
+    turns: np.ndarray | None = None  # [T + 1, B] of TURN_DTYPE, where they were kept
 
     @property
     def returns(self) -> np.ndarray:
@@ -228,34 +207,38 @@ class Rollout(NamedTuple):
         return np.array([w.ranks for w in self.workflows])[self.assigned]
 
     def first(self, episodes: int) -> "Rollout":
-        """Its first episodes."""
-        columns = {name: getattr(self, name)[:, :episodes] for name in _BY_STEP}
+        """Return its first episodes."""
+        columns = {name: getattr(self, name)[:, :episodes] for name in self._by_step}
         return self._replace(assigned=self.assigned[:episodes], **columns)
 
     def until(self, steps: int) -> "Rollout":
-        """The first steps of each episode."""
-        beyond = {name: len(getattr(self, name)) - len(self.actions) for name in _BY_STEP}  # 1: what came after the last one
+        """Return the first steps of each episode."""
+        beyond = {name: len(getattr(self, name)) - len(self.actions) for name in self._by_step}  # 1: after the last action
         return self._replace(**{name: getattr(self, name)[: steps + more] for name, more in beyond.items()})
 
     def after(self, steps: int) -> "Rollout":
-        """Without the first steps of each episode."""
-        return self._replace(**{name: getattr(self, name)[steps:] for name in _BY_STEP}) if steps else self
+        """Return it without the first steps of each episode."""
+        return self._replace(**{name: getattr(self, name)[steps:] for name in self._by_step}) if steps else self
+
+    @property
+    def _by_step(self) -> tuple[str, ...]:
+        return _BY_STEP if self.turns is None else (*_BY_STEP, "turns")
 
 
 _BY_STEP = ("packed_obs", "held", "actions", "rewards10", "choices", "found")
 
 
 def join(parts: Sequence[Rollout]) -> Rollout:
-    """Rollouts of the same length, workflows and player, side by side. The last one's rows are also those before it."""
+    """Put rollouts of the same length, workflows and player side by side. The last one's rows are also those before it."""
     if len(parts) == 1:
         return parts[0]
-    columns = {name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in _BY_STEP}
+    columns = {name: np.concatenate([getattr(part, name) for part in parts], axis=1) for name in parts[0]._by_step}
     assigned = np.concatenate([part.assigned for part in parts])
     return Rollout(**columns, rows=parts[-1].rows, assigned=assigned, workflows=parts[0].workflows)
 
 
 def collect(
-    world: WorldLike,
+    world: BaseWorld,
     player: Player,
     *,
     world_seed: int,
@@ -264,10 +247,12 @@ def collect(
     passes: int = 1,
     workflows: Sequence[Workflow] = (),
     changes: Sequence[Change] = (),
+    keep_turns: bool = False,
 ) -> Rollout:
     """Play `passes` episodes in every environment, from episode number `first_episode` on.
 
     Several workflows take turns. With `changes` they follow each other in every episode instead, the first one first.
+    keep_turns: for whoever looks at single episodes.
     """
     steps, n = world.game.steps, world.num_envs
     parts, keys = [], np.empty(n, np.uint64)
@@ -278,22 +263,29 @@ def collect(
             assigned[:] = (episode + np.arange(n)) % len(workflows)
         world.reset(world_seed, episode=episode)
         track = Trajectory.empty(steps, n)
-        if not changes and isinstance(world, World) and isinstance(player, PolicyTable) and player.network is not None:
-            play_steps(world, player, assigned, policy_seed, track)
+        compiles = isinstance(player, PolicyTable) and player.network is not None and not changes and not keep_turns
+        turns = [world.turns()] if keep_turns else None
+        if compiles and isinstance(world, World):
+            play_steps(world, cast(PolicyTable, player), assigned, policy_seed, track)
         else:
-            _step_by_step(world, player, assigned, keys, track, changes)
-        rows = (
-            player.table.rows[: player.table.filled[0]] if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
-        )
+            _step_by_step(world, player, assigned, keys, track, changes, turns)
+        rows = player.rows if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
         columns = {name: getattr(track, name) for name in _BY_STEP}
-        parts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows)))
+        kept = None if turns is None else np.array(turns)
+        parts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows), turns=kept))
     return join(parts)
 
 
 def _step_by_step(
-    world: WorldLike, player: Player, assigned: np.ndarray, keys: np.ndarray, track: Trajectory, changes: Sequence[Change]
+    world: BaseWorld,
+    player: Player,
+    assigned: np.ndarray,
+    keys: np.ndarray,
+    track: Trajectory,
+    changes: Sequence[Change],
+    turns: list[np.ndarray] | None,
 ) -> None:
-    """The slow twin of `play_steps`, for any world and any player, and for orders that change on the way."""
+    """Play as `play_steps` does, slowly: in any world, any player, orders that change on the way, turns that are kept."""
     assigned, later = assigned.copy(), {change.step - 1: change.workflow for change in changes}
     access = np.empty((len(track.packed_obs), *world.access.shape), np.uint8)
     track.packed_obs[0], access[0] = world.packed_obs, world.access
@@ -307,6 +299,8 @@ def _step_by_step(
         world.step(actions)
         track.actions[t], track.rewards10[t] = actions, world.rewards10
         track.packed_obs[t + 1], access[t + 1] = world.packed_obs, world.access
+        if turns is not None:
+            turns.append(world.turns())
     if isinstance(player, PolicyTable):
         track.found[-1] = player.look_after(world.packed_obs, assigned)
     track.held[:] = held_mask(access)
