@@ -88,6 +88,14 @@ def test_a_room_can_be_read_from_top_to_bottom(room):
             del waiting[name]
 
 
+def test_outside_the_game_sizes_are_asked_of_the_scenario_that_was_given():
+    """What the kernel is compiled for stays in its room; halves of sets are no size of a scenario."""
+    for room in ROOMS[2:]:
+        for path in modules(room):
+            names = {name for module, name in imports(path) if module == "game.tables"}
+            assert names <= {"HALF", "HALF_BITS"}, f"{path.name} imports {names}"
+
+
 def test_choosing_orders_knows_neither_the_world_nor_learning():
     for name in ("gp", "posterior", "strategy"):
         for module, _ in imports(SOURCE / "searcher" / f"{name}.py"):
