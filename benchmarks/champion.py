@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.runs.lock import status
 from fixfirst.runs.rows import Outcome
 

@@ -19,8 +19,8 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fixfirst.learner.presets import PRESETS
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
+from fixfirst.learner.settings import PRESETS
 from fixfirst.learner.training import Training
 
 WORKFLOW = "enterprise > op_server > op_host > user > defender"

@@ -20,8 +20,8 @@ import numpy as np
 
 import fixfirst as ff
 from fixfirst.learner.batch import UpdateBatch
+from fixfirst.learner.config import make_config
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn
-from fixfirst.learner.settings import make_config
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.policy.network import Network

@@ -13,7 +13,7 @@ import tempfile
 from itertools import permutations
 from pathlib import Path
 
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training_run import TrainingRun
 
 CONTESTED = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "user", "op_host")}

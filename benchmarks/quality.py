@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 
 

@@ -27,11 +27,10 @@ from typing import NamedTuple
 import pytest
 
 import fixfirst as ff
-from fixfirst.api.settings import ENVIRONMENT_PREFIX
 from fixfirst.cli import main
 from fixfirst.cli.app import app
-from fixfirst.learner.presets import PRESETS
-from fixfirst.learner.settings import make_config, places, value_at
+from fixfirst.learner.config import make_config
+from fixfirst.learner.settings import ENVIRONMENT_PREFIX, PRESETS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -462,7 +461,7 @@ def test_lines_of_documents_are_short():
 def default_of(flag):
     """The value of a setting of `fixfirst search` that nobody gives."""
     name = flag.removeprefix("--").replace("-", "_")
-    return value_at(ff.search_config(separate=True), places(ff.SearchConfig)[name])
+    return getattr(ff.search_config(separate=True), name)
 
 
 def values_in(cell):
@@ -510,4 +509,4 @@ def test_the_table_of_presets_is_the_code():
         assert returns.startswith("GAE") == (preset.returns == "gae")
         assert float(entropy) == preset.entropy
         if alignment != "none":  # of a preset that knows no order
-            assert alignment == config.alignment.kind
+            assert alignment == config.keep

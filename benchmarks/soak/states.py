@@ -17,7 +17,7 @@ import fixfirst as ff
 from fixfirst.game.game import Game
 from fixfirst.game.state import STATE_DTYPE
 from fixfirst.game.world import World, check_states
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training_run import TrainingRun
 
 AT_ONCE = 500

@@ -28,8 +28,7 @@ from fixfirst.base.errors import (
 )
 from fixfirst.game.game import Game as Game
 from fixfirst.game.own_agents import red_agent as red_agent
-from fixfirst.learner.config import TrainConfig as TrainConfig
-from fixfirst.learner.settings import make_config as make_config
+from fixfirst.learner.config import TrainConfig as TrainConfig, make_config as make_config
 from fixfirst.orders.compliance import Judging as Judging
 from fixfirst.orders.order import UnitScheme as UnitScheme, Workflow as Workflow
 from fixfirst.play.envs import (

@@ -1,7 +1,13 @@
-"""`python -m fixfirst` is `fixfirst`."""
+"""The command `fixfirst`, and `python -m fixfirst`."""
 
+import signal
 import sys
 
-from fixfirst.cli import main
+# Until `main` answers Ctrl-C with a line, it ends the command as it would any program: without a traceback.
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-sys.exit(main())
+from fixfirst.cli import main as main
+
+if __name__ == "__main__":
+    sys.exit(main())

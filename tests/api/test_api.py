@@ -209,7 +209,7 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
     ("call", "says"),
     [
         (lambda: ff.search(total_episode=10), "unknown setting 'total_episode'; did you mean 'total_episodes'?"),
-        (lambda: ff.search(total_episodes="many"), "total_episodes: Input should be a valid integer"),
+        (lambda: ff.search(total_episodes="many"), "total-episodes must be a whole number"),
         (lambda: ff.search(workers=-1), "--workers must be at least 0, got -1"),
         (lambda: ff.search(seeds=0), "--seeds must be at least 1, got 0"),
         (lambda: ff.train(workflow="upwards"), "workflow 'upwards' must name each of"),

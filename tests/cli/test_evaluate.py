@@ -8,7 +8,7 @@ import pytest
 
 from fixfirst.cli import main
 from fixfirst.learner.checkpoint import save_policy
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 
 ORDER = "enterprise > op_server > op_host > user > defender"

@@ -7,14 +7,14 @@ from terminal import in_terminal
 
 from fixfirst.cli import main
 from fixfirst.cli.app import COMMANDS, app
-from fixfirst.cli.messages import as_typed
+from fixfirst.cli.entry import _as_typed
 from fixfirst.orders.order import NAMED_ORDERS
 from fixfirst.policy.file import copy_policy, load_policy
 from fixfirst.runs.lock import locked
 
 
-def help_of(capsys, *command):
-    assert main([*command, "--help"]) == 0
+def help_of(capsys, *command, flag="--help-all"):
+    assert main([*command, flag]) == 0
     return capsys.readouterr().out
 
 
@@ -40,19 +40,18 @@ def test_nothing_stands_in_angle_brackets_which_the_renderer_would_eat(command):
 
 
 def test_the_main_flags_come_first_and_the_others_in_groups(capsys):
-    told = help_of(capsys, "search")
-    groups = re.findall(r"╭─ ([\w ]+) ─", told)
-    assert groups == [
-        "Parameters",
-        "Game",
-        "Order and gate",
-        "Search",
-        "Policy and training",
-        "Learning",
-        "Where trials run",
-    ]
-    main_ones = re.findall(r"^│ (--[\w-]+)", told.split("╭─ Game")[0], re.M)
-    assert main_ones[:4] == ["--total-episodes", "--red-agent", "--seed", "--preset"] and len(main_ones) < 15
+    everything = help_of(capsys, "search")
+    rare = ["Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Files", "Workers"]
+    assert re.findall(r"╭─ ([\w ]+) ─", everything) == ["Settings", "Parameters", *rare]
+
+
+@pytest.mark.parametrize("command", ["search", "train"])
+def test_help_is_what_people_use_on_one_screen(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    brief, everything = help_of(capsys, command, flag="--help"), help_of(capsys, command)
+    flags = [re.findall(r"^│ (?:[ *]  )?(--[\w-]+)", told, re.M) for told in (brief, everything)]
+    assert flags[0][0] == "--total-episodes" and len(flags[0]) <= 14 and set(flags[0]) < set(flags[1])
+    assert len(brief.splitlines()) <= 45 and brief.splitlines()[-1] == f"--help-all shows all {len(flags[1])}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -65,7 +64,8 @@ def test_every_switch_says_its_default(command, capsys):
 
 def test_defaults_are_said_in_one_way(capsys):
     told = " ".join(help_of(capsys, "search").replace("│", " ").split())
-    assert "[default: 1,150,000]" in told and "[default: no]" in told and "None" not in told and "False" not in told
+    assert "default: 1,150,000, and 1,800,000 against" in told and "[default: 24,000]" in told
+    assert "[default: no]" in told and "None" not in told and "False" not in told
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "watch"])
@@ -80,10 +80,10 @@ def test_named_orders_are_listed_where_one_is_expected(command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["search", "--n-envs", "0"], "--n-envs: Input should be greater than or equal to 1, got 0"),
-        (["search", "--n-envs=0"], "--n-envs: Input should be"),
+        (["search", "--n-envs", "0"], "--n-envs must be at least 1, got 0"),
+        (["search", "--n-envs=0"], "--n-envs must be at least 1"),
         (["search", "--n-envs", "50.5"], "--n-envs: must be a whole number, got '50.5'"),
-        (["search", "--total-episodes", "1e5", "--n-workflows", "0"], "--n-workflows: Input should be"),
+        (["search", "--total-episodes", "1e5", "--n-workflows", "0"], "--n-workflows must be at least 1"),
         (["search", "extra"], "search does not know what to do with 'extra': its settings are flags"),
         (["report", "runs/mine", "--no-open"], "fixfirst: Unknown option: --no-open, see fixfirst report --help"),
         (["evaluate", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
@@ -105,18 +105,18 @@ def test_a_message_names_the_flag_that_was_typed(arguments, says, capsys):
     assert says in error and error.count("\n") == 1
 
 
-def test_a_variable_is_named_as_a_setting_and_may_be_1e5(monkeypatch, capsys):
+def test_a_variable_is_named_as_its_flag_and_may_be_1e5(monkeypatch, capsys):
     monkeypatch.setenv("FIXFIRST_TOTAL_EPISODES", "1e5")
     monkeypatch.setenv("FIXFIRST_N_ENVS", "0")
     assert main(["search"]) == 2
-    assert capsys.readouterr().err.startswith("fixfirst: n_envs: Input should be")
+    assert capsys.readouterr().err.startswith("fixfirst: --n-envs must be at least 1, got '0'")
 
 
 def test_only_the_setting_at_the_beginning_becomes_a_flag():
-    assert as_typed("n_envs: wrong", ["search", "--n-envs", "0"]) == "--n-envs: wrong"
-    assert as_typed("n_envs: wrong", ["search"]) == "n_envs: wrong"
-    assert as_typed("max_steps is 0", ["watch", "--steps", "0"]) == "--steps is 0"
-    assert as_typed("'x' is no policy", ["watch", "x"]) == "'x' is no policy"
+    assert _as_typed("n_envs: wrong", ["search", "--n-envs", "0"]) == "--n-envs: wrong"
+    assert _as_typed("n_envs: wrong", ["search"]) == "n_envs: wrong"
+    assert _as_typed("max_steps is 0", ["watch", "--steps", "0"]) == "--steps is 0"
+    assert _as_typed("'x' is no policy", ["watch", "x"]) == "'x' is no policy"
 
 
 def test_a_folder_without_a_policy_says_what_it_is(tmp_path, capsys):
@@ -136,7 +136,7 @@ def test_a_folder_without_a_policy_says_what_it_is(tmp_path, capsys):
 def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
     train = ["train", "--workflow", "balanced", "--total-episodes", "4", "--n-envs", "4", "--max-steps", "5"]
     out = str(tmp_path / "run")
-    assert main([*train, "--out", out, "--quiet", "--no-tensorboard"]) == 0
+    assert main([*train, "--out", out, "--quiet"]) == 0
     capsys.readouterr()
     evaluate = ["evaluate", out, "--episodes", "2", "--steps", "5", "--red-agent", "sleep", "--quiet"]
     assert main([*evaluate, "--workflow", "balanced"]) == 0 and capsys.readouterr().err == ""

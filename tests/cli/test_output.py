@@ -70,27 +70,37 @@ def test_terminal_escapes_of_a_run_do_not_reach_the_terminal(tmp_path, monkeypat
     assert "[red]" in said.out  # and no markup either
 
 
+# Presses Ctrl-C when the command begins to import what `main` is in.
 AT_THE_FIRST_IMPORT = """
 import signal, sys
 class Interrupting:
     def find_spec(self, name, path, target=None):
-        if name == "fixfirst.faces":
+        if name == "fixfirst.cli.entry":
             signal.raise_signal(signal.SIGINT)
 sys.meta_path.insert(0, Interrupting())
-sys.argv[0] = {name!r}
-import fixfirst
 """
 
 
-def first_import_as(name):
-    return subprocess.run([sys.executable, "-c", AT_THE_FIRST_IMPORT.format(name=name)], capture_output=True, text=True)
+@pytest.mark.parametrize(
+    ("statement", "says"), [("import fixfirst.__main__", ""), ("import fixfirst.cli", "KeyboardInterrupt")]
+)
+def test_only_the_command_itself_ends_without_a_traceback_from_its_first_import_on(statement, says):
+    run = subprocess.run([sys.executable, "-c", AT_THE_FIRST_IMPORT + statement], capture_output=True, text=True)
+    assert run.stderr.strip().endswith(says) and bool(run.stderr) == bool(says)
+    assert run.returncode in (-signal.SIGINT, 130)
 
 
-def test_ctrl_c_is_answered_in_one_line_from_the_first_import_on():
-    run = first_import_as("/bin/fixfirst")
+# Sends itself a signal once the listing of runs has begun, in a shell's background, where Ctrl-C is ignored.
+STOPPED = """
+import signal, sys
+from fixfirst.cli import entry
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+entry._run = lambda words: signal.raise_signal(int(words[0]))
+sys.exit(entry.main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_polite_kill_and_a_closed_terminal_are_answered_like_ctrl_c(number):
+    run = subprocess.run([sys.executable, "-c", STOPPED, str(int(number))], capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (130, "fixfirst: interrupted\n")
-
-
-def test_a_program_that_imports_fixfirst_keeps_its_own_answer():
-    run = first_import_as("mine.py")
-    assert "KeyboardInterrupt" in run.stderr and run.returncode in (1, -signal.SIGINT, 130)

@@ -17,7 +17,7 @@ from fixfirst.api.watch import replay
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.learner.checkpoint import save_policy
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.page import open_page

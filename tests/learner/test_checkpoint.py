@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 import fixfirst as ff
 from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint, save_policy
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy

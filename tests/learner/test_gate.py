@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
 

@@ -8,12 +8,11 @@ from numba import njit
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
-from fixfirst.learner.config import PPOConfig
+from fixfirst.learner.config import PPOConfig, make_config
 from fixfirst.learner.engines import make_learner
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, adam, learn, power
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.ppo import PPO
-from fixfirst.learner.settings import make_config
 from fixfirst.learner.torch_ppo import TorchPPO
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect
@@ -72,7 +71,7 @@ def autograd(config, rollout, rewards, old, new, entropy, allowed=None):
     policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
     value_loss = (forward(after, "critic")[:m, 0] - returns).square().mean()
     spread = -(log_probs.exp() * log_probs.clamp(min=-1e9)).sum(dim=1).mean()
-    (policy_loss + config.ppo.value * value_loss - entropy * spread).backward()
+    (policy_loss + config.ppo.value_weight * value_loss - entropy * spread).backward()
     gradient = Network.of({name: tensor.grad.numpy().astype(np.float32) for name, tensor in after.items()})
     kl = (ratio - 1 - (chosen - old_chosen)).mean()
     out = ((ratio - 1).abs() > config.ppo.clip).double().mean()
@@ -107,7 +106,7 @@ def test_gradients_are_those_of_autograd_in_double_precision(case):
     options = {name: {**value, "back": REST} if name == "units" else value for name, value in options.items()}
     options = {"learning_rate": 0.02, "max_grad_norm": 1e9} | options
     first, rollout, rewards = played(workflow, **options, epochs=1)
-    second = first.model_copy(update={"ppo": first.ppo.model_copy(update={"epochs": 2})})
+    second = first.model_copy(update={"epochs": 2})
     spec, entropy = first.spec, first.ppo.entropy
     once, twice = PPO(first.ppo, spec, 0), PPO(second.ppo, spec, 0)
     once.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
@@ -196,7 +195,7 @@ def test_who_learns():
     assert isinstance(make_learner(PPOConfig(), PolicySpec(), 0), PPO)
     assert isinstance(make_learner(PPOConfig(engine="torch"), PolicySpec(), 0), TorchPPO)
     assert isinstance(make_learner(PPOConfig(minibatches=2), PolicySpec(), 0), TorchPPO)
-    with pytest.raises(ValueError, match="engine 'compiled' learns from all at once, got minibatches=2; use engine 'torch'"):
+    with pytest.raises(ValueError, match="--engine compiled learns from all at once, got --minibatches 2; use"):
         PPOConfig(engine="compiled", minibatches=2)
 
 
@@ -248,7 +247,6 @@ def test_powers_by_squaring():
 
 def test_training_that_diverges_stops_and_says_so():
     config = make_config(ppo={"num_envs": 2}, workflow="none", max_steps=5)
-    wild = config.ppo.model_copy(update={"learning_rate": 1e30})  # more than a setting may be
-    training = Training(config.model_copy(update={"ppo": wild}))
+    training = Training(config.model_copy(update={"learning_rate": 1e30}))  # more than a setting may be
     with pytest.raises(ConfigError, match=r"training diverged in update 1; try a learning rate below 1e\+30"):
         training.step()

@@ -10,7 +10,7 @@ from cage2 import ACTIONS
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, PolicyError
 from fixfirst.learner.checkpoint import save_policy
-from fixfirst.learner.settings import make_config
+from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.policy.file import load_parent, load_policy

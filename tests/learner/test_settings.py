@@ -1,44 +1,29 @@
-"""Settings by name, presets that are only values, and what becomes of wrong ones."""
+"""Settings by name, presets that are only values, and what becomes of wrong ones and of those without effect."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings as examples, strategies as st
 
 from fixfirst.base.errors import FixfirstError
-from fixfirst.learner.config import Alignment, PPOConfig, TrainConfig
-from fixfirst.learner.presets import PRESETS
-from fixfirst.learner.settings import make_config, places, resolve
+from fixfirst.learner.config import Alignment, PPOConfig, TrainConfig, make_config
+from fixfirst.learner.settings import PRESETS, resolve
 from fixfirst.learner.training import Training
-from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.config import SearchConfig, search_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 
-# ---------------------------------------------------------------- names and places
-
-
-def test_a_setting_is_found_by_its_flat_name():
-    train, search = places(TrainConfig), places(SearchConfig)
-    assert train["red_agent"] == ("game", "red_agent") and search["red_agent"] == ("training", "game", "red_agent")
-    assert train["n_envs"] == ("ppo", "num_envs") and train["keep"] == ("alignment", "kind")
-    assert search["total_episodes"] == ("total_episodes",) and search["max_episodes"] == ("training", "total_episodes")
-
-
-def test_every_setting_of_a_training_has_a_name_of_its_own():
-    """Fields of all models together are as many as names: no two share one."""
-    models = [TrainConfig] + [info.annotation for info in TrainConfig.model_fields.values()]
-    tables = [model for model in models if hasattr(model, "model_fields")]
-    leaves = sum(len(model.model_fields) for model in tables) - (len(tables) - 1)
-    assert len(places(TrainConfig)) == leaves
-    assert set(places(TrainConfig)) - {"total_episodes"} <= set(places(SearchConfig))
+# ---------------------------------------------------------------- names
 
 
 def test_flat_settings_and_tables_say_the_same():
-    flat = make_config(n_envs=4, red_agent="meander", rule="top", keep="delta", min_judged=7)
+    flat = make_config(n_envs=4, red_agent="meander", rule="top", keep="delta", min_judged=7, workflow=ORDER)
     nested = make_config(
         ppo={"num_envs": 4, "episodes_per_update": 4},
         game={"red_agent": "meander"},
         judging={"rule": "top"},
         alignment={"kind": "delta"},
         gate={"min_judged": 7},
+        workflow=ORDER,
     )
     assert flat == nested
 
@@ -63,8 +48,8 @@ def test_the_published_presets(preset, envs, episodes, epochs):
     assert (ppo.num_envs, ppo.episodes_per_update, ppo.epochs) == (envs, episodes, epochs)
     assert ppo.returns == "monte_carlo" and ppo.minibatches == 1 and ppo.reward_scale == 1.0
     assert ppo.learning_rate == 0.002 and ppo.adam_betas == (0.9, 0.99) and ppo.lr_schedule == "constant"
-    assert (ppo.clip, ppo.gamma, ppo.entropy, ppo.value, ppo.max_grad_norm) == (0.2, 0.99, 0.01, 0.5, 0.5)
-    assert config.alignment.kind == "delta" and config.gate.gate_rule == "latest" and config.softening == 1
+    assert (ppo.clip, ppo.gamma, ppo.entropy, ppo.value_weight, ppo.max_grad_norm) == (0.2, 0.99, 0.01, 0.5, 0.5)
+    assert config.keep == "delta" and config.gate.gate_rule == "latest" and config.softening == 1
 
 
 def test_original_has_no_workflow_and_batches_of_20000_steps():
@@ -95,16 +80,16 @@ def test_a_presets_single_values_can_be_changed():
 def test_equal_values_under_another_name_are_the_same_training(preset):
     """A preset written out by hand, without its name."""
     named = make_config(preset)
-    written_out = {name: value for name, value in PRESETS[preset].items() if name in places(TrainConfig)}
-    assert resolve(TrainConfig, written_out) == named.model_copy(update={"preset": "default"})
+    written_out = {name: value for name, value in PRESETS[preset].items() if name in TrainConfig.model_fields}
+    assert resolve(TrainConfig, {}, written_out) == named.model_copy(update={"preset": "default"})
 
 
 def test_equal_values_under_another_name_train_the_same_weights():
     """Three updates of `hybrid` against the same values under the name `default`: also what inherits and what is gated."""
     weights = []
     for preset in ("hybrid", "default"):
-        values = {name: value for name, value in PRESETS["hybrid"].items() if name in places(TrainConfig)}
-        training = Training(make_config(preset, **values, workflow=ORDER, max_steps=10))
+        values = {name: value for name, value in PRESETS["hybrid"].items() if name in TrainConfig.model_fields}
+        training = Training(resolve(TrainConfig, {"preset": preset, "workflow": ORDER, "max_steps": 10}, values))
         training.inherit(Training(make_config(workflow=ORDER, seed=9, keep="penalty")).learner.weights)
         gated = [(training.step(), training.passes_gate())[1] for _ in range(3)]
         weights.append((gated, training.learner.weights))
@@ -118,29 +103,43 @@ def test_equal_values_under_another_name_train_the_same_weights():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"preset": "turbo"}, "preset must be one of sequential, hybrid"),
+        ({"preset": "turbo"}, "--preset must be one of sequential, hybrid"),
         ({"preset": ["default"]}, "original, default, champion, got ['default']"),
-        ({"ppo": 3}, "setting 'ppo' must be a table, got 3"),
-        ({"ppo": {"num_envs": 0}}, "n_envs: Input should be greater than or equal to 1, got 0"),
-        ({"ppo": {"num_envs": "many"}}, "n_envs: Input should be a valid integer"),
-        ({"ppo": {"num_envs": 4, "episodes_per_update": 6}}, "episodes_per_update (6) must be a multiple of num_envs (4)"),
-        ({"ppo": {"epoch": 3}}, "epoch: Extra inputs are not permitted, got 3"),
-        ({"ppo": {"returns": "td"}}, "returns: Input should be 'monte_carlo' or 'gae', got 'td'"),
-        ({"ppo": {"learning_rate": -1}}, "learning_rate: Input should be greater than 0, got -1"),
-        ({"ppo": {"gamma": float("nan")}}, "gamma: Input should be"),
-        ({"ppo": {"adam_betas": [0.9, 1.0]}}, "adam_betas: Input should be less than 1, got 1.0"),
-        ({"ppo": {"minibatches": 101}, "max_steps": 2}, "minibatches (101) is more than the 100 steps of one update"),
-        ({"total_episodes": 49}, "a budget of 49 episodes is less than one update of 50"),
-        ({"seed": -1}, "seed: Input should be greater than or equal to 0, got -1"),
+        ({"ppo": 3}, "unknown setting 'ppo'"),
+        ({"ppo": {"num_envs": 0}}, "--n-envs must be at least 1, got 0"),
+        ({"n_envs": "many"}, "--n-envs must be a whole number, got 'many'"),
+        ({"n_envs": 4, "episodes_per_update": 6}, "--episodes-per-update must be a multiple of --n-envs 4, got 6"),
+        ({"ppo": {"epoch": 3}}, "unknown setting 'epoch'; did you mean 'epochs'?"),
+        ({"returns": "td"}, "--returns must be monte_carlo or gae, got 'td'"),
+        ({"learning_rate": -1}, "--learning-rate must be above 0, got -1"),
+        ({"gamma": float("nan")}, "--gamma must be"),
+        ({"adam_betas": [0.9, 1.0]}, "--adam-betas must be below 1, got 1.0"),
+        ({"adam_betas": 0.9}, "--adam-betas must be a list, got 0.9"),
+        ({"green": "maybe"}, "--green must be true or false, got 'maybe'"),
+        ({"minibatches": 101, "max_steps": 2}, "--minibatches 101 is more than the 100 steps of one update"),
+        ({"total_episodes": 49}, "--total-episodes must be at least 50, got 49"),
+        ({"seed": -1}, "--seed must be at least 0, got -1"),
         ({"sed": 1}, "unknown setting 'sed'; did you mean 'seed'?"),
-        ({"alignment": {"kind": "carrot"}}, "keep: Input should be 'shield', 'penalty', 'delta' or 'none', got 'carrot'"),
-        ({"keep": 3}, "keep: Input should be 'shield', 'penalty', 'delta' or 'none', got 3"),
-        ({"rule": "strict"}, "rule: Input should be 'no_higher', 'top' or 'fixed_types', got 'strict'"),
-        ({"compliance_threshold": 1.5}, "compliance_threshold: Input should be less than or equal to 1, got 1.5"),
+        ({"keep": 3}, "--keep must be shield, penalty, delta or none, got 3"),
+        ({"compliance_threshold": 1.5}, "--compliance-threshold must be at most 1, got 1.5"),
         ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),
         ({"variant": "newest"}, "unknown variant 'newest'; use current, leaderboard, debugged"),
         ({"workflow": "user > defender"}, "must name each of user, op_host"),
         ({"units": {"a": ["User9"], "b": []}}, "'User9', which is none of Defender"),
+        # A stage that has no update
+        (
+            {"starts": 2, "start_episodes": 1000, "total_episodes": 2020},
+            "leaves 20 episodes after the starts, less than one update of 50; make it 2,000, or 2,050 or more",
+        ),
+        ({"starts": 2, "start_episodes": 40}, "--start-episodes 40 is less than one update of 50 episodes"),
+        (
+            {"preset": "champion", "final_episodes": 100},
+            "--final-episodes must be at least one update, 250 episodes, got 100",
+        ),
+        (
+            {"opening": "Sleep", "opening_episodes": 20},
+            "--opening-episodes must be at least one update, 50 episodes, got 20",
+        ),
     ],
 )
 def test_bad_settings_are_one_line_that_names_what_came(settings, says):
@@ -153,7 +152,7 @@ def test_bad_settings_are_one_line_that_names_what_came(settings, says):
 def test_no_number_is_infinite_or_larger_than_what_we_count_with(model):
     """Else it would overflow somewhere in compiled code, or be waited for until the end of days."""
     accepted = []
-    for name in places(model):
+    for name in model.model_fields:
         for value in (float("inf"), 2**31, 2**200, 1e300, (1.0, float("inf")), ((0, 2**70),), np.zeros(3), np.void(b"abc")):
             try:
                 resolve(model, {name: value})
@@ -165,12 +164,97 @@ def test_no_number_is_infinite_or_larger_than_what_we_count_with(model):
 
 def test_configs_are_frozen():
     config = make_config()
-    for thing, field in ((config, "seed"), (config.ppo, "epochs"), (config.alignment, "weight")):
+    for thing, field in ((config, "seed"), (config.ppo, "epochs"), (config.game, "green")):
         with pytest.raises(ValueError, match="frozen"):
             setattr(thing, field, 1)
 
 
 def test_a_config_survives_its_own_json():
-    config = make_config("hybrid", gamma=0.9, workflow=ORDER, alignment={"kind": "delta"}, seed=3)
+    config = make_config("hybrid", gamma=0.9, workflow=ORDER, keep="delta", seed=3)
     assert TrainConfig.model_validate_json(config.model_dump_json()) == config
-    assert config.alignment == Alignment(kind="delta", weight=30.0)
+    assert config.alignment_lambda == Alignment(keep="delta").alignment_lambda == 30.0
+
+
+# ---------------------------------------------------------------- settings without effect
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"lr_final": 0.1}, "--lr-final has no effect here: it needs --lr-schedule linear"),
+        ({"settle": 0.1}, "--settle has no effect here: it needs a linear schedule"),
+        ({"workflow": ORDER, "alignment_rate": 1.0}, "--alignment-rate has no effect here: it needs --keep penalty and"),
+        ({"workflow": ORDER, "min_repairs": 3}, "--min-repairs has no effect here: it needs --gate-rule latest"),
+        ({"keep": "penalty"}, "--keep has no effect here: it needs --workflow"),
+        ({"workflow": "all", "min_episodes": 9}, "--min-episodes has no effect here: it needs --workflow with one order"),
+        ({"finals": 2}, "--finals has no effect here: it needs --opening find"),
+        ({"start_episodes": 500}, "--start-episodes has no effect here: it needs --starts 2 or more"),
+        ({"returns": "monte_carlo", "gae_lambda": 0.9}, "--gae-lambda has no effect here: it needs --returns gae"),
+    ],
+)
+def test_a_setting_without_effect_says_what_it_needs(settings, words):
+    with pytest.raises(FixfirstError) as error:
+        make_config(**settings)
+    assert str(error.value).startswith(words)
+
+
+@pytest.mark.parametrize("name", ["n_workflows", "max_episodes", "warmup_episodes", "min_judged", "round_size"])
+def test_what_only_the_published_search_knows_needs_separate(name):
+    with pytest.raises(FixfirstError, match="has no effect here: it needs --separate"):
+        search_config(**{name: 77})
+    with pytest.raises(FixfirstError, match="it needs --separate"):
+        search_config(tensorboard=True)
+    with pytest.raises(FixfirstError, match="--rounds has no effect here: it needs a search without --separate"):
+        search_config(separate=True, rounds=3)
+
+
+def test_variables_and_usual_values_may_be_without_effect():
+    """A variable is there for other commands, too; and a value that it has anyway asks for nothing."""
+    assert resolve(TrainConfig, {}, {"lr_final": "0.1"}).lr_final == 0.1
+    assert make_config(lr_final=0.0) == make_config("default")
+    assert search_config(inherit="last", replicates=0) == search_config()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *(make_config(preset) for preset in PRESETS),
+        *(search_config(preset) for preset in ("default", "hybrid", "parallel-25")),
+        search_config(red_agent="meander", lr_schedule="constant", total_episodes=500_000),
+        search_config(separate=True, keep="delta"),
+    ],
+)
+def test_a_config_that_was_accepted_is_accepted_as_a_file(config):
+    assert resolve(type(config), {}, file=config.model_dump(mode="json", exclude_none=True)) == config
+
+
+# ---------------------------------------------------------------- whatever is accepted, trains
+
+few = st.integers(1, 5)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"n_envs": st.integers(1, 3), "total_episodes": st.integers(1, 60), "starts": st.integers(1, 3)},
+        optional={
+            "episodes_per_update": few,
+            "start_episodes": st.integers(0, 9),
+            "growth": st.lists(st.tuples(st.integers(0, 20), few), max_size=2),
+            "opening": st.sampled_from(["find", "Sleep"]),
+            "opening_episodes": st.integers(0, 9),
+            "seek_episodes": few,
+            "final_episodes": few,
+            **dict.fromkeys(("lines", "halvings", "finals", "ends"), st.integers(1, 3)),
+        },
+    )
+)
+@examples(max_examples=60, deadline=None)
+def test_whatever_is_accepted_trains_to_its_end(wanted):
+    try:
+        config = make_config(action_set="macros", max_steps=3, **wanted)
+    except FixfirstError:
+        return
+    training = Training(config)
+    while not training.done:
+        training.step()
+    assert 0 < training.episodes <= config.total_episodes

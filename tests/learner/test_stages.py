@@ -11,10 +11,10 @@ import pytest
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
+from fixfirst.learner.config import make_config
 from fixfirst.learner.contest import Candidate, Contest
 from fixfirst.learner.networks import initial_weights
 from fixfirst.learner.openings import better_half, first_openings, followed, tried
-from fixfirst.learner.settings import make_config
 from fixfirst.learner.side_by_side import SideBySide
 from fixfirst.learner.stages import StageKind, stages_of
 from fixfirst.learner.training import Training
@@ -237,25 +237,25 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"starts": 3}, "3 starts need start_episodes: how many each of them has"),
-        ({"lines": 2}, "2 lines need as many starts, got 1"),
+        ({"starts": 3}, "--starts 3 needs --start-episodes: how many each of them has"),
+        ({"lines": 2}, "--lines 2 needs as many --starts, got 1"),
         (
             {"lines": 2, "starts": 2, "start_episodes": 20},
-            "2 lines are compared by the openings they find",
+            "--lines 2 are compared by the openings they find",
         ),
-        ({"ends": 5}, "5 ends need as many finals, got 3"),
-        ({"opening": "find"}, "opening 'find' needs opening_episodes"),
+        ({"ends": 5}, "--ends 5 needs as many --finals, got 3"),
+        ({"opening": "find"}, "--opening find needs --opening-episodes"),
         ({"opening": "Decoy User9"}, "the action set macros has no choice 'Decoy User9'; did you mean 'Decoy User"),
         ({"opening": "Decoy User3, Decoy User3", "opening_episodes": 10}, "its choice 2, Decoy User3, is masked"),
         ({"opening": "Sleep, Sleep", "max_steps": 2}, "an opening of 2 choices leaves nothing to choose in 2 steps"),
         ({"opening": "find", "opening_episodes": 10, "action_set": "all"}, "the action set all has none"),
         (
             {"starts": 30, "start_episodes": 20},
-            "580 episodes of starts that are given up, 0 to find an opening and 0 with it leave less than 20 of the",
+            "--total-episodes must be at least 600 with 580 for starts that are given up, got",
         ),
         ({"growth": [[20, 2], [10, 3]]}, r"growth has pairs of \(episodes, factor from 1 on\), episodes in order, got"),
         ({"memory": "elephant"}, "memory 'elephant' is not known; use none, scans, full"),
-        ({"row_parts": 2, "engine": "torch"}, "PyTorch's learner cuts by --minibatches, got row_parts=2"),
+        ({"row_parts": 2, "engine": "torch"}, "PyTorch's learner cuts by --minibatches, got --row-parts 2"),
     ],
 )
 def test_bad_settings_get_one_line(settings, message):

@@ -11,10 +11,9 @@ from torch import nn
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
 from fixfirst.learner.checkpoint import save_policy
-from fixfirst.learner.config import PPOConfig
+from fixfirst.learner.config import PPOConfig, make_config
 from fixfirst.learner.engines import make_learner
 from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.settings import make_config
 from fixfirst.learner.torch_ppo import ActorCritic, Batch, TorchPPO, _gradient_step, make_batch, update
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES
@@ -77,7 +76,7 @@ def test_a_bad_action_that_became_likelier_is_not_clipped():
 
 
 def test_the_value_coefficient_scales_the_critics_gradient():
-    net, _ = hand_step([0], [0.5], [0], [3], value=0.25)
+    net, _ = hand_step([0], [0.5], [0], [3], value_weight=0.25)
     assert net.critic.weight.item() == pytest.approx(0.25 * 2 * 3)
 
 

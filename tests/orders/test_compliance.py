@@ -129,7 +129,7 @@ def test_a_repair_is_effective_when_the_host_is_clean_after_the_step():
 
 
 def test_an_unknown_rule_is_refused():
-    with pytest.raises(ConfigError, match="rule: Input should be 'no_higher', 'top' or 'fixed_types'"):
+    with pytest.raises(ConfigError, match="rule must be no_higher, top or fixed_types"):
         Judging(rule="strict")
 
 

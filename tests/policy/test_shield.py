@@ -5,8 +5,8 @@ import pytest
 from cage2 import ACTIONS, HOST_ID, action_id
 
 from fixfirst.game.scenario import REPAIR_VERBS
+from fixfirst.learner.config import make_config
 from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.settings import make_config
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.action_sets import ActionSet

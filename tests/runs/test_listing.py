@@ -7,38 +7,11 @@ import pytest
 from run_folder import BEST, write_config, write_search, write_training
 
 from fixfirst.cli.runs import advice, runs_table
-from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.reporter.screen import results
-from fixfirst.runs.config_reading import flat_settings, result_settings, scheme_of, setting
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.listing import find_runs, summarise_run, summarise_runs
 from fixfirst.runs.lock import Session, locked
 from fixfirst.runs.manifest import create_run, read_toml
-
-# As runs are written, and as they were before.
-NESTED = {
-    "seed": 7,
-    "total_episodes": 3000,
-    "strategy": "gp_ucb",
-    "training": {
-        "seed": 0,
-        "total_episodes": 20_000,
-        "workflow": "all",
-        "game": {"red_agent": "meander", "cyborg": "/there"},
-        "gate": {"compliance_threshold": 0.9},
-        "ppo": {"num_envs": 100},
-    },
-}
-FLAT = {
-    "seed": 7,
-    "total_episodes": 3000,
-    "strategy": "gp_ucb",
-    "workflow": "all",
-    "red_agent": "meander",
-    "cyborg": "/there",
-    "compliance_threshold": 0.9,
-    "ppo": {"num_envs": 100},
-}
 
 
 def begin(folder, *, finished, red_agent="b_line"):
@@ -52,34 +25,6 @@ def begin(folder, *, finished, red_agent="b_line"):
 def shown(folder, capsys):
     results().print(runs_table(summarise_runs(folder)))
     return capsys.readouterr().out
-
-
-# ---------------------------------------------------------------- settings by name
-
-
-@pytest.mark.parametrize("config", [NESTED, FLAT], ids=["nested", "flat"])
-def test_a_setting_is_found_wherever_it_stands_and_the_outermost_wins(config):
-    names = ("seed", "total_episodes", "red_agent", "compliance_threshold", "num_envs")
-    assert [setting(config, name) for name in names] == [7, 3000, "meander", 0.9, 100]
-    assert setting(config, "variant") is None and setting(config, "variant", "current") == "current"
-
-
-def test_old_and_new_configurations_say_the_same():
-    deciding = {"kind": "search", "total_episodes": "3000", "strategy": "gp_ucb", "red_agent": "meander"}
-    deciding |= {"compliance_threshold": "0.9", "ppo.num_envs": "100"}
-    assert result_settings(Kind.SEARCH, NESTED) == result_settings(Kind.SEARCH, FLAT) == deciding
-    assert [*flat_settings(NESTED)][:3] == ["seed", "total_episodes", "strategy"]  # the search's own come first
-
-
-def test_unit_types_are_those_of_the_configuration_or_the_five():
-    units = UnitScheme.per_host().as_dict()
-    assert scheme_of({"training": {"units": units}}) == scheme_of({"units": units}) == UnitScheme.per_host()
-    assert scheme_of(NESTED) == FIVE_TYPES
-
-
-@pytest.mark.parametrize("training", [3, [], "game"])
-def test_a_table_that_is_none_holds_no_settings(training):
-    assert setting({"training": training}, "red_agent", "?") == "?"
 
 
 # ---------------------------------------------------------------- runs of a folder
@@ -159,8 +104,9 @@ def test_one_that_may_not_be_looked_into_does_not_hide_the_others(tmp_path, monk
 
 
 def test_settings_survive_writing(tmp_path):
-    create_run(tmp_path / "run", Kind.SEARCH, NESTED | {"from_policy": None}, seed=7)
-    assert read_toml(tmp_path / "run" / "config.toml") == NESTED
+    settings = {"seed": 7, "red_agent": "meander", "units": {"a": ["User1"]}}
+    create_run(tmp_path / "run", Kind.SEARCH, settings | {"from_policy": None}, seed=7)
+    assert read_toml(tmp_path / "run" / "config.toml") == settings
 
 
 # ---------------------------------------------------------------- what next

@@ -366,13 +366,13 @@ def test_published_presets_search_as_they_were_published(tmp_path, capsys):
         config = search_config(preset)
         training = config.training
         assert (config.warmup_budget, training.gate.min_episodes, training.total_episodes) == (0, *limit)
-        assert training.alignment.kind == "delta" and training.gate.gate_rule == "latest"
+        assert training.keep == "delta" and training.gate.gate_rule == "latest"
     config = search_config(separate=True)
     assert (config.warmup_budget, config.training.gate.min_episodes) == (20_000, 2_000)
     assert config.training.total_episodes == 10_000
     assert search_config("hybrid", max_episodes=70).training.total_episodes == 70
     start(tmp_path / "run", {"max_steps": 3, "test_episodes": 5}, "--preset", "original", expect=2)
-    one_line(capsys, "preset 'original' knows no workflow; it cannot search for one")
+    one_line(capsys, "--preset original knows no order; it cannot search for one")
     short = {"max_steps": 3, "test_episodes": 5, "n_workflows": 2, "max_episodes": 4}
     folder = start(tmp_path / "sequential", short, "--preset", "sequential")
     assert [row["episodes"] for row in ledger(folder)] == ["4", "4"]  # 3 steps never give 10 repairs
@@ -407,18 +407,18 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
         (["--inherit", "all"], "Invalid value for --inherit: must be one of last, nearest, best, none, got 'all'"),
         (["--workers", "-1"], "--workers must be at least 0, got -1"),
         (["--workers", "two"], "--workers"),
-        (["--total-episodes", "0"], "--total-episodes: Input should be greater than or equal to 1, got 0"),
-        (["--total-episodes", "3"], "--total-episodes (3) leaves 3 after the warm-up, less than one trial of 4 episodes"),
+        (["--total-episodes", "0"], "--total-episodes must be at least 1, got 0"),
+        (["--total-episodes", "3"], "--total-episodes 3 leaves 3 after the warm-up, less than one trial of 4 episodes"),
         (
             ["--max-episodes", "3"],
-            "a budget of 3 episodes is less than one update of 4; raise it (total_episodes, or max_episodes of",
+            "no trial could pass the gate: it opens after 4 episodes (--min-episodes 0), and a trial has at most 3 (--max",
         ),
         (["--max-episodes", "8", "--min-episodes", "9"], "it opens after 12 episodes (min_episodes 9)"),
-        (["--total-episodes", "12", "--min-episodes", "12"], "--total-episodes (12) leaves 8 after the warm-up"),
-        (["--round-size", "0"], "--round-size: Input should be greater than or equal to 1, got 0"),
-        (["--n-workflows", "0"], "--n-workflows: Input should be greater than or equal to 1, got 0"),
-        (["--gp-beta", "-1"], "--gp-beta: Input should be greater than or equal to 0"),
-        (["--compliance-threshold", "1.5"], "--compliance-threshold: Input should be less than or equal to 1"),
+        (["--total-episodes", "12", "--min-episodes", "12"], "--total-episodes 12 leaves 8 after the warm-up"),
+        (["--round-size", "0"], "--round-size must be at least 1, got 0"),
+        (["--n-workflows", "0"], "--n-workflows must be at least 1, got 0"),
+        (["--gp-beta", "-1"], "--gp-beta must be at least 0"),
+        (["--compliance-threshold", "1.5"], "--compliance-threshold must be at most 1"),
         (["--red-agent", "green"], "green"),
         (["--from", "nowhere"], "nowhere: holds no policy"),
         (["--workflow", "user"], "--workflow"),

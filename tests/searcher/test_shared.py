@@ -199,7 +199,7 @@ def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
 def test_some_are_dropped_after_a_single_round_too():
     assert search_config(**SMALL | {"beginners": 3, "rounds": 1}).contested_rounds == 1
     assert search_config(**SMALL | {"beginners": 2, "rounds": 10}).contested_rounds == 0
-    with pytest.raises(ConfigError, match="2 replicates go on: no fewer can begin, got beginners 1"):
+    with pytest.raises(ConfigError, match="--replicates 2 go on: no fewer can begin, got --beginners 1"):
         search_config(**SMALL | {"beginners": 1})
 
 
@@ -347,13 +347,13 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"keep": "penalty"}, "one network for all orders keeps them by a shield; keep 'penalty' needs --separate"),
+        ({"keep": "penalty"}, "one network for all orders keeps them by a shield; --keep penalty needs --separate"),
         ({"from_policy": "champion"}, "--from needs --separate"),
-        ({"total_episodes": 20}, r"total_episodes \(20\) is less than two updates for each of 2 trainings; raise it to 40"),
-        ({"separate": True, "strategy": "together"}, "strategy 'together' trains all orders in one network"),
+        ({"total_episodes": 20}, r"--total-episodes 20 is less than two updates for each of 2 trainings; raise it to 40"),
+        ({"separate": True, "strategy": "together"}, "--strategy together trains all orders in one network"),
         (
             {"memory": "full", "action_set": "macros", "starts": 3, "start_episodes": 10},
-            "starts and openings are for trainings",
+            "--starts and --opening are for trainings",
         ),
     ],
 )

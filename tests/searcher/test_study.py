@@ -6,10 +6,9 @@ import shutil
 import pytest
 from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
 
-from fixfirst.api.settings import search_configs
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
-from fixfirst.searcher.config import search_config
+from fixfirst.searcher.config import search_config, search_configs
 from fixfirst.searcher.driver import run_searches
 from fixfirst.searcher.study import begin_search, begin_study, open_study, study_name
 

@@ -1,14 +1,14 @@
 """`ff.evaluate`, `ff.leaderboard`, `ff.compare`: policies and baselines on episodes that none of them trained on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fixfirst.api.policies import Defender, Named, Say, make_defender
-from fixfirst.api.settings import game_and_judging
 from fixfirst.base.checks import check_bool, check_int, check_seed
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.game.game import Game, red_agent_name
+from fixfirst.orders.compliance import Judging
 from fixfirst.play.comparison import Paired, paired
 from fixfirst.play.evaluation import (
     PROTOCOL_PURPOSE,
@@ -169,3 +169,12 @@ def _list_of(what: str, values: Any) -> list[Any]:
     if isinstance(values, dict | set) or values is None:
         raise ConfigError(f"{what} must be one value or a list of them, got {quoted(values)}")
     return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:
+    """Build what is played and how it is judged from settings by name."""
+    known = [*Game.model_fields, *Judging.model_fields]
+    if unknown := next((name for name in settings if name not in known), None):
+        raise ConfigError(f"unknown setting {unknown!r}; known are {', '.join(known)}")
+    parts = [{name: settings[name] for name in model.model_fields if name in settings} for model in (Game, Judging)]
+    return Game(**parts[0]), Judging(**parts[1])

@@ -161,7 +161,7 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
 
 
 def load_training(folder: Path) -> TrainRun:
-    config = resolve(TrainConfig, read_config(folder))
+    config = resolve(TrainConfig, {}, read_config(folder))
     path = folder / RESULT
     if not path.exists():
         return TrainRun(folder, config, None, None)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fixfirst.api.run_objects import SearchRun, StudyRun
-from fixfirst.api.settings import search_configs
 from fixfirst.api.watch import write_replays
 from fixfirst.base.checks import check_bool, check_path
 from fixfirst.base.compile import announce_compilation
@@ -19,7 +18,7 @@ from fixfirst.reporter.live import SearchView
 from fixfirst.reporter.report import report as write_report
 from fixfirst.runs.layout import unused_folder
 from fixfirst.runs.manifest import check_config
-from fixfirst.searcher.config import SearchConfig
+from fixfirst.searcher.config import SearchConfig, search_configs
 from fixfirst.searcher.driver import make_scheduler, run_searches
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
 

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.run_objects import TrainRun, load_training
-from fixfirst.api.settings import train_config
 from fixfirst.base.checks import check_bool, check_int, check_path
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import Interrupted, RunDirError
 from fixfirst.base.jobs import interrupts
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.settings import resolve
+from fixfirst.learner.settings import gather, resolve
 from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.policy.file import load_parent
@@ -33,7 +32,6 @@ def train(
     from_policy: str | Path | None = None,
     units: str | Path | None = None,
     config: str | Path | None = None,
-    tensorboard: bool = True,
     workers: int = 0,
     quiet: bool = False,
     **settings: Any,
@@ -52,49 +50,47 @@ def train(
         run.evaluation.mean, run.best, run.accepted
     """
     file, grouping = (None if path is None else check_path("config, units", path) for path in (config, units))
-    resolved = train_config(settings, file, grouping)
+    resolved = resolve(TrainConfig, *gather(TrainConfig, settings, file, grouping))
     folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else check_path("out", out)
-    tensorboard, quiet = check_bool("tensorboard", tensorboard), check_bool("quiet", quiet)
+    quiet = check_bool("quiet", quiet)
     processes = check_int("workers", workers, 0)
     check_trainable(resolved)
     announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
-    options = {"tensorboard": tensorboard, "from_policy": parent}
-    create_run(folder, Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
-    return _run(resolved, folder, start, tensorboard, processes, quiet)
+    create_run(folder, Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, {"from_policy": parent})
+    return _run(resolved, folder, start, processes, quiet)
 
 
 def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
     """Go on with an interrupted training; it ends with the same bytes as one that was not interrupted."""
-    options = read_manifest(folder).get("options")
-    parent, tensorboard = _options(folder, options)
-    config = resolve(TrainConfig, read_config(folder), {"cyborg": cyborg})
+    parent = _parent(folder)
+    config = resolve(TrainConfig, {"cyborg": cyborg}, read_config(folder))
     check_trainable(config)
     check_config(folder)
     announce_compilation()
-    return _run(config, folder, _starting_weights(config, parent), tensorboard, workers, quiet)
+    return _run(config, folder, _starting_weights(config, parent), workers, quiet)
 
 
-def _options(folder: Path, options: Any) -> tuple[str | None, bool]:
-    """How a training was started: its parent policy, and whether it writes TensorBoard events."""
-    given = options if isinstance(options, dict) else {}
-    parent, tensorboard = given.get("from_policy"), given.get("tensorboard", True)
-    if not isinstance(parent, str | None) or not isinstance(tensorboard, bool):
+def _parent(folder: Path) -> str | None:
+    """The policy that a training was started from."""
+    options = read_manifest(folder).get("options")
+    parent = options.get("from_policy") if isinstance(options, dict) else None
+    if not isinstance(parent, str | None):
         raise RunDirError(f"{folder / MANIFEST}: damaged, its options make no sense")
-    return parent, tensorboard
+    return parent
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
     return None if from_policy is None else load_parent(check_path("from_policy", from_policy), config.spec).weights
 
 
-def _run(config: TrainConfig, folder: Path, start: Weights | None, tensorboard: bool, workers: int, quiet: bool) -> TrainRun:
+def _run(config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool) -> TrainRun:
     try:
         with locked(folder):
             if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
                 return _close(folder)
-            return _work(config, folder, start, folder / TENSORBOARD if tensorboard else None, workers, quiet)
+            return _work(config, folder, start, workers, quiet)
     except OSError as e:
         raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
 
@@ -110,10 +106,9 @@ def _close(folder: Path) -> TrainRun:
     return trained
 
 
-def _work(
-    config: TrainConfig, folder: Path, start: Weights | None, board: Path | None, workers: int, quiet: bool
-) -> TrainRun:
+def _work(config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
+    board = folder / TENSORBOARD if config.tensorboard else None
     with (
         Session(folder) as session,
         interrupts() as interrupt,

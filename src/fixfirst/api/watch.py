@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api.evaluate import play_all
+from fixfirst.api.evaluate import game_and_judging, play_all
 from fixfirst.api.policies import Named, Say, make_defender
-from fixfirst.api.settings import game_and_judging
 from fixfirst.base.checks import check_bool, check_int, check_path, check_seed
 from fixfirst.base.errors import ConfigError, RunDirError, quoted
 from fixfirst.play.episodes import describe_episode, document, notable

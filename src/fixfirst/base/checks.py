@@ -113,13 +113,31 @@ class Settings(BaseModel, metaclass=_RaisesConfigError):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_WRONG = {  # Pydantic's kinds of errors, by the beginning of their names
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be above {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be below {lt}",
+    "literal": "must be {expected}",
+    "missing": "is missing",
+    "extra": "is not known",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "string": "must be a text",
+    "tuple": "must be a list",
+    "dict": "must be a table",
+    "too_": "must have as many values as its default",
+}
+
+
 def first_problem(error: ValidationError, named: Callable[[tuple[str, ...]], str] = ".".join) -> FixfirstError:
     """The first of Pydantic's errors as one of ours: which setting, what is wrong, what came."""
     first = error.errors()[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, FixfirstError):
+    facts = {key: int(f) if isinstance(f, float) and f.is_integer() else f for key, f in first.get("ctx", {}).items()}
+    if isinstance(cause := facts.get("error"), FixfirstError):
         return cause
-    name = named(tuple(str(part) for part in first["loc"]))
+    words = next((words for kind, words in _WRONG.items() if first["type"].startswith(kind)), None)
+    message = first["msg"].removeprefix("Value error, ") if words is None else words.format(**facts).replace("'", "")
     came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {quoted(first['input'])}"
-    message = first["msg"].removeprefix("Value error, ")
-    return ConfigError(f"{name + ': ' if name else ''}{message}{came if name else ''}")
+    return ConfigError(f"{named(tuple(str(part) for part in first['loc']))} {message}{came}".strip())

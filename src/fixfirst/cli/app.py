@@ -6,23 +6,48 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter, Token
+from cyclopts import App, Group, Parameter, Token
 
 from fixfirst import __version__
 from fixfirst.base.errors import in_one_line
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
 
 COMMANDS = (  # in the order of use
     "search", "train", "resume", "runs", "report",
     "evaluate", "compare", "watch", "export",
     "conform", "record", "bench", "doctor",
 )  # fmt: skip
+BRIEF = ("search", "train")  # their --help shows what people use, --help-all the rest
+
+
+class _Rare:
+    """How help shows a group of flags that few people need: not, unless everything is asked for."""
+
+    everything = True
+
+    def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+        if self.everything:
+            from cyclopts.help import DefaultFormatter  # slow to import, and nobody else needs it
+
+            DefaultFormatter()(console, options, panel)
+
+
+_rare = _Rare()
+RARE = {
+    name: Group(name, sort_key=place, help_formatter=_rare)
+    for place, name in enumerate(("Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Files", "Workers"), 1)
+}
 
 app = App(
     name="fixfirst",
     version=__version__,
     help="When an attacker holds machines of several kinds, which kind should the defender fix first?",
+    group_parameters=Group("Parameters", sort_key=0),
     suppress_keyboard_interrupt=False,  # the entry says how to go on
 )
 
@@ -91,3 +116,15 @@ for _place, _name in enumerate(COMMANDS):
         sort_key=_place,
         default_parameter=SHOWN,
     )
+
+
+def call(arguments: list[str]) -> object:
+    """What a command returns, which is not empty."""
+    command, brief = arguments[0], arguments[0] in BRIEF and "--help-all" not in arguments
+    _rare.everything = not brief
+    words = ["--help" if word == "--help-all" else word for word in arguments]
+    result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    if brief and {"--help", "-h"} & {*words}:
+        flags = [argument for argument in app[command].assemble_argument_collection() if argument.show]
+        print(f"--help-all shows all {len(flags)}")
+    return result

@@ -1,30 +1,39 @@
-"""Running one command. Bad input: one line on stderr, exit code 2. A traceback is a bug."""
+"""Running one command. Bad input: one line on stderr, exit code 2. A traceback is a bug.
+
+Ctrl-C, a polite kill (SIGTERM) and a closed terminal (SIGHUP) are answered alike: a run that is being trained saves itself,
+one line says how to go on, and the exit code is 130.
+"""
 
 import io
 import os
+import re
+import shutil
 import signal
 import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from fixfirst.base.errors import ConfigError, FixfirstError, Interrupted, in_one_line
-from fixfirst.cli.messages import as_typed, fitted, greet, misuse
-from fixfirst.cli.starting import INTERRUPTED, leave
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
+
+FLAGS = {"max_steps": "--steps", "from_policy": "--from"}  # settings whose flag may have another name
+INTERRUPTED = 130
+MOST_DIGITS = 4  # of a terminal's width: Rich fills lines up to it
 
 # One thread per process: at these sizes spinning thread pools lose badly. Set before NumPy starts its pool.
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_pool, "1")
 
-MOST_DIGITS = 4  # of a terminal's width: Rich fills lines up to it
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    before, errors = signal.getsignal(signal.SIGINT), sys.stderr
-    words = sys.argv[1:] if arguments is None else arguments
+    words, errors, before = sys.argv[1:] if arguments is None else arguments, sys.stderr, _answer_signals()
     try:
-        if before in (signal.default_int_handler, leave):  # else somebody has it otherwise, or ignored
-            signal.signal(signal.SIGINT, _on_interrupt)
         sys.stderr = _Patient(errors)
         _occupy_standard_files()
         _print_anywhere()
@@ -33,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     except FixfirstError as e:
         for note in getattr(e, "__notes__", ()):  # the traceback of a worker process
             print(note, file=sys.stderr)
-        return _fail(as_typed(str(e), words))
+        return _fail(_as_typed(str(e), words))
     except (BrokenPipeError, SystemExit) as e:  # whoever reads our output has seen enough
         if isinstance(e, SystemExit) and not isinstance(e.__context__, BrokenPipeError):  # Rich makes one of the other
             raise
@@ -45,18 +54,62 @@ def main(arguments: list[str] | None = None) -> int:
     except MemoryError:
         return _fail("out of memory; fewer environments (--n-envs), workers or episodes need less")
     except KeyboardInterrupt as e:
-        print(f"fixfirst: {e if isinstance(e, Interrupted) else INTERRUPTED}", file=sys.stderr)
-        return 130
+        print(f"fixfirst: {e if isinstance(e, Interrupted) else 'interrupted'}", file=sys.stderr)
+        return INTERRUPTED
     finally:
         sys.stderr = errors
-        # At the end of the command there is nothing left to interrupt.
-        signal.signal(signal.SIGINT, signal.SIG_IGN if before is leave else before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return code if isinstance(code, int) else 0
 
 
-def _fail(text: str) -> int:
-    print(fitted(f"fixfirst: {in_one_line(text)}"), file=sys.stderr)
-    return 2
+def _run(arguments: list[str]) -> object:
+    """What the command returns. Everything is imported in here, where Ctrl-C is answered with one line."""
+    if not arguments:
+        from fixfirst.cli.runs import welcome
+
+        return welcome()
+    _greet(arguments)
+    from cyclopts import CycloptsError
+
+    from fixfirst.cli.app import call
+
+    try:
+        return call(arguments)
+    except CycloptsError as e:
+        raise ConfigError(_misuse(e)) from e
+
+
+# ---------------------------------------------------------------- signals
+
+
+def _answer_signals() -> dict[signal.Signals, Any]:
+    """Listen to the signals that ask to stop, unless somebody else does or they are ignored; returns who did before."""
+    answers = {signal.SIGINT: _on_interrupt, signal.SIGTERM: _like_interrupt, signal.SIGHUP: _like_interrupt}
+    before = {number: signal.getsignal(number) for number in answers}
+    for number, handler in before.items():
+        if handler in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, answers[number])
+    return before
+
+
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt; or leave at once while something is imported or loaded: it may become another error there."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") in ("importlib._bootstrap", "llvmlite.binding.executionengine"):
+            os.write(2, (b"\x1b[?25h" if os.isatty(2) else b"") + b"fixfirst: interrupted\n")  # and show the cursor
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def _like_interrupt(number: int, frame: FrameType | None) -> None:
+    """Do what Ctrl-C would do, also where that is ignored, as in the background of a shell."""
+    answer = signal.getsignal(signal.SIGINT)
+    (answer if callable(answer) else _on_interrupt)(number, frame)
+
+
+# ---------------------------------------------------------------- where the output goes
 
 
 def _occupy_standard_files() -> None:
@@ -84,59 +137,67 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Patient(io.TextIOBase):
+class _Patient:
     """Stderr, which may be lost: a reader who went away or a full disk ends nothing, it only is not told any more."""
 
     def __init__(self, stream: TextIO | None):
-        self._stream = stream
+        self._stream = stream or open(os.devnull, "w")  # noqa: SIM115  as long as the process
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        try:
-            if self._stream is not None:
-                self._stream.write(text)
-        except OSError:
-            self._stream = None
-        return len(text)
+        return self._try(self._stream.write, text) or len(text)
 
     def flush(self) -> None:
+        self._try(self._stream.flush)
+
+    def _try(self, act: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            if self._stream is not None:
-                self._stream.flush()
+            return act(*arguments)
         except OSError:
-            self._stream = None
-
-    def isatty(self) -> bool:
-        return self._stream is not None and self._stream.isatty()
-
-    def fileno(self) -> int:
-        return 2 if self._stream is None else self._stream.fileno()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return "utf-8" if self._stream is None else self._stream.encoding
+            self._stream = open(os.devnull, "w")  # noqa: SIM115
+            return None
 
 
-def _on_interrupt(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C. Leave at once while something is imported or loaded."""
-    while frame is not None:
-        if frame.f_globals.get("__name__") in ("importlib._bootstrap", "llvmlite.binding.executionengine"):
-            leave(number, frame)
-        frame = frame.f_back
-    raise KeyboardInterrupt
+# ---------------------------------------------------------------- what a user is told, in the words that were typed
 
 
-def _run(arguments: list[str]) -> object:
-    """What the command returns. Everything is imported in here, where Ctrl-C is answered with one line."""
-    if not arguments:
-        from fixfirst.cli.runs import welcome
+def _fail(text: str) -> int:
+    """One line on stderr, as wide as the terminal if it is one; nothing is broken inside a word."""
+    line = f"fixfirst: {in_one_line(text)}"
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    print(line, file=sys.stderr)
+    return 2
 
-        return welcome()
-    greet(arguments)
-    from cyclopts import CycloptsError
 
-    from fixfirst.cli.app import app
+def _greet(arguments: list[str]) -> None:
+    """Print a first line at once, in a terminal: on a busy machine it takes long to import what a command needs."""
+    silent = {"--help", "--help-all", "-h", "--quiet", "--json"} & set(arguments)
+    slow = arguments[0].isalpha() and Path(__file__).with_name(f"{arguments[0]}.py").exists()
+    if slow and arguments[0] != "runs" and not silent and sys.stderr.isatty() and "numba" not in sys.modules:
+        print(f"fixfirst: {arguments[0]} ...", file=sys.stderr, flush=True)
 
-    try:
-        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-    except CycloptsError as e:
-        raise ConfigError(misuse(e)) from e
+
+def _misuse(error: "CycloptsError") -> str:
+    """What is wrong with a command line."""
+    unused = getattr(error, "unused_tokens", None)
+    if unused and error.command_chain:
+        command, extra = " ".join(error.command_chain), ", ".join(map(repr, unused))
+        flags = [token for token in unused if token.startswith("-")]
+        if flags:  # a command that takes several runs has these among the unused, too
+            return f"Unknown option: {flags[0].partition('=')[0]}, see fixfirst {command} --help"
+        return f"{command} does not know what to do with {extra}: its settings are flags, see fixfirst {command} --help"
+    return str(error)
+
+
+def _as_typed(message: str, arguments: list[str]) -> str:
+    """A message that begins with the name of a setting, with the flag instead if that was used: n_envs is --n-envs."""
+    found = re.match(r"\w+", message)
+    if found is None:
+        return message
+    typed = {argument.split("=")[0] for argument in arguments if argument.startswith("--")}
+    names = (f"--{found[0].replace('_', '-')}", FLAGS.get(found[0], ""))
+    return next((name for name in names if name in typed), found[0]) + message[found.end() :]

@@ -8,22 +8,26 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from cyclopts import Group, Parameter, Token
 from pydantic import BaseModel
 
-from fixfirst.cli.app import shown, whole
-from fixfirst.learner.settings import places, resolve, value_at
+from fixfirst.cli.app import RARE, shown, whole
+from fixfirst.game.game import Game
+from fixfirst.learner.config import Alignment, Course, PPOConfig, TrainSettings
+from fixfirst.learner.settings import flag
+from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import NAMED_ORDERS
 
-# What everybody asks for comes first, without a heading; then what a table's flags are about, and a config's own.
-MAIN = ("total_episodes", "red_agent", "workflow", "seed", "preset")
-GROUPS = {
-    "game": Group("Game", sort_key=1),
-    "judging": Group("Order and gate", sort_key=2),
-    "gate": Group("Order and gate", sort_key=2),
-    "search": Group("Search", sort_key=3),
-    "training": Group("Policy and training", sort_key=4),
-    "course": Group("Policy and training", sort_key=4),
-    "alignment": Group("Learning", sort_key=5),
-    "ppo": Group("Learning", sort_key=5),
+# What most people ask for, in this order; all else is in the group of the model that declares it, or here.
+COMMON = ("total_episodes", "workflow", "red_agent", "variant", "seed", "preset", "separate")
+SETTINGS = Group("Settings", sort_key=-1)
+GROUPS: dict[type[BaseModel], str] = {
+    Game: "Game",
+    Judging: "Order and gate",
+    Gate: "Order and gate",
+    Alignment: "Order and gate",
+    PPOConfig: "Learning",
+    Course: "Stages",
+    TrainSettings: "Policy",
 }
+FILES = ("checkpoint_every", "tensorboard", "log_episodes")
 Order = Annotated[
     str | None,
     Parameter(
@@ -31,26 +35,32 @@ Order = Annotated[
         f"{', '.join(NAMED_ORDERS)}."
     ),
 ]
-WHERE = Group("Where trials run", sort_key=6)
-_OWN = {"SearchConfig": "search", "TrainConfig": "training", "Game": "game", "Judging": "judging"}
+
+
+def _group(name: str) -> Group:
+    owner = next((label for model, label in GROUPS.items() if name in model.model_fields), "Search")
+    return SETTINGS if name in COMMON else RARE["Files" if name in FILES else owner]
 
 
 def flags_of(
-    model: type[BaseModel], without: tuple[str, ...] = ("units",), helps: Mapping[str, str] = MappingProxyType({})
+    model: type[BaseModel],
+    without: tuple[str, ...] = ("units",),
+    helps: Mapping[str, str] = MappingProxyType({}),
+    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """A frozen dataclass with every setting of a config as a flag that may be left out. helps: not the fields' own."""
-    config = resolve(model) if "preset" in places(model) else model()
+    """A frozen dataclass with every setting of a config as a flag that may be left out. helps, defaults: not the fields'."""
     fields = []
-    for name, place in sorted(places(model).items(), key=lambda entry: (*MAIN, entry[0]).index(entry[0])):
+    for name in sorted(model.model_fields, key=lambda name: (*COMMON, name).index(name)):
         if name in (*without, "scenario"):  # there is one scenario: nothing to choose from
             continue
-        owner: Any = config if len(place) == 1 else value_at(config, place[:-1])
-        info = type(owner).model_fields[place[-1]]
-        default = value_at(config, place)
+        info = model.model_fields[name]
         kind = _plain(info.annotation)
+        default = defaults.get(name, None if info.default_factory else info.default)
         options: dict[str, Any] = {
+            "name": flag(name),
             "help": helps.get(name, info.description or ""),
             "show_default": shown(default) or False,
+            "group": _group(name),
         }
         if kind is int:
             options["converter"] = whole
@@ -58,10 +68,6 @@ def flags_of(
             options["converter"] = _choice
         if get_origin(kind) is tuple:
             options["negative"] = ""
-        if name not in MAIN:
-            options["group"] = GROUPS[place[-2] if len(place) > 1 else _OWN[model.__name__]]
-        if name == "from_policy":
-            options["name"] = "--from"
         fields.append((name, Annotated[kind | None, Parameter(**options)], field(default=None)))
     # Cyclopts looks into the fields of classes only that have a module of their own.
     return make_dataclass(f"{model.__name__}Flags", fields, frozen=True, namespace={"__module__": __name__})

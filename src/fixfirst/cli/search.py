@@ -6,25 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from fixfirst.base.jobs import Execution
-from fixfirst.cli.app import Json, Quiet, Whole, print_json
-from fixfirst.cli.flags import WHERE, flags_of, given
-from fixfirst.searcher.config import SearchConfig
+from fixfirst.cli.app import RARE, Json, Quiet, Whole, print_json
+from fixfirst.cli.flags import flags_of, given
+from fixfirst.learner.config import NONE
+from fixfirst.learner.settings import PRESETS
+from fixfirst.searcher.config import SHARED_DEFAULTS, TRIAL_DEFAULTS, SearchConfig
 
 if TYPE_CHECKING:
     from fixfirst.api.run_objects import SearchRun, StudyRun
 
     SearchFlags = Any
 else:
+    PUBLISHED = [name for name, values in PRESETS.items() if values and values.get("workflow") != NONE]
     SearchFlags = flags_of(
         SearchConfig,
         without=("units", "workflow"),
-        helps={
-            "max_episodes": "Training episodes of one order, at most.",
-            "preset": "default, or a published one: sequential, hybrid, parallel-25, parallel-100.",
-        },
+        helps={"preset": f"default, or a published one: {', '.join(PUBLISHED)}."},
+        defaults={**SHARED_DEFAULTS, **TRIAL_DEFAULTS},
     )
 
-ExecutionFlags = Annotated[Execution, Parameter(name="*", group=WHERE)]
+ExecutionFlags = Annotated[Execution, Parameter(name="*", group=RARE["Workers"])]
 
 
 def search_command(

@@ -25,7 +25,6 @@ def train_command(
     from_policy: Annotated[Path | None, Parameter(name="--from")] = None,
     units: Path | None = None,
     config: Path | None = None,
-    tensorboard: bool = True,
     workers: int = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -45,8 +44,6 @@ def train_command(
         A TOML file that groups the hosts otherwise than the five types.
     config
         A TOML file with settings, as written to config.toml of every run.
-    tensorboard
-        Write TensorBoard events.
     workers
         Processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
     """
@@ -57,7 +54,6 @@ def train_command(
         from_policy=from_policy,
         units=units,
         config=config,
-        tensorboard=tensorboard,
         workers=workers,
         quiet=quiet,
         **given(settings),

@@ -1,19 +1,22 @@
-"""Everything that decides how one policy is trained: checked once, frozen, saved with the result.
+"""Everything that decides how one policy is trained: flat fields, checked once, frozen, saved with the result.
 
-A field's description is its help on the command line; FLAT_NAMES says what it is called there, where not by its own name.
+A field's name is its flag, its variable and its key in a file; its description is its help. The small values that play,
+judge and learn (`Game`, `Judging`, `Gate`, `PPOConfig`, `Course`) declare the fields they take, `TrainConfig` inherits all
+of them, and `config.game`, `config.ppo` ... are views of it.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+import numpy as np
+from pydantic import BaseModel, Field, model_validator
 
-from fixfirst.base.checks import Settings
-from fixfirst.base.errors import ConfigError, did_you_mean
+from fixfirst.base.checks import MOST, Settings
+from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.game.game import Game
-from fixfirst.learner.presets import PRESETS
+from fixfirst.learner.settings import PRESETS, Needs, check_preset, flag, needs, resolve
 from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 from fixfirst.policy.action_sets import ActionSet
@@ -23,19 +26,16 @@ from fixfirst.policy.spec import PolicySpec
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 
-FlatNames = Mapping[tuple[str, ...], str]  # by place: ppo.num_envs is called n_envs
 Schedule = Literal["constant", "linear"]
 Engine = Literal["auto", "compiled", "torch"]
 Beta = Annotated[float, Field(ge=0, lt=1)]
+Part = TypeVar("Part", bound=BaseModel)
 
 
-class PPOConfig(BaseModel):
+class PPOConfig(Settings):
     """How one update learns. A batch is what one update sees: `episodes_per_update` whole episodes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    FLAT_NAMES: ClassVar[FlatNames] = {("num_envs",): "n_envs", ("value",): "value_weight"}
-
-    num_envs: int = Field(50, ge=1, description="Environments side by side.")
+    n_envs: int = Field(50, ge=1, description="Environments side by side.")
     episodes_per_update: int = Field(50, ge=1, description="What one update learns from; a multiple of --n-envs.")
     growth: tuple[tuple[int, int], ...] = Field(
         (), description="Growing updates: pairs of (from so many episodes on, times --episodes-per-update), in a file."
@@ -50,7 +50,7 @@ class PPOConfig(BaseModel):
     clip: float = Field(0.2, gt=0, description="How far an update may move a probability, as a ratio.")
     entropy: float = Field(0.003, ge=0, description="Weight of the entropy bonus.")
     entropy_schedule: Schedule = Field("constant", description="linear: down to 0 over the budget.")
-    value: float = Field(0.5, ge=0, description="Weight of the value loss.")
+    value_weight: float = Field(0.5, ge=0, description="Weight of the value loss.")
     max_grad_norm: float = Field(0.5, gt=0, description="Gradients are clipped to this norm.")
     learning_rate: float = Field(0.002, gt=0, description="Of Adam.")
     lr_schedule: Schedule = Field("constant", description="linear: down to --lr-final over the budget.")
@@ -71,23 +71,28 @@ class PPOConfig(BaseModel):
 
     @model_validator(mode="after")
     def _whole_passes(self) -> "PPOConfig":
-        if self.episodes_per_update % self.num_envs:
-            raise ValueError(
-                f"episodes_per_update ({self.episodes_per_update}) must be a multiple of num_envs ({self.num_envs})"
+        if self.episodes_per_update % self.n_envs:
+            raise ConfigError(
+                f"--episodes-per-update must be a multiple of --n-envs {self.n_envs}, got {self.episodes_per_update}"
             )
         if list(self.growth) != sorted(self.growth) or not all(start >= 0 and factor >= 1 for start, factor in self.growth):
-            raise ValueError(f"growth has pairs of (episodes, factor from 1 on), episodes in order, got {self.growth}")
+            raise ConfigError(f"growth has pairs of (episodes, factor from 1 on), episodes in order, got {self.growth}")
         return self
 
     @model_validator(mode="after")
     def _engine_can(self) -> "PPOConfig":
         if self.row_parts > 1 and self.uses_torch:
-            raise ValueError(f"PyTorch's learner cuts by --minibatches, got row_parts={self.row_parts}")
+            raise ConfigError(f"PyTorch's learner cuts by --minibatches, got --row-parts {self.row_parts}")
         if self.engine == "compiled" and self.minibatches > 1:
-            raise ValueError(
-                f"engine 'compiled' learns from all at once, got minibatches={self.minibatches}; use engine 'torch'"
+            raise ConfigError(
+                f"--engine compiled learns from all at once, got --minibatches {self.minibatches}; use --engine torch"
             )
         return self
+
+    @property
+    def num_envs(self) -> int:
+        """`n_envs`, as Gymnasium calls it."""
+        return self.n_envs
 
     @property
     def uses_torch(self) -> bool:
@@ -126,55 +131,47 @@ class PPOConfig(BaseModel):
         return min(episodes / self.free_restores, 1.0) if self.free_restores else 1.0
 
 
-class Alignment(BaseModel):
+class Alignment(Settings):
     """How a policy is made to keep to the order; reports never include its rewards.
 
     shield: what would break the order is masked (`shield.py` in the room of orders); there is nothing to reward.
-    delta: `weight` times the change of compliance so far in the episode (the published form, weight 30).
+    delta: `alignment_lambda` times the change of compliance so far in the episode (the published form, there 30).
     penalty: minus a multiplier per violation. Adaptive: after every update the multiplier moves by
-    `rate` * (`target` - compliance), within 0..`limit`; else it stays at `weight`.
-    While compliance is below the target, the learner's entropy bonus is at least `explore`: orders that forbid what the
-    defender is used to are learned only by trying something else.
+    `alignment_rate` * (`alignment_target` - compliance), within 0..`alignment_limit`; else it stays at `alignment_lambda`.
+    While compliance is below the target, the learner's entropy bonus is at least `alignment_explore`: orders that forbid
+    what the defender is used to are learned only by trying something else.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    FLAT_NAMES: ClassVar[FlatNames] = {
-        ("kind",): "keep",
-        ("weight",): "alignment_lambda",
-        **{(name,): f"alignment_{name}" for name in ("adaptive", "rate", "target", "limit", "explore")},
-    }
-
-    kind: Literal["shield", "penalty", "delta", "none"] = Field(
+    keep: Literal["shield", "penalty", "delta", "none"] = Field(
         "shield",
         description="How the order is kept: shield masks repairs that would break it, as far as blue knows; penalty and "
         "delta are the published rewards for keeping to it.",
     )
-    weight: float = Field(
+    alignment_lambda: float = Field(
         2.0, ge=0, description="Its weight: of delta (there 30), or the multiplier that penalty starts with."
     )
-    adaptive: bool = Field(True, description="Let the multiplier of penalty adapt.")
-    rate: float = Field(2.0, gt=0, description="How fast the multiplier adapts.")
-    target: float = Field(0.97, gt=0, le=1, description="The compliance it aims at.")
-    limit: float = Field(30.0, gt=0, description="The largest multiplier.")
-    explore: float = Field(0.01, ge=0, description="Least entropy bonus below the target.")
+    alignment_adaptive: bool = Field(True, description="Let the multiplier of penalty adapt.")
+    alignment_rate: float = Field(2.0, gt=0, description="How fast the multiplier adapts.")
+    alignment_target: float = Field(0.97, gt=0, le=1, description="The compliance it aims at.")
+    alignment_limit: float = Field(30.0, gt=0, description="The largest multiplier.")
+    alignment_explore: float = Field(0.01, ge=0, description="Least entropy bonus below the target.")
 
     @model_validator(mode="before")
     @classmethod
     def _published_weight(cls, values: Any) -> Any:
-        return {"weight": 30.0} | values if isinstance(values, dict) and values.get("kind") == "delta" else values
+        is_delta = isinstance(values, Mapping) and isinstance(keep := values.get("keep"), str) and keep == "delta"
+        return {"alignment_lambda": 30.0, **values} if is_delta else values
 
-    def adapted(self, multiplier: float, compliance: float | None) -> float:
-        """The multiplier of the next update, after one with this compliance."""
-        if self.kind != "penalty" or not self.adaptive or compliance is None:
+    def next_multiplier(self, multiplier: float, compliance: float | None) -> float:
+        """The multiplier of the update after one with this compliance."""
+        if self.keep != "penalty" or not self.alignment_adaptive or compliance is None:
             return multiplier
-        return min(max(multiplier + self.rate * (self.target - compliance), 0.0), self.limit)
+        moved = multiplier + self.alignment_rate * (self.alignment_target - compliance)
+        return min(max(moved, 0.0), self.alignment_limit)
 
 
-class Course(BaseModel):
+class Course(Settings):
     """What a training goes through; by default one start that is trained to the end (`stages.py`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best go on.")
     start_episodes: int = Field(0, ge=0, description="How many episodes each of several starts has.")
@@ -197,15 +194,15 @@ class Course(BaseModel):
     @model_validator(mode="after")
     def _makes_sense(self) -> "Course":
         if self.starts > 1 and not self.start_episodes:
-            raise ValueError(f"{self.starts} starts need start_episodes: how many each of them has")
+            raise ConfigError(f"--starts {self.starts} needs --start-episodes: how many each of them has")
         if self.opening == "find" and not self.opening_episodes:
-            raise ValueError("opening 'find' needs opening_episodes to train on from what was found")
+            raise ConfigError("--opening find needs --opening-episodes to train on from what was found")
         if self.lines > self.starts:
-            raise ValueError(f"{self.lines} lines need as many starts, got {self.starts}")
+            raise ConfigError(f"--lines {self.lines} needs as many --starts, got {self.starts}")
         if self.lines > 1 and not self.seeking:
-            raise ValueError(f"{self.lines} lines are compared by the openings they find: use opening 'find'")
+            raise ConfigError(f"--lines {self.lines} are compared by the openings they find: use --opening find")
         if self.ends > self.finals + 1:
-            raise ValueError(f"{self.ends} ends need as many finals, got {self.finals}")
+            raise ConfigError(f"--ends {self.ends} needs as many --finals, got {self.finals}")
         return self
 
     @property
@@ -239,14 +236,8 @@ class Course(BaseModel):
         return self.before + self.finding + self.after
 
 
-class TrainConfig(Settings):
-    """One training: a game, an order and how it is judged, a learner, a budget.
-
-    For example:
-
-        config = ff.make_config(workflow="critical_first", n_envs=100)
-        config.game.red_agent, config.ppo.num_envs, config.spec.inputs
-    """
+class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
+    """The settings that a training and a search share: all but their budgets."""
 
     workflow: str = Field(
         NONE,
@@ -265,48 +256,89 @@ class TrainConfig(Settings):
         "all",
         description="What it chooses from: all 145 actions; macros, the 40 that can help; original, the winner's 36.",
     )
-    total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
     seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
     preset: str = Field(
-        "default",
-        description="default; champion (the strongest defender); or a published one: sequential, hybrid, parallel-25, "
-        "parallel-100, original.",
+        "default", description=f"Values for all that is not given: {', '.join(PRESETS)} (docs/method.md)."
     )  # only a name: what it stands for is in the values
-    game: Game = Game()
-    judging: Judging = Judging()
-    gate: Gate = Gate()
-    ppo: PPOConfig = PPOConfig()
-    course: Course = Course()
-    alignment: Alignment = Alignment()
     softening: float = Field(
         0.5, gt=0, le=1, description="Factor on inherited preferences that break the order; 1 = take them as they are."
     )
     checkpoint_every: int = Field(50, ge=1, description="Updates between two checkpoints.")
+    tensorboard: bool = Field(False, description="Write TensorBoard events; needs pip install 'fixfirst[tensorboard]'.")
+
+    needs: ClassVar[Needs] = {
+        **needs("--lr-schedule linear", lambda c: c.lr_schedule == "linear", "lr_final"),
+        **needs("a linear schedule", lambda c: "linear" in (c.lr_schedule, c.entropy_schedule), "settle"),
+        **needs("--returns gae", lambda c: c.returns == "gae", "gae_lambda", "bootstrap"),
+        **needs("--backend cyborg", lambda c: c.backend == "cyborg", "cyborg"),
+        **needs("--keep penalty or delta", lambda c: c.keep in ("penalty", "delta"), "alignment_lambda"),
+        **needs(
+            "--keep penalty",
+            lambda c: c.keep == "penalty",
+            *("alignment_adaptive", "alignment_target", "alignment_explore"),
+        ),
+        **needs(
+            "--keep penalty and --alignment-adaptive",
+            lambda c: c.keep == "penalty" and c.alignment_adaptive,
+            *("alignment_rate", "alignment_limit"),
+        ),
+        **needs("--gate-rule bound", lambda c: c.gate_rule == "bound", "min_judged"),
+        **needs("--gate-rule latest", lambda c: c.gate_rule == "latest", "min_repairs"),
+        **needs("--starts 2 or more", lambda c: c.starts > 1, "start_episodes"),
+        **needs(
+            "--opening find",
+            lambda c: c.opening == "find",
+            *("seek_episodes", "halvings", "finals", "final_episodes", "ends"),
+        ),
+        **needs("--opening", lambda c: c.opening != NONE, "opening_episodes"),
+        **needs("--opening and --opening-episodes", lambda c: c.course.after > 0, "opening_rate"),
+    }
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain_values(cls, values: Any) -> Any:
+        """What comes from Python may be anything; arrays cannot even be compared with what a setting may be."""
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            if isinstance(value, np.ndarray | np.void):
+                raise ConfigError(f"{flag(name)} must be a plain value, got {quoted(value)}")
+        return values
 
     @model_validator(mode="after")
-    def _fits_together(self) -> "TrainConfig":
-        _ = self.scheme, self.workflows, self.spec  # they make sense
-        if self.preset not in PRESETS:
-            hint = did_you_mean(self.preset, PRESETS)
-            raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {self.preset!r}{hint}")
-        if self.game.variant is None:
+    def _makes_sense_alone(self) -> "TrainSettings":
+        for name in type(self).model_fields:
+            if name != "seed":  # it has limits of its own
+                _check_size(name, getattr(self, name))
+        check_preset(self.preset)
+        _ = self.idle_units, self.attacker  # they make sense
+        if self.variant is None:
             raise ConfigError("a training names its variant: current, leaderboard or debugged")
-        course = self.course
-        least = course.lines * (course.start_episodes if course.starts > 1 else self.ppo.episodes_per_update)
-        if course.aside and self.total_episodes - course.aside < least:
-            raise ConfigError(
-                f"{course.before} episodes of starts that are given up, {course.finding} to find an opening and "
-                f"{course.after} with it leave less than {least} of the budget of {self.total_episodes}"
-            )
-        if self.total_episodes < self.ppo.episodes_per_update:
-            raise ConfigError(
-                f"a budget of {self.total_episodes} episodes is less than one update of {self.ppo.episodes_per_update}; "
-                "raise it (total_episodes, or max_episodes of a search), or use fewer environments"
-            )
-        transitions = self.game.steps * self.ppo.episodes_per_update
-        if self.ppo.minibatches > transitions:
-            raise ValueError(f"minibatches ({self.ppo.minibatches}) is more than the {transitions} steps of one update")
+        transitions = self.steps * self.episodes_per_update
+        if self.minibatches > transitions:
+            raise ConfigError(f"--minibatches {self.minibatches} is more than the {transitions} steps of one update")
         return self
+
+    def _view(self, part: type[Part]) -> Part:
+        return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
+
+    @property
+    def game(self) -> Game:
+        return self._view(Game)
+
+    @property
+    def judging(self) -> Judging:
+        return self._view(Judging)
+
+    @property
+    def gate(self) -> Gate:
+        return self._view(Gate)
+
+    @property
+    def ppo(self) -> PPOConfig:
+        return self._view(PPOConfig)
+
+    @property
+    def course(self) -> Course:
+        return self._view(Course)
 
     @property
     def scheme(self) -> UnitScheme:
@@ -318,6 +350,62 @@ class TrainConfig(Settings):
         """`idle` by number."""
         return self.scheme.numbers(self.idle, "idle")
 
+
+class TrainConfig(TrainSettings):
+    """One training: a game, an order and how it is judged, a learner, a budget.
+
+    For example:
+
+        config = ff.make_config(workflow="critical_first", n_envs=100)
+        config.game.red_agent, config.ppo.num_envs, config.spec.inputs
+    """
+
+    total_episodes: int = Field(20_000, ge=1, description="How many episodes to train on.")
+
+    needs: ClassVar[Needs] = {
+        **needs("--workflow", lambda c: c.workflow != NONE, "keep", "rule", "count_foothold", "idle", "softening"),
+        **needs(
+            "--workflow with one order",
+            lambda c: c.workflow not in (NONE, ALL),
+            *("gate_rule", "compliance_threshold", "gate_episodes", "min_episodes", "stop_when_compliant"),
+        ),
+        **TrainSettings.needs,
+    }
+
+    @model_validator(mode="after")
+    def _can_be_trained(self) -> "TrainConfig":
+        _ = self.workflows, self.spec  # they make sense
+        self._check_budget()
+        return self
+
+    def _check_budget(self) -> None:
+        """Every stage (`stages.py`) has at least one update, whatever is left of the budget."""
+        course, ppo, total = self.course, self.ppo, self.total_episodes
+        update = ppo.batch_at(0)
+        first = course.start_episodes if course.starts > 1 else update
+        if course.starts > 1 and first < update:
+            raise ConfigError(f"--start-episodes {first} is less than one update of {update} episodes")
+        least = course.aside + course.lines * first
+        if total < least:
+            parts = {"starts that are given up": course.before, "finding an opening": course.finding, "it": course.after}
+            spent = ", ".join(f"{episodes:,} for {what}" for what, episodes in parts.items() if episodes)
+            raise ConfigError(
+                f"--total-episodes must be at least {least:,}{' with ' + spent if spent else ''}, got {total:,}"
+            )
+        plain = (total - course.aside) // course.lines
+        rest, update = plain - first, ppo.batch_at(first)
+        if course.starts > 1 and 0 < rest < update:
+            raise ConfigError(
+                f"--total-episodes {total:,} leaves {rest} episodes after the starts, less than one update of {update}; "
+                f"make it {least:,}, or {least + course.lines * update:,} or more"
+            )
+        update = ppo.batch_at(plain + course.seeking)  # of all later stages
+        later = {"opening_episodes": course.opening_episodes} if course.after else {}
+        later |= {"seek_episodes": course.seek_episodes, "final_episodes": course.final_episodes} if course.seeking else {}
+        for name, episodes in later.items():
+            if episodes < update:
+                raise ConfigError(f"{flag(name)} must be at least one update, {update} episodes, got {episodes}")
+
     @property
     def policy_scheme(self) -> UnitScheme | None:
         """The unit types whose order the policy reads; None = it knows no order."""
@@ -327,24 +415,24 @@ class TrainConfig(Settings):
     def spec(self) -> PolicySpec:
         """What the policy reads and may choose."""
         scheme = self.policy_scheme
-        shield = scheme is not None and self.alignment.kind == "shield"
+        shield = scheme is not None and self.keep == "shield"
         spec = PolicySpec(
             MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), scheme, (), shield, self.idle_units
         )
-        if self.course.opening == "find" and not spec.action_set.macros:
+        if self.opening == "find" and not spec.action_set.macros:
             raise ConfigError(
-                f"openings are found among decoy macros, the action set {spec.action_set} has none; use macros"
+                f"openings are found among decoy macros, the action set {spec.action_set} has none; use --action-set macros"
             )
         opened = self.opened(spec)  # makes sense, also if it is for later
         return spec if self.course.after else opened
 
     def opened(self, spec: PolicySpec) -> PolicySpec:
         """The spec with the opening that is given by name, if one is."""
-        if self.course.opening in (NONE, "find"):
+        if self.opening in (NONE, "find"):
             return spec
-        names = tuple(name.strip() for name in self.course.opening.split(","))
-        if len(names) >= self.game.steps:
-            raise ConfigError(f"an opening of {len(names)} choices leaves nothing to choose in {self.game.max_steps} steps")
+        names = tuple(name.strip() for name in self.opening.split(","))
+        if len(names) >= self.steps:
+            raise ConfigError(f"an opening of {len(names)} choices leaves nothing to choose in {self.max_steps} steps")
         return replace(spec, opening=spec.action_set.numbers(names))
 
     @property
@@ -357,6 +445,24 @@ class TrainConfig(Settings):
             return (Workflow.parse(self.workflow, scheme),)
         if scheme.size > MOST_UNITS_AT_ONCE:
             raise ConfigError(
-                f"workflow 'all' needs at most {MOST_UNITS_AT_ONCE} unit types (720 orders), this scheme has {scheme.size}"
+                f"--workflow all needs at most {MOST_UNITS_AT_ONCE} unit types (720 orders), this scheme has {scheme.size}"
             )
         return tuple(all_workflows(scheme))
+
+
+def _check_size(name: str, value: Any) -> None:
+    """Finite numbers that nothing overflows with, alone or in tuples."""
+    for one in value if isinstance(value, tuple) else ():
+        _check_size(name, one)
+    if isinstance(value, int | float) and not abs(value) <= MOST:
+        raise ConfigError(f"{flag(name)} must be a number of at most {MOST:,}, got {quoted(value)}")
+
+
+def make_config(preset: str = "default", **settings: Any) -> TrainConfig:
+    """A training config from a preset and settings by name. Bad values raise ConfigError.
+
+    For example:
+
+        config = ff.make_config(workflow="critical_first", red_agent="meander", n_envs=100)
+    """
+    return resolve(TrainConfig, {"preset": preset, **settings})

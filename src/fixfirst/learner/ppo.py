@@ -69,7 +69,7 @@ class PPO:
             epochs=config.epochs,
             clip=np.float32(config.clip),
             entropy=np.float32(entropy),
-            value=np.float32(config.value),
+            value=np.float32(config.value_weight),
             max_grad_norm=np.float32(config.max_grad_norm),
             learning_rate=config.learning_rate_at(progress),
             beta1=config.adam_betas[0],

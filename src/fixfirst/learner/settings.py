@@ -1,163 +1,194 @@
-"""Settings by name: the flat names that flags, variables, files and Python share, and where each stands in a config.
+"""From what a person says to one checked config: Python or command line > environment > file > preset > default.
 
-    places(TrainConfig)["red_agent"] == ("game", "red_agent")
-    resolve(TrainConfig, {"preset": "hybrid", "red_agent": "meander", "ppo": {"epochs": 2}})
+    resolve(TrainConfig, {"preset": "hybrid", "red_agent": "meander"})
 
-A setting may be given flat, or in tables as config.toml has them. What is not given comes from the preset, else from the
-config's own defaults.
+Presets are nothing but values, by the names that flags have: what differs between two of them stands here.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from fixfirst.base.checks import MOST, first_problem
+from fixfirst.base.checks import first_problem
 from fixfirst.base.errors import ConfigError, did_you_mean, quoted
-from fixfirst.learner.config import FlatNames, TrainConfig
-from fixfirst.learner.presets import PRESETS
+from fixfirst.orders.order import UnitScheme
+from fixfirst.runs.config_reading import CODE, flatten
+from fixfirst.runs.manifest import read_toml
 
-Place = tuple[str, ...]
-ANY_SIZE = ("seed",)  # it has limits of its own
+ENVIRONMENT_PREFIX = "FIXFIRST_"
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
 Config = TypeVar("Config", bound=BaseModel)
+# By setting: under which condition it has an effect, in words and as a test of a config.
+Needs = Mapping[str, tuple[str, Callable[[Any], bool]]]
+
+# The published ways of training (docs/method.md): Monte-Carlo returns normalised over the batch, the reward for compliance
+# gained, the published gate, no warm-up, and inherited preferences taken as they are.
+PUBLISHED: Mapping[str, Any] = MappingProxyType(
+    {
+        "returns": "monte_carlo",
+        "bootstrap": False,
+        "entropy": 0.01,
+        "reward_scale": 1.0,
+        "keep": "delta",
+        "softening": 1.0,
+        "gate_rule": "latest",
+        "min_episodes": 0,
+        "warmup_episodes": 0,
+        "separate": True,
+    }
+)
+
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "sequential": {**PUBLISHED, "n_envs": 1, "episodes_per_update": 1, "max_episodes": 50},
+        "hybrid": {**PUBLISHED, "n_envs": 1, "episodes_per_update": 5, "max_episodes": 50},
+        # Ten episodes per environment before the gate may end it.
+        "parallel-25": {
+            **PUBLISHED,
+            "n_envs": 25,
+            "episodes_per_update": 25,
+            "max_episodes": 50 * 25,
+            "min_episodes": 10 * 25,
+        },
+        "parallel-100": {**PUBLISHED, "n_envs": 100, "episodes_per_update": 100, "max_episodes": 100 * 100},
+        # The challenge's winner, one red agent at a time.
+        "original": {
+            **PUBLISHED,
+            "workflow": "none",
+            "memory": "scans",
+            "action_set": "original",
+            "n_envs": 1,
+            "episodes_per_update": 200,
+            "epochs": 6,
+        },
+        "default": {},
+        # One defender for both red agents that remembers, chooses among what can help, and has an opening (docs/model.md).
+        "champion": {
+            "workflow": "none",
+            "red_agent": "b_line:0.5,meander:0.5",
+            "variant": "leaderboard",
+            "memory": "full",
+            "action_set": "macros",
+            "n_envs": 50,
+            "episodes_per_update": 50,
+            "growth": ((10_000, 2), (25_000, 5)),  # early on nearly every row is new, and small updates learn faster
+            "total_episodes": 390_000,
+            "starts": 4,  # one in six gets stuck
+            "start_episodes": 25_000,
+            "opening": "find",
+            "seek_episodes": 50_000,
+            "final_episodes": 10_000,
+            "ends": 2,
+            "opening_episodes": 100_000,
+            "entropy": 0.01,
+            "entropy_schedule": "linear",
+            "learning_rate": 0.003,
+            "lr_schedule": "linear",
+            "lr_final": 0.02,
+            "norms_apart": True,
+            "row_parts": 2,
+            "last_layer": 0.1,
+            "free_restores": 12_000,  # else it never learns to restore users early
+            "checkpoint_every": 25,
+        },
+    }
+)
 
 
-@cache
-def places(model: type[BaseModel]) -> dict[str, Place]:
-    """Where each setting stands, by its flat name. A config's own setting hides one of the same name further inside."""
-    found: dict[str, Place] = {}
-    for place, name, is_table in sorted(_walk(model), key=lambda entry: len(entry[0])):
-        if not is_table:
-            found.setdefault(name, place)
-    return found
+def flag(name: str) -> str:
+    """A setting as it is typed: --n-envs."""
+    return "--from" if name == "from_policy" else f"--{name.replace('_', '-')}"
 
 
-@cache
-def _tables(model: type[BaseModel]) -> dict[str, Place]:
-    return {name: place for place, name, is_table in _walk(model) if is_table}
+def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
+    """The settings of these names have an effect only where a condition holds."""
+    return dict.fromkeys(names, (words, holds))
 
 
-def _walk(model: type[BaseModel], above: Place = ()) -> Iterator[tuple[Place, str, bool]]:
-    """Every field: its place, its flat name, and whether it is a table of further ones."""
-    renamed: FlatNames = getattr(model, "FLAT_NAMES", {})
-    for field, info in model.model_fields.items():
-        kind = info.annotation
-        table = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
-        yield (*above, field), renamed.get((field,), field), table is not None
-        for place, name, is_table in _walk(table, (field,)) if table is not None else ():
-            yield (*above, *place), renamed.get(place, name), is_table
+def check_preset(name: Any) -> str:
+    """The name itself, if there is a preset of this name."""
+    if not isinstance(name, str) or name not in PRESETS:
+        hint = did_you_mean(str(name), PRESETS)
+        raise ConfigError(f"--preset must be one of {', '.join(PRESETS)}, got {quoted(name)}{hint}")
+    return name
 
 
-def value_at(config: BaseModel, place: Place) -> Any:
-    """The value of a setting."""
-    value: Any = config
-    for name in place:
-        value = getattr(value, name)
-    return value
+def gather(
+    model: type[BaseModel], given: Mapping[str, Any], file: Path | None, units: Path | None
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
+    variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in model.model_fields if name != "units")
+    grouping = {} if units is None else {"units": UnitScheme.from_toml(units).as_dict()}
+    from_file = {} if file is None else _flat(model, read_toml(file), f"{file}: ")
+    if name := next((name for name in CODE if name in from_file), None):  # files go from hand to hand
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        raise ConfigError(f"{file}: {name} names code to be run, which no file may; say it with {flag(name)} or {variable}")
+    return (
+        _flat(model, {**given, **grouping}),
+        {name: _number(text) for name, text in variables if text is not None},
+        from_file,
+    )
 
 
-def nested(settings: Mapping[str, Any], model: type[BaseModel], source: str = "") -> dict[str, Any]:
-    """Settings by flat name or in tables, all put where they stand in the config. source: who said so, for the error."""
-    known, tables = places(model), _tables(model)
-    document: dict[str, Any] = {}
-    for name, value in settings.items():
-        if name in tables and isinstance(value, Mapping):
-            place, content = tables[name], dict(value)
-        elif name in known:
-            place, content = known[name][:-1], {known[name][-1]: value}
-        elif name in tables:
-            raise ConfigError(f"{source}setting {quoted(name)} must be a table, got {quoted(value)}")
-        else:
-            hint = did_you_mean(name, known) or f"; known are {', '.join(sorted(known))}"
-            raise ConfigError(f"{source}unknown setting {quoted(name)}{hint}")
-        for table in reversed(place):
-            content = {table: content}
-        document = merged(document, content)
-    return document
+def _number(text: str) -> str:
+    """The text of a variable, in which 1e5 is a whole number, too."""
+    return str(int(float(text))) if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", text) else text
 
 
-def merged(*documents: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested settings, each document over those before it, table by table."""
-    result: dict[str, Any] = {}
-    for document in documents:
-        for name, value in document.items():
-            both = isinstance(value, Mapping) and isinstance(result.get(name), Mapping) and name != "units"
-            result[name] = merged(result[name], value) if both else value
-    return result
+def resolve(
+    model: type[Config],
+    given: Mapping[str, Any],
+    ambient: Mapping[str, Any] = EMPTY,
+    file: Mapping[str, Any] = EMPTY,
+) -> Config:
+    """One checked config. What has no effect beside the rest is refused, if a caller or a file says so.
 
-
-def resolve(model: type[Config], *layers: Mapping[str, Any]) -> Config:
-    """One checked config from settings, each layer over those before it, and all over the preset they name."""
-    given = merged(*(nested(layer, model) for layer in layers))
-    preset = value_in(given, places(model)["preset"])
-    preset = "default" if preset is None else preset
-    if not isinstance(preset, str) or preset not in PRESETS:
-        hint = did_you_mean(str(preset), PRESETS)
-        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, got {quoted(preset)}{hint}")
-    values = nested({name: value for name, value in PRESETS[preset].items() if name in places(model)}, model)
-    given = merged(given, _kept_passes(values, given, model))
-    _check_plain(given, np.void)  # a record would count as an empty list
+    ambient: over the file, but said for other commands, too, as variables are, or by a run that was accepted once.
+    """
+    given, file = _flat(model, given), _flat(model, file)
+    said = {**file, **_flat(model, ambient), **given}
+    preset = check_preset("default" if said.get("preset") is None else said["preset"])
+    usual = {name: value for name, value in PRESETS[preset].items() if name in model.model_fields}
+    said = {**_whole_passes(usual, said), **said}
     try:
-        config = model.model_validate(merged(values, given))
-    except ValidationError as error:  # one ConfigError that names the setting as the user knows it, and what came
-        raise first_problem(error, lambda place: _flat(place, places(model))) from None
-    except TypeError:
-        _check_plain(given, np.ndarray)
-        raise
-    for name, place in places(model).items():
-        if name not in ANY_SIZE:
-            _check_size(name, value_at(config, place))
+        config = model.model_validate({**usual, **said})
+    except ValidationError as error:  # one ConfigError that names the setting as it is typed, and what came
+        raise first_problem(error, lambda place: flag(place[0]) if place else "") from None
+    for name, (words, holds) in getattr(model, "needs", EMPTY).items():
+        if (
+            (name in given or name in file)
+            and not holds(config)
+            and getattr(config, name) != _usual(model, name, usual, said)
+        ):
+            raise ConfigError(f"{flag(name)} has no effect here: it needs {words}")
     return config
 
 
-def _check_plain(given: Any, kind: type) -> None:
-    """What comes from Python may be anything; arrays cannot even be compared with what a setting may be."""
-    for name, value in given.items():
-        if isinstance(value, Mapping):
-            _check_plain(value, kind)
-        elif isinstance(value, kind):
-            raise ConfigError(f"{name} must be a plain value, got {quoted(value)}")
+def _usual(model: type[BaseModel], name: str, preset: Mapping[str, Any], said: Mapping[str, Any]) -> Any:
+    """What a setting would be if nobody said it."""
+    by_mode = getattr(model, "defaults_of", lambda values: EMPTY)({**preset, **said})
+    return {**by_mode, **preset}.get(name, model.model_fields[name].get_default())
 
 
-def _check_size(name: str, value: Any) -> None:
-    """Finite numbers that nothing overflows with, alone or in tuples."""
-    if isinstance(value, tuple):
-        for one in value:
-            _check_size(name, one)
-    elif isinstance(value, int | float) and not abs(value) <= MOST:
-        raise ConfigError(f"{name} must be a number of at most {MOST:,}, got {quoted(value)}")
+def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
+    """Settings by flat name. source: who said so, for the error."""
+    flat = flatten(settings)
+    for name in flat:
+        if name not in model.model_fields:
+            hint = did_you_mean(name, model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"
+            raise ConfigError(f"{source}unknown setting {quoted(name)}{hint}")
+    return flat
 
 
-def value_in(document: Mapping[str, Any], place: Place) -> Any:
-    """What a nested document says at a place, or None."""
-    value: Any = document
-    for name in place:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
-
-
-def _kept_passes(preset: dict[str, Any], given: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    """Another number of environments than the preset's keeps its episodes per environment, unless told otherwise."""
-    envs, episodes = (places(model)[name] for name in ("n_envs", "episodes_per_update"))
-    wanted = str(value_in(given, envs))  # text, where it comes from the environment
-    if value_in(given, episodes) is not None or not wanted.isdigit():
+def _whole_passes(preset: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Another number of environments than the preset's keeps its episodes per environment, unless that is said, too."""
+    wanted = str(said.get("n_envs"))  # text, where it comes from the environment
+    if said.get("episodes_per_update") is not None or not wanted.isdigit():
         return {}
-    passes = (value_in(preset, episodes) or 1) // (value_in(preset, envs) or 1)
-    return nested({"episodes_per_update": passes * int(wanted)}, model)
-
-
-def _flat(place: tuple[str, ...], known: Mapping[str, tuple[str, ...]]) -> str:
-    """What a setting at this place, or around it, is called by users."""
-    return next((name for name, at in known.items() if place[: len(at)] == at), ".".join(place))
-
-
-def make_config(preset: str = "default", **settings: Any) -> TrainConfig:
-    """A training config from a preset and settings, flat or in tables. Bad values raise ConfigError.
-
-    For example:
-
-        config = ff.make_config(workflow="critical_first", red_agent="meander", n_envs=100)
-    """
-    return resolve(TrainConfig, {"preset": preset, **settings})
+    return {"episodes_per_update": preset.get("episodes_per_update", 1) // preset.get("n_envs", 1) * int(wanted)}

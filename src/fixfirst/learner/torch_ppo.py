@@ -188,7 +188,7 @@ def _gradient_step(
     policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
     value_loss = (values.index_select(0, row) - returns).square().mean()
     entropy = -((log_probs.exp() * log_probs).sum(dim=1) * counts).sum() / len(row)
-    loss = policy_loss + config.value * value_loss - config.entropy * entropy
+    loss = policy_loss + config.value_weight * value_loss - config.entropy * entropy
 
     optimiser.zero_grad(set_to_none=True)
     loss.backward()

@@ -75,7 +75,7 @@ class Training:
     def _sit_down(self, stage: int, place: int, learner: Learner | None = None) -> None:
         """Be at the beginning of a stage, as one of those that compete in it."""
         self.place, self.stage_number, self._stage_updates, self._stage_episodes = place, stage, 0, 0
-        self.multiplier = self.config.alignment.weight
+        self.multiplier = self.config.alignment_lambda
         opening, tensors = self.contest.begins(place)
         self.spec = replace(self.config.spec, opening=opening)
         self._openings = first_openings(self.spec) if self.stage.begin == StageKind.SEEK else ()  # that are still thought of
@@ -220,7 +220,7 @@ class Training:
         self._stage_episodes += len(rollout.assigned)
         self.latest = counts
         multiplier, share = self.multiplier, _pooled(counts)
-        self.multiplier = config.alignment.adapted(multiplier, share)
+        self.multiplier = config.next_multiplier(multiplier, share)
         if self._openings:
             self._halve_openings()
         earned, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
@@ -264,9 +264,9 @@ class Training:
         """The entropy bonus of this update: larger while the order is not kept."""
         config, share = self.config, _pooled(counts)
         bonus = self.stage.ppo.entropy_at(self._progress)
-        if config.alignment.kind != "penalty" or share is None or share >= config.alignment.target:
+        if config.keep != "penalty" or share is None or share >= config.alignment_target:
             return bonus
-        return max(bonus, config.alignment.explore)
+        return max(bonus, config.alignment_explore)
 
     def play_orders(self, workflows: Sequence[Workflow]) -> None:
         """Train on these orders from now on; they take turns."""
@@ -291,11 +291,11 @@ class Training:
         return judge(rollout.actions, rollout.held, rollout.ranks, self.config.scheme, self.config.judging)
 
     def _alignment(self, judgement: Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
-        kind = self.config.alignment.kind
+        kind = self.config.keep
         if judgement is None or kind in ("none", "shield"):
             return np.zeros(shape)
         if kind == "delta":
-            return delta_reward(judgement, self.config.alignment.weight)
+            return delta_reward(judgement, self.config.alignment_lambda)
         return penalty_reward(judgement, self.multiplier)
 
     # ---- frozen: inheritance, gate, evaluation

@@ -14,7 +14,7 @@ import tomli_w
 
 from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import read_file, read_json, read_toml as toml_document
-from fixfirst.runs.config_reading import result_settings, setting, without_code
+from fixfirst.runs.config_reading import CODE, flatten, result_settings, setting
 from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, complete_names, sha256, versions, write_atomically, write_json
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
 from fixfirst.runs.lock import locked, now
@@ -81,7 +81,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The configuration of a run, without settings that name code: those come from the person who goes on with it."""
-    return without_code(read_toml(folder / CONFIG))
+    return {name: value for name, value in flatten(read_toml(folder / CONFIG)).items() if name not in CODE}
 
 
 def _without_none(value: Any) -> Any:

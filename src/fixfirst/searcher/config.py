@@ -1,31 +1,29 @@
 """What decides a search: how every trial is trained, which orders are tried, and for how long."""
 
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fixfirst.base.checks import Settings
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.statistics import stream_seed
-from fixfirst.learner.config import ALL, NONE, Course, FlatNames, TrainConfig
-from fixfirst.learner.presets import PRESETS
-from fixfirst.learner.settings import merged, nested, places, resolve, value_in
-from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.learner.config import ALL, NONE, TrainConfig, TrainSettings
+from fixfirst.learner.settings import PRESETS, Needs, gather, needs, resolve
+from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import PolicySpec
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]
 
 # What a trial has by default, where a training of its own has something else.
-TRIAL_DEFAULTS: Mapping[str, Any] = MappingProxyType(
-    {"total_episodes": 10_000, "gate": {"min_episodes": 2_000, "stop_when_compliant": True}}
-)
+TRIAL_DEFAULTS: Mapping[str, Any] = MappingProxyType({"min_episodes": 2_000, "stop_when_compliant": True})
 
 # How one network for all orders learns by default: steadily, since a replicate that is stuck widens every interval.
-SHARED_PPO: Mapping[str, Any] = MappingProxyType(
+SHARED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {
         "entropy": 0.01,
         "entropy_schedule": "linear",
@@ -53,43 +51,44 @@ ENOUGH = 500
 GROWTH = (0.2, 0.6)
 
 
-class SearchConfig(Settings):
+class SearchConfig(TrainSettings):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
     training per order, with gate and inheritance (`loop.py`).
 
-    `training` is that of a trial: its budget is the most one trial may use, its seed that of the whole search, and its
+    `training` is the view of a trial: its budget is the most one trial may use, its seed that of the whole search, and its
     workflow is chosen by the strategy. Evaluation episodes are counted apart from training episodes.
 
     For example:
 
         config = ff.search_config(red_agent="meander", replicates=5)
-        config.training.game.red_agent, config.replicates
+        config.game.red_agent, config.replicates
     """
 
-    FLAT_NAMES: ClassVar[FlatNames] = {("training", "total_episodes"): "max_episodes"}
-
-    total_episodes: int = Field(
-        EPISODES,
-        ge=1,
-        description="Training episodes of the whole search, of all replicates; against others than b_line, unless given, "
-        "1,800,000.",
-    )
     separate: bool = Field(
         False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
+    )
+    total_episodes: int = Field(
+        default_factory=lambda known: _enough_episodes(known),
+        ge=1,
+        description=f"Training episodes of the whole search, of all replicates; default: {EPISODES:,}, and "
+        f"{MORE_EPISODES:,} against others than b_line.",
     )
     replicates: int = Field(
         0,
         ge=0,
-        description="Trainings under seeds of their own; prices are judged by their spread. 0: one for every 140,000 "
-        "episodes of the budget, at least 3 and at most 8.",
+        validate_default=True,
+        description=f"Trainings under seeds of their own; prices are judged by their spread. 0: one for every "
+        f"{PER_REPLICATE:,} episodes of the budget, at least {FEWEST_REPLICATES} and at most {MOST_REPLICATES}.",
     )
     beginners: int = Field(
         0,
         ge=0,
-        description="So many trainings begin, and those that lag least go on as replicates after 40 % of the rounds. "
-        "0: half as many more, if there are 140,000 episodes for each replicate, else no more than replicates.",
+        validate_default=True,
+        description=f"So many trainings begin, and those that lag least go on as replicates after {CONTESTED:.0%} of the "
+        f"rounds. 0: half as many more, if there are {PER_REPLICATE:,} episodes for each replicate, else no more than "
+        "replicates.",
     )
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
@@ -120,6 +119,7 @@ class SearchConfig(Settings):
     round_size: int = Field(
         2, ge=1, description="Trials that are chosen together and run side by side. Part of the result, unlike --workers."
     )
+    max_episodes: int = Field(10_000, ge=1, description="Training episodes of one order, at most.")
     n_workflows: int | None = Field(None, ge=1, description="Stop after so many trials; default: when the budget is spent.")
     inherit: Inherit = Field("last", description="Whose weights a trial starts from: last is the last accepted one.")
     warmup_episodes: int = Field(
@@ -131,81 +131,104 @@ class SearchConfig(Settings):
     from_policy: str | None = Field(None, description="A policy or run the first trials start from, instead of a warm-up.")
     test_episodes: int = Field(1_000, ge=2, description="Held-out episodes each trained policy is judged on.")
     log_episodes: bool = Field(False, description="Write one row per training episode to episodes.csv.")
-    tensorboard: bool = Field(True, description="Write TensorBoard events.")
-    training: TrainConfig
+
+    needs: ClassVar[Needs] = {
+        **TrainSettings.needs,
+        **needs(
+            "--separate",
+            lambda c: c.separate,
+            *("n_workflows", "inherit", "warmup_episodes", "max_episodes", "round_size", "test_episodes", "log_episodes"),
+            *("tensorboard", "softening", "gate_rule", "compliance_threshold", "gate_episodes", "min_judged", "min_repairs"),
+            *("min_episodes", "stop_when_compliant"),
+        ),
+        **needs(
+            "a search without --separate",
+            lambda c: not c.separate,
+            *("replicates", "beginners", "rounds", "round_orders", "base_episodes", "watch_episodes", "selection_episodes"),
+            *("measure_episodes", "margin"),
+        ),
+        **needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
+    }
+
+    @staticmethod
+    def defaults_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is usual in the kind of search that the values ask for."""
+        return TRIAL_DEFAULTS if _is_separate(values) else SHARED_DEFAULTS
 
     @model_validator(mode="before")
     @classmethod
-    def _trial_defaults(cls, values: Any) -> Any:
-        given = values.get("training", {})
-        if not isinstance(given, Mapping):
+    def _usual_values(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
             return values
-        training = dict(given)
-        if _is_separate(values):
-            gate, training = given.get("gate", {}), {**TRIAL_DEFAULTS, **given}
-            if isinstance(gate, Mapping):
-                training["gate"] = {**TRIAL_DEFAULTS["gate"], **gate}
-        elif isinstance(ppo := given.get("ppo", {}), Mapping):
-            training["ppo"] = {**SHARED_PPO, **ppo}
-        if isinstance(named := training.get("workflow"), str) and named == ALL:  # which of all, the strategy will say
-            training["workflow"] = NONE
-        return {**values, "training": training}
+        named = values.get("workflow")
+        order = {"workflow": NONE} if isinstance(named, str) and named == ALL else {}  # which of all, the strategy will say
+        return {**cls.defaults_of(values), **values, **order}
+
+    @field_validator("replicates")
+    @classmethod
+    def _fitting_replicates(cls, given: int, info: ValidationInfo) -> int:
+        if given or info.data.get("separate") or "total_episodes" not in info.data:
+            return given
+        return min(max(info.data["total_episodes"] // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
+
+    @field_validator("beginners")
+    @classmethod
+    def _fitting_beginners(cls, given: int, info: ValidationInfo) -> int:
+        if given or info.data.get("separate") or not {"total_episodes", "replicates"} <= info.data.keys():
+            return given
+        replicates = info.data["replicates"]
+        return replicates + (replicates // 2 if info.data["total_episodes"] >= PER_REPLICATE * replicates else 0)
 
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
-        training = self.training
-        if "total_episodes" not in self.model_fields_set and training.game.red_agent != "b_line" and not self.separate:
-            object.__setattr__(self, "total_episodes", MORE_EPISODES)
-        for name, fitting in (("replicates", self._fitting_replicates), ("beginners", self._fitting_beginners)):
-            if not getattr(self, name):
-                object.__setattr__(self, name, fitting())  # it is still being made, and frozen from then on
+        if PRESETS[self.preset].get("workflow") == NONE:
+            raise ConfigError(f"--preset {self.preset} knows no order; it cannot search for one")
         if self.beginners < self.replicates:
-            raise ConfigError(f"{self.replicates} replicates go on: no fewer can begin, got beginners {self.beginners}")
-        if training.workflow != NONE:
-            raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {training.workflow!r}")
-        if not self.separate:
-            return self._trainable_together()
+            raise ConfigError(f"--replicates {self.replicates} go on: no fewer can begin, got --beginners {self.beginners}")
+        if self.workflow != NONE:
+            raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}")
+        if self.starts > 1 or self.opening != NONE:
+            raise ConfigError("--starts and --opening are for trainings without an order; leave them out of a search")
+        _ = self.training.spec  # it makes sense
+        if self.separate:
+            self._check_separate()
+        else:
+            self._check_shared()
+        return self
+
+    def _check_separate(self) -> None:
         if self.strategy == "together":
-            raise ConfigError("strategy 'together' trains all orders in one network; --separate trains one after the other")
-        if training.total_episodes < self.shortest_trial:
+            raise ConfigError("--strategy together trains all orders in one network; --separate trains one after the other")
+        if self.max_episodes < self.shortest_trial:
             raise ConfigError(
-                f"no trial could pass the gate: it opens after {self.shortest_trial} episodes (min_episodes "
-                f"{training.gate.min_episodes}), and a trial has at most {training.total_episodes} (max_episodes)"
+                f"no trial could pass the gate: it opens after {self.shortest_trial} episodes (--min-episodes "
+                f"{self.min_episodes}), and a trial has at most {self.max_episodes} (--max-episodes)"
             )
         left = self.total_episodes - self.warmup_budget
         if left < self.shortest_trial:
             raise ConfigError(
-                f"total_episodes ({self.total_episodes}) leaves {left} after the warm-up, less than one trial of "
-                f"{self.shortest_trial} episodes; raise it, or lower min_episodes"
+                f"--total-episodes {self.total_episodes} leaves {left} after the warm-up, less than one trial of "
+                f"{self.shortest_trial} episodes; raise it, or lower --min-episodes"
             )
-        return self
 
-    def _trainable_together(self) -> "SearchConfig":
-        keep, course = self.training.alignment.kind, self.training.course
-        if keep != "shield":
-            raise ConfigError(f"one network for all orders keeps them by a shield; keep {keep!r} needs --separate")
+    def _check_shared(self) -> None:
+        if self.keep != "shield":
+            raise ConfigError(f"one network for all orders keeps them by a shield; --keep {self.keep} needs --separate")
         if self.from_policy is not None:
             raise ConfigError("--from needs --separate: replicates begin from scratch, each by itself")
-        if course.starts > 1 or course.opening != NONE:
-            raise ConfigError("starts and openings are for trainings without an order; leave them out of a search")
         if self.num_rounds < 1:
             raise ConfigError(
-                f"total_episodes ({self.total_episodes}) is less than two updates for each of {self.beginners} trainings; "
-                f"raise it to {self.beginners * (self._update + self._largest_update)} or more"
+                f"--total-episodes {self.total_episodes} is less than two updates for each of {self.beginners} trainings; "
+                f"raise it to {self.beginners * (self.episodes_per_update + self._largest_update)} or more"
             )
-        return self
-
-    # ---- one network for all orders
-
-    def _fitting_replicates(self) -> int:
-        return min(max(self.total_episodes // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
-
-    def _fitting_beginners(self) -> int:
-        return self.replicates + (self.replicates // 2 if self.total_episodes >= PER_REPLICATE * self.replicates else 0)
 
     @property
-    def _update(self) -> int:
-        return self.training.ppo.episodes_per_update
+    def training(self) -> TrainConfig:
+        """A trial, before it has an order and a seed of its own."""
+        shared = {name: getattr(self, name) for name in TrainSettings.model_fields}
+        return TrainConfig.model_construct(**shared, total_episodes=self.max_episodes)
+
+    # ---- one network for all orders
 
     @property
     def _is_contest(self) -> bool:
@@ -217,7 +240,7 @@ class SearchConfig(Settings):
         """Training episodes of one that begins before there are orders."""
         share = int(self.total_episodes // self.beginners * BASE_SHARE)
         each = self.base_episodes // 2 if self._is_contest else self.base_episodes
-        return max(min(each, share) // self._update, 1) * self._update
+        return max(min(each, share) // self.episodes_per_update, 1) * self.episodes_per_update
 
     @property
     def num_rounds(self) -> int:
@@ -252,19 +275,19 @@ class SearchConfig(Settings):
     @property
     def _larger(self) -> tuple[int, float]:
         """How many times the episodes an update with orders has, and the rate."""
-        enough = (pair for pair in ORDERS_UPDATES if self._longest >= ENOUGH * pair[0] * self._update)
+        enough = (pair for pair in ORDERS_UPDATES if self._longest >= ENOUGH * pair[0] * self.episodes_per_update)
         return next(enough, (1, 1.0))
 
     @property
     def is_long(self) -> bool:
         """Is there enough training with orders for prices to settle?"""
-        return self._longest >= ENOUGH * self._larger[0] * self._update
+        return self._longest >= ENOUGH * self._larger[0] * self.episodes_per_update
 
     @property
     def _largest_update(self) -> int:
         """Episodes of the last updates with orders; those of a round are a multiple, so that it ends with an update."""
         times = self._larger[0]
-        return (2 * times if times > 1 else 1) * self._update
+        return (2 * times if times > 1 else 1) * self.episodes_per_update
 
     @property
     def round_episodes(self) -> int:
@@ -279,22 +302,24 @@ class SearchConfig(Settings):
 
     def base_config(self, number: int) -> TrainConfig:
         """How a training learns to defend, before it keeps to an order. number: see `SharedSearch`."""
-        budget, each = self.base_budget, self.base_budget // (BASE_STARTS + 1) // self._update * self._update
-        several = Course(starts=BASE_STARTS, start_episodes=each) if each >= LEAST_START * self._update else Course()
-        return self._training(NONE, budget, stream_seed(self.seed, "replicate", number, "base"), course=several)
+        budget, each = (
+            self.base_budget,
+            self.base_budget // (BASE_STARTS + 1) // self.episodes_per_update * self.episodes_per_update,
+        )
+        several = {"starts": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * self.episodes_per_update else {}
+        return self._training(NONE, budget, stream_seed(self.seed, "replicate", number, "base"), **several)
 
     def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """How one is trained on orders, in all rounds together. first: any of them."""
-        ppo, (times, faster), last = self.training.ppo, self._larger, self._largest_update
+        (times, faster), last = self._larger, self._largest_update
         from_on = [int(share * self.orders_budget) // last * last for share in GROWTH] if times > 1 else []
         sizes = {
-            "episodes_per_update": max(times // 2, 1) * self._update,
+            "episodes_per_update": max(times // 2, 1) * self.episodes_per_update,
             "growth": tuple(zip(from_on, (2, 4), strict=False)),
-            "learning_rate": ppo.learning_rate * faster,
+            "learning_rate": self.learning_rate * faster,
         }
         seed = stream_seed(self.seed, "replicate", number, "orders")
-        own = {"idle": idle, "ppo": ppo.model_copy(update=sizes), "softening": 1.0}
-        return self._training(str(first), self.orders_budget, seed, **own)
+        return self._training(str(first), self.orders_budget, seed, idle=idle, softening=1.0, **sizes)
 
     @property
     def side_by_side(self) -> int:
@@ -302,37 +327,27 @@ class SearchConfig(Settings):
         return self.round_size if self.separate else self.beginners
 
     @property
-    def seed(self) -> int:
-        return self.training.seed
-
-    @property
-    def scheme(self) -> UnitScheme:
-        return self.training.scheme
-
-    @property
     def shortest_trial(self) -> int:
         """Episodes after which the gate may first be passed, in whole updates; a shorter trial could not show anything."""
-        update = self.training.ppo.episodes_per_update
-        return max(1, -(-self.training.gate.min_episodes // update)) * update
+        update = self.episodes_per_update
+        return max(1, -(-self.min_episodes // update)) * update
 
     @property
     def warmup_budget(self) -> int:
         """Training episodes of the warm-up; 0 if the first trials start elsewhere."""
         if self.from_policy is not None:
             return 0
-        update = self.training.ppo.episodes_per_update
+        update = self.episodes_per_update
         return min(self.warmup_episodes, self.total_episodes // 3) // update * update
 
     def warmup_config(self) -> TrainConfig:
         """How to defend at all, before keeping to an order."""
-        gate = self.training.gate.model_copy(update={"min_episodes": 0})
-        return self._training(NONE, self.warmup_budget, stream_seed(self.seed, "warmup"), gate=gate)
+        return self._training(NONE, self.warmup_budget, stream_seed(self.seed, "warmup"), min_episodes=0)
 
     @property
     def trial_role(self) -> PolicySpec:
         """What the policies of trials read and may choose."""
-        shield = self.training.alignment.kind == "shield"
-        return replace(self.training.spec, units=self.scheme, shield=shield, idle=self.training.idle_units)
+        return replace(self.training.spec, units=self.scheme, shield=self.keep == "shield", idle=self.idle_units)
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """How trial `number` is trained, with streams of its own."""
@@ -349,19 +364,33 @@ def _is_separate(values: Mapping[str, Any]) -> bool:
     return given.strip().lower() in ("1", "true", "yes", "on") if isinstance(given, str) else bool(given)
 
 
-def resolve_search(*layers: Mapping[str, Any]) -> SearchConfig:
-    """One checked config from settings, as `resolve`."""
-    preset = value_in(merged(*(nested(layer, SearchConfig) for layer in layers)), places(SearchConfig)["preset"])
-    if isinstance(preset, str) and PRESETS.get(preset, {}).get("workflow") == NONE:
-        raise ConfigError(f"preset {preset!r} knows no workflow; it cannot search for one")
-    return resolve(SearchConfig, *layers)
+def _enough_episodes(known: dict[str, Any]) -> int:
+    """The budget of a search that is given none."""
+    hard = known.get("red_agent") != "b_line" and not known.get("separate")
+    return MORE_EPISODES if hard else EPISODES
 
 
 def search_config(preset: str = "default", **settings: Any) -> SearchConfig:
-    """A search config from a preset and settings, flat or in tables, as `make_config`.
+    """A search config from a preset and settings by name, as `make_config`.
 
     For example:
 
         config = ff.search_config("parallel-100", red_agent="meander", total_episodes=100_000)
     """
-    return resolve_search({"preset": preset, **settings})
+    return resolve(SearchConfig, {"preset": preset, **settings})
+
+
+def search_configs(
+    given: Mapping[str, Any], file: Path | None = None, units: Path | None = None, seeds: int = 1
+) -> list[SearchConfig]:
+    """The configs of a study's searches: every red agent under every seed; of a single search, one."""
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
+        raise ConfigError(f"--seeds must be at least 1, got {seeds}")
+    given, environment, from_file = gather(SearchConfig, given, file, units)
+    named = ChainMap(given, environment, from_file).get("red_agent", "b_line")
+    # A plain list of names means one after the other; weights make it one mixture.
+    agents = named.split(",") if isinstance(named, str) and ":" not in named else [named]
+    firsts = [resolve(SearchConfig, {**given, "red_agent": agent}, environment, from_file) for agent in agents]
+    if firsts[0].seed + seeds > 2**63:
+        raise ConfigError(f"--seed must be below 2**63 less --seeds, got {firsts[0].seed}")
+    return [first.model_copy(update={"seed": first.seed + i}) for first in firsts for i in range(seeds)]

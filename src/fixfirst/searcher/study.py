@@ -58,7 +58,7 @@ def open_search(folder: Path, cyborg: str | None = None) -> Search:
     """A search as its run directory has it, up to the last round that is complete. cyborg: the checkout to play in."""
     if read_manifest(folder)["kind"] != Kind.SEARCH:
         raise RunDirError(f"{folder} is not a run of `fixfirst search`")
-    search = _search(resolve(SearchConfig, read_config(folder), {"cyborg": cyborg}), folder)
+    search = _search(resolve(SearchConfig, {"cyborg": cyborg}, read_config(folder)), folder)
     search.reload()
     return search
 

@@ -1,0 +1,87 @@
+"""Settings of a run by name, whichever version wrote its config.toml."""
+
+import tomllib
+
+import pytest
+
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.settings import resolve
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme
+from fixfirst.runs.config_reading import flatten, result_settings, scheme_of, setting
+from fixfirst.runs.layout import Kind
+from fixfirst.searcher.config import SearchConfig
+
+# As earlier versions wrote them.
+OLD_SEARCH = """
+seed = 7
+total_episodes = 3000
+strategy = "gp_ucb"
+separate = true
+[training]
+seed = 0
+total_episodes = 20000
+workflow = "none"
+[training.game]
+red_agent = "meander"
+cyborg = "/there"
+[training.gate]
+compliance_threshold = 0.9
+min_episodes = 0
+[training.ppo]
+num_envs = 100
+episodes_per_update = 100
+value = 0.25
+[training.alignment]
+kind = "penalty"
+weight = 3.0
+rate = 1.0
+"""
+OLD_TRAINING = 'total_episodes = 400\nworkflow = "balanced"\n[game]\nmax_steps = 9\n[ppo]\nnum_envs = 4'
+FLAT = {
+    "seed": 7,
+    "total_episodes": 3000,
+    "strategy": "gp_ucb",
+    "separate": True,
+    "max_episodes": 20_000,
+    "workflow": "none",
+    "red_agent": "meander",
+    "cyborg": "/there",
+    "compliance_threshold": 0.9,
+    "min_episodes": 0,
+    "n_envs": 100,
+    "episodes_per_update": 100,
+    "value_weight": 0.25,
+    "keep": "penalty",
+    "alignment_lambda": 3.0,
+    "alignment_rate": 1.0,
+}
+
+
+def test_a_configuration_in_tables_is_flattened_and_the_outermost_of_a_name_wins():
+    assert flatten(tomllib.loads(OLD_SEARCH)) == FLAT == flatten(FLAT)
+
+
+def test_configurations_of_earlier_versions_still_make_configs():
+    search = resolve(SearchConfig, {}, {name: value for name, value in FLAT.items() if name != "cyborg"})
+    assert search == resolve(SearchConfig, {}, tomllib.loads(OLD_SEARCH) | {"cyborg": None})
+    assert (search.total_episodes, search.training.total_episodes, search.game.red_agent) == (3000, 20_000, "meander")
+    training = resolve(TrainConfig, {}, tomllib.loads(OLD_TRAINING))
+    assert (training.total_episodes, training.max_steps, training.ppo.num_envs) == (400, 9, 4)
+
+
+def test_what_decides_a_result_leaves_out_bystanders():
+    deciding = result_settings(Kind.SEARCH, tomllib.loads(OLD_SEARCH))
+    assert deciding == result_settings(Kind.SEARCH, FLAT)
+    assert deciding["kind"] == "search" and deciding["n_envs"] == "100"
+    assert not {"seed", "cyborg", "workflow"} & set(deciding)
+
+
+def test_unit_types_are_those_of_the_configuration_or_the_five():
+    units = UnitScheme.per_host().as_dict()
+    assert scheme_of({"training": {"units": units}}) == scheme_of({"units": units}) == UnitScheme.per_host()
+    assert scheme_of(FLAT) == FIVE_TYPES
+
+
+@pytest.mark.parametrize("training", [3, [], "game"])
+def test_a_table_that_is_none_holds_no_settings(training):
+    assert setting({"training": training}, "red_agent", "?") == "?"
