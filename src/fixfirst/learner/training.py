@@ -7,6 +7,7 @@ back from its checkpoint goes on with the same bytes.
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
@@ -413,7 +414,9 @@ def _share(hits: np.ndarray, trials: np.ndarray) -> float | None:
 
 
 def check_trainable(config: TrainConfig) -> None:
-    """Raise what would keep a training from beginning: PyTorch or CybORG is not there, or is not what the config says."""
+    """Raise what would keep a training from beginning: an extra or CybORG is not there, or is not what the config says."""
+    if config.tensorboard and find_spec("tensorboard") is None:
+        raise ConfigError("--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'")
     if config.ppo.uses_torch:
         needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":

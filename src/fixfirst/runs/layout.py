@@ -1,12 +1,12 @@
 """Every file name and kind of a run directory. Nobody else writes one down.
 
 runs/<name>/
-  config.toml          the resolved configuration
+  config.toml          the resolved configuration, flat: names as flags have them
   manifest.json        what kind of run, versions, seed, machine, command
   runtime.csv          one row per time it was worked on: when, how it ended, for how long
   training_log.csv     one row per update
   episodes.csv         one row per training episode, if asked for (search)
-  tb/                  TensorBoard events
+  tb/                  TensorBoard events, if asked for (train, search --separate)
   report.html          the page about it; replay.html: episodes of its policy, once watched; replays/: of its orders
   .lock                held while somebody works on it
                        `train` only:
