@@ -6,6 +6,7 @@ import shutil
 import pytest
 from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
 
+import fixfirst as ff
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.searcher.config import search_config, search_configs
@@ -174,3 +175,15 @@ def test_a_finished_study_is_shown_again_as_tables_and_as_json(study, capsys):
     assert lines[0] == f"4 searches, {trials} trials, 192 training episodes, variant current"
     assert "red agent b_line, 2 seeds" in lines and "red agent meander, 2 seeds" in lines
     assert sum("tried  accepted  maybe best" in line for line in lines) == 2
+
+
+def test_a_search_validates_its_config_once_and_a_resumed_one_once_more(tmp_path, monkeypatch):
+    validated = []
+    for model in (ff.TrainConfig, ff.SearchConfig):
+        validate = model.model_validate
+        monkeypatch.setattr(model, "model_validate", lambda values, v=validate: validated.append(v) or v(values))
+    tiny = {"n_envs": 4, "total_episodes": 80, "max_steps": 5, "replicates": 2, "rounds": 2, "measure_episodes": 8}
+    ff.search(**tiny, workers=1, out=tmp_path / "run", quiet=True)
+    assert len(validated) == 1
+    ff.resume(tmp_path / "run", workers=1, quiet=True)
+    assert len(validated) == 2
