@@ -78,10 +78,3 @@ def test_every_extra_is_pinned():
         for requirement in project["optional-dependencies"][extra]:
             name = re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower()
             assert name in pinned, f"{extra}: {name}"
-
-
-def test_locks_that_posix_lacks_are_found_elsewhere():
-    """Nothing but `base/locks.py` imports what only some systems have."""
-    for path in (ROOT / "src").rglob("*.py"):
-        if path.name != "base/locks.py":
-            assert not re.search(r"^\s*import (fcntl|msvcrt|resource|termios|pty)\b", path.read_text(), re.M), path

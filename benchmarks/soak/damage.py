@@ -1,9 +1,7 @@
 """Files of runs, policies, recordings and settings, damaged as a bad disk, a bad editor or a bad person would."""
 
-import csv
 import gzip
 import hashlib
-import io
 import json
 import os
 import random
@@ -329,23 +327,26 @@ def resealed(rng: random.Random, path: Path, data: bytes) -> bytes | None:
         document = json.loads(data)
         _change(rng, document)
         return json.dumps(with_seal(document) if "document_sha256" in document else document).encode()
-    if path.name in ("trials.csv", "rounds.csv") and data.count(b"\n") > 1:
-        from fixfirst.runs.rows import Trial, ValueRow
-
-        kind = Trial if path.name == "trials.csv" else ValueRow
-        rows = list(csv.DictReader(io.StringIO(data.decode())))
-        row = rng.choice(rows)
-        row[rng.choice([name for name in row if name != "check"])] = str(rng.choice((0, 1, -1, 7, 1e9, "x", "", 10**15)))
-        try:
-            row["check"] = kind.read({name: value for name, value in row.items() if name != "check"}).checksum()
-        except ValueError:
-            row["check"] = "0" * 12
-        text = io.StringIO()
-        writer = csv.DictWriter(text, row, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue().encode()
+    if path.suffix == ".csv" and data.count(b"\n") > 1:
+        return _chained(rng, path, data)
     return None
+
+
+def _chained(rng: random.Random, path: Path, data: bytes) -> bytes:
+    """A log with another value in one cell, and the checksums of what it now says."""
+    from fixfirst.runs.layout import run_hash_of
+
+    header, *lines = data.splitlines(keepends=True)
+    rows = [line.rpartition(b",")[0] for line in lines]
+    cells = rows[number := rng.randrange(len(rows))].split(b",")
+    cells[rng.randrange(len(cells))] = rng.choice((b"0", b"1", b"-1", b"7", b"1e9", b"x", b"", b"1" + b"0" * 15))
+    rows[number] = b",".join(cells)
+    checksum = hashlib.sha256((run_hash_of(path.parent) or "").encode() + b"\n" + header).hexdigest()[:12].encode()
+    text = header
+    for row in rows:
+        checksum = hashlib.sha256(checksum + b"\n" + row).hexdigest()[:12].encode()
+        text += b"%b,%b\n" % (row, checksum)
+    return text
 
 
 def _change(rng: random.Random, document: Any) -> None:

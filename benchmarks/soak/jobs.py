@@ -1,6 +1,7 @@
 """What is run, and what must come of it, whatever happens on the way: searches of both kinds, trainings, a study."""
 
 import csv
+import json
 import os
 import shutil
 import subprocess
@@ -87,7 +88,7 @@ ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
 OTHER_SEED = 7
 LARGEST = 2**24  # bytes of a file; what is larger was made so by us
 NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", ".lock"}  # they say when and where
-CLOCK = {"seconds", "Collection_Time", "Update_Time"}
+CLOCK = {"seconds", "Collection_Time", "Update_Time", "checksum", "logs", "document_sha256"}
 
 
 class Job:
@@ -211,12 +212,15 @@ def content(path: Path) -> object:
         with open(path, newline="", encoding="utf-8", errors="replace") as file:
             return [{k: v for k, v in row.items() if k not in CLOCK} for row in csv.DictReader(file)]
     if path.name == "result.json":  # how long it took stands there, too
-        return [
-            line
-            for line in path.read_text(errors="replace").splitlines()
-            if '"seconds"' not in line and '"document_sha256"' not in line
-        ]
+        return _without_times(path.read_text(errors="replace"))
     return path.read_bytes()
+
+
+def _without_times(text: str) -> object:
+    try:
+        return json.loads(text, object_hook=lambda table: {k: v for k, v in table.items() if k not in CLOCK})
+    except ValueError:
+        return text
 
 
 def difference(expected: dict[str, object], found: dict[str, object]) -> Trouble:

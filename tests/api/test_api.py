@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tomli_w
+from run_folder import write_config
 from searches import EASY, RANDOM, ROLE, ledger, outcome
 
 import fixfirst as ff
 from fixfirst.orders.ranking import Ranked, Ranking
-from fixfirst.runs.logs import CsvLog
 from fixfirst.runs.manifest import read_toml
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.published import SearchLogs
@@ -191,15 +191,7 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
     import shutil
 
     copy = Path(shutil.copytree(run.folder, tmp_path / "old"))
-    (copy / "config.toml").write_text(tomli_w.dumps(flat(read_toml(copy / "config.toml"))))
-    manifest = json.loads((copy / "manifest.json").read_text())
-    del manifest["config_sha256"], manifest["run_sha256"]
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    (copy / "trials.csv").unlink()
-    rows = CsvLog(copy / "trials.csv", Trial)  # its checksums do not name the run then
-    for trial in run.trials:
-        rows.write(trial)
-    rows.close()
+    write_config(copy, flat(read_toml(copy / "config.toml")))
     old = ff.load_run(copy)
     assert old.config == run.config and old.ranking == run.ranking
     assert ff.resume(copy, **QUIET).ranking == run.ranking

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import tomli_w
+from run_folder import resign
 from searches import RANDOM
 
 import fixfirst as ff
@@ -46,6 +47,9 @@ def test_a_run_does_not_name_the_code_that_resume_runs(run, bomb):
     config = path.read_text().replace('backend = "simulator"', f'backend = "cyborg"\ncyborg = {str(run)!r}')
     assert "cyborg" in config
     path.write_text(config)
+    with pytest.raises(ff.RunDirError, match="was changed since the run began"):
+        ff.resume(run, **QUIET)
+    resign(run)
     with pytest.raises(ff.CyborgError, match="CybORG was not found"):
         ff.resume(run, **QUIET)
     assert not bomb.exists()
@@ -56,6 +60,7 @@ def test_a_training_neither(run, bomb, tmp_path):
     (folder / "result.json").unlink()
     path = folder / "config.toml"
     path.write_text(path.read_text().replace('backend = "simulator"', f'backend = "cyborg"\ncyborg = {str(run)!r}'))
+    resign(folder)
     with pytest.raises(ff.CyborgError, match="CybORG was not found"):
         ff.resume(folder, quiet=True)
     assert not bomb.exists()
@@ -132,7 +137,6 @@ def test_what_cannot_begin_leaves_nothing_behind(tmp_path, monkeypatch, verb):
 
 
 def test_resume_says_what_changed_before_it_goes_on(run, capsys):
-    path = run / "manifest.json"
-    path.write_text(path.read_text().replace('"python": "', '"python": "2'))
+    resign(run, versions={"python": "2.7"})
     ff.resume(run, **QUIET)
     assert "its bytes may differ: python 3" in capsys.readouterr().err

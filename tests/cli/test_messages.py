@@ -10,7 +10,7 @@ from fixfirst.cli.app import COMMANDS, app
 from fixfirst.cli.entry import _as_typed
 from fixfirst.orders.order import NAMED_ORDERS
 from fixfirst.policy.file import copy_policy, load_policy
-from fixfirst.runs.lock import locked
+from fixfirst.runs.manifest import locked
 
 
 def help_of(capsys, *command, flag="--help-all"):

@@ -14,6 +14,7 @@ from PIL import Image
 
 from fixfirst.api.policies import make_defender
 from fixfirst.api.watch import replay
+from fixfirst.base.files import sha256, with_checksum
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.learner.checkpoint import save_policy
@@ -22,7 +23,6 @@ from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.page import open_page
 from fixfirst.reporter.replay import replay_page, replay_text
-from fixfirst.runs.files import sha256, with_checksum
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 UNIT_OF = {host.name: host.unit for host in HOSTS}

@@ -12,12 +12,12 @@ from cage2 import HOST_NAMES, NUM_ACTIONS
 from safetensors.numpy import load, save
 
 import fixfirst as ff
+from fixfirst.base.files import sha256, with_checksum
 from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
-from fixfirst.runs.files import sha256, with_checksum
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 OTHER = "user > op_host > op_server > enterprise > defender"
@@ -290,9 +290,9 @@ def test_other_schema_other_kind_other_document(folder):
     forge(folder, schema=2)
     refused(folder, "policy.json: has schema 2, this version reads 1")
     forge(folder, schema=1, kind="checkpoint")
-    refused(folder, "policy.json: is not a policy of fixfirst")
+    refused(folder, "policy.json: cannot be read (it is not a policy)")
     (folder / "policy.json").write_text("[1, 2]")
-    refused(folder, "policy.json: is not a policy of fixfirst")
+    refused(folder, "policy.json: cannot be read (it is not a table)")
     (folder / "policy.json").write_bytes(b"\xff\xfe")
     refused(folder, "policy.json: cannot be read")
 

@@ -335,8 +335,8 @@ def test_a_finished_run_is_not_resumed(tmp_path, capsys):
         (None, "is not a run directory (manifest.json is missing)"),
         ("{", "manifest.json: cannot be read"),
         ("[]", "is a run of another version"),
-        ('{"schema": 7, "kind": "train"}', "schema 7, this version reads 1"),
-        ('{"schema": 1, "kind": "walk"}', "is not a run of `fixfirst train` or `fixfirst search`"),
+        ('{"schema": 7, "kind": "train"}', "schema 7, this version reads 2"),
+        ('{"schema": 1, "kind": "walk"}', "it does not say what kind of run this is"),
         ('{"schema": 1, "kind": "train"}', "config.toml: no such file"),
     ],
 )

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from cage2 import HOST_NAMES
-from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_config, write_search, write_training
+from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_config, write_search, write_session, write_training
 
-from fixfirst.base.files import read_json
+from fixfirst.base.errors import RunDirError
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
@@ -19,9 +19,7 @@ from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.page import escaped
 from fixfirst.reporter.read import read_run
 from fixfirst.reporter.report import expand_run_folders, report, report_document
-from fixfirst.runs.files import with_checksum, write_json
-from fixfirst.runs.lock import locked
-from fixfirst.runs.rows import LARGEST
+from fixfirst.runs.manifest import locked
 
 THREE = UnitScheme(("a", "b", "c"), (0, 1, *11 * (2,)))
 SIX_ORDERS = ("a > b > c", "a > c > b", "b > a > c", "b > c > a", "c > a > b", "c > b > a")
@@ -111,8 +109,8 @@ def test_a_training_is_reported_by_its_evaluation(tmp_path):
     assert "A defender without an order, 1,000 training episodes; red agent b_line, variant current." in said
 
 
-def test_origin_names_hashes_and_the_command_that_does_it_again(search):
-    replace_in(search / "manifest.json", "fixfirst search", "fixfirst search --n-envs 100")
+def test_origin_names_hashes_and_the_command_that_does_it_again(tmp_path):
+    search = write_search(tmp_path / "run", command="fixfirst search --n-envs 100")
     text = report([search]).path.read_text()
     assert digest(0) in text and "fixfirst search --n-envs 100" in text
     assert f"fixfirst search --config {search / 'config.toml'} --out runs/again" in text
@@ -278,10 +276,8 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path):
 @pytest.mark.parametrize(
     "name, garbage, told",
     [
-        ("manifest.json", "{", "manifest.json"),
-        ("manifest.json", '{"schema": 99, "kind": "search"}', "another version"),
         ("config.toml", "= =", "config.toml"),
-        ("config.toml", 'units = {"<b>" = ["User0"]}', "the unit types of config.toml"),
+        ("config.toml", "units = 3", "config.toml: was changed since the run began"),
         ("trials.csv", "id,workflow\n0,x\n", "trials.csv"),
         ("trials.csv", "\x00" * 200_000, "trials.csv"),
         ("training_log.csv", "Workflow_ID\n1\n", "training_log.csv"),
@@ -300,16 +296,29 @@ def test_a_damaged_file_is_named_and_the_rest_is_shown(search, name, garbage, to
     assert document.figures
 
 
+@pytest.mark.parametrize(
+    ("garbage", "told"), [("{", "manifest.json: cannot be read"), ('{"schema": 99, "kind": "search"}', "another version")]
+)
+def test_without_its_manifest_a_run_is_none(search, garbage, told):
+    (search / "manifest.json").write_text(garbage)
+    with pytest.raises(RunDirError, match=told):
+        words_of(search)
+    (search / "manifest.json").unlink()
+    with pytest.raises(RunDirError, match="is not a run directory"):
+        words_of(search)
+
+
 def test_a_changed_digit_of_a_result_is_noticed(tmp_path):
     folder = write_training(tmp_path / "run")
-    write_json(folder / "result.json", with_checksum(read_json(folder / "result.json")))
     assert words_of(folder).missing == ()
     text = (folder / "result.json").read_text()
     (folder / "result.json").write_text(text.replace("-15.0", "-12.0"))
-    assert words_of(folder).missing == ("result.json: cannot be read (its document_sha256 is not that of its contents)",)
+    assert words_of(folder).missing == (
+        f"{folder / 'result.json'}: cannot be read (its document_sha256 is not that of its contents)",
+    )
 
 
-NOTHING = ["manifest.json", "config.toml", "runtime.csv", "best"]  # no figure shows them
+NOTHING = ["config.toml", "runtime.csv", "best"]  # no figure shows them
 
 
 @pytest.mark.parametrize("name", ["trials.csv", "training_log.csv", "gp_sampling_log.csv", *NOTHING])
@@ -328,17 +337,27 @@ def test_a_half_written_ledger_counts_up_to_its_last_whole_line(search):
 def test_a_run_that_is_worked_on_says_so_and_an_interrupted_one_how_to_go_on(search):
     with locked(search):
         assert read_run(search).missing[0].startswith("The run is still being worked on")
-    replace_in(search / "runtime.csv", "finished", "interrupted")
+
+
+def test_an_interrupted_run_says_how_to_go_on(search):
+    (search / "runtime.csv").unlink()
+    write_session(search, 1.0, outcome="interrupted")
     assert f"fixfirst resume {search}" in read_run(search).missing[0]
 
 
-@pytest.mark.parametrize("value", ["nan", "-inf", "1e300", "9" * 4000, "much", "mice > men"])
-def test_orders_and_numbers_that_make_no_sense_are_left_out_and_counted(search, value):
-    old, new = (ALIKE, value) if value == "mice > men" else ("accepted,-14.2,", f"accepted,{value},")
-    replace_in(search / "trials.csv", old, new)
-    run = read_run(search)
-    assert "trials.csv: 1 of 4 trials are left out; their order or numbers make no sense." in run.missing
-    assert all(abs(trial.return_mean or 0) <= LARGEST for trial in run.trials)
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("trials.csv", "accepted,-14.2,", "accepted,-14.3,"),
+        ("trials.csv", ALIKE, "mice > men"),
+        ("training_log.csv", "0.3,", "0.4,"),
+        ("gp_sampling_log.csv", "-16.0", "-15.0"),
+        ("runtime.csv", "10.0", "11.0"),
+    ],
+)
+def test_a_log_with_a_changed_cell_is_left_out(search, name, old, new):
+    replace_in(search / name, old, new)
+    assert any(f"{name}: damaged (line" in text for text in read_run(search).missing)
 
 
 ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)>"

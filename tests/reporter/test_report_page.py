@@ -1,17 +1,16 @@
 """The report's page in a real browser: self-contained, true to the ledger, readable in light and dark, narrow and wide."""
 
-import json
 import re
 import shutil
 
 import pytest
-from run_folder import LOST, TRIALS, write_search, write_training
+from run_folder import LOST, TRIALS, resign, write_search, write_training
 
 from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.report import report
 from fixfirst.runs.layout import replay_file
-from fixfirst.runs.ledger import read_trials
-from fixfirst.runs.lock import locked
+from fixfirst.runs.manifest import locked
+from fixfirst.runs.seeds import read_trials
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +108,7 @@ def test_figures_follow_light_and_dark_and_lines_do_not_strike_through_the_names
 
 def test_a_cpus_features_are_counted(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "run")
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["machine"] = {"features": [f"feature{n}" for n in range(90)]}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    resign(copy, machine={"features": [f"feature{n}" for n in range(90)]})
     text = report([copy]).path.read_text()
     assert "90, named in manifest.json" in text and "feature7" not in text
 

@@ -13,10 +13,9 @@ from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter import live, page
 from fixfirst.reporter.live import Progress, SearchView, sparkline
 from fixfirst.reporter.results import print_searches, ranking_table, searches_document
-from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.runs.ledger import rank_trials
 from fixfirst.runs.rows import Status, Trial
+from fixfirst.runs.seeds import SeedResult, rank_trials
 from fixfirst.searcher.jobs import JobProgress
 
 ORDERS = list(all_workflows())

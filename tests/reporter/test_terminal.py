@@ -10,8 +10,7 @@ from terminal import COLOUR, in_terminal
 
 from fixfirst.cli import main
 from fixfirst.runs.layout import Kind
-from fixfirst.runs.lock import locked
-from fixfirst.runs.manifest import create_run
+from fixfirst.runs.manifest import create_run, locked
 
 TINY = ["--max-steps", "10", "--n-envs", "4", "--total-episodes", "400", "--no-tensorboard"]
 MOVE = re.compile(r"\x1b\[[0-9;?]*[A-HJKhl]")  # of the cursor

@@ -6,15 +6,15 @@ import threading
 import pytest
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.runs.files import write_atomically
-from fixfirst.runs.layout import Kind
-from fixfirst.runs.lock import is_locked, locked
+from fixfirst.base.files import write_atomically
+from fixfirst.runs.layout import Kind, read_manifest
 from fixfirst.runs.manifest import (
     changed_since,
     create_run,
+    is_locked,
+    locked,
     machine,
     new_run_folder,
-    read_manifest,
     read_toml,
     write_manifest,
 )

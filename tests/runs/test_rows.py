@@ -1,4 +1,4 @@
-"""Rows of CSV files: what is written is what is read, and what is damaged is told."""
+"""Rows of CSV files: what is written is what is read, and every changed, missing or foreign row is noticed."""
 
 import re
 
@@ -6,8 +6,18 @@ import pytest
 from run_folder import trial_rows, update_row
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
-from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Outcome, SessionRow, Status, Trial, UpdateRow
+from fixfirst.runs.rows import (
+    ChoiceRow,
+    CsvLog,
+    EpisodeRow,
+    Outcome,
+    SessionRow,
+    Status,
+    Trial,
+    UpdateRow,
+    last_checksum,
+    read_rows,
+)
 
 ORDER = "user > op_host > op_server > enterprise > defender"
 UPDATE = update_row(
@@ -21,26 +31,16 @@ UPDATE = update_row(
     collection_s=0.5,
     update_s=0.25,
 )
-INTERVAL = {"return_low": -14, "return_high": -14.2}
+INTERVAL = {"return_low": -14.5, "return_high": -14.2}
+EPISODE = {"update": 1, "episode": 7, "env_reward": -3.0, "alignment": 0.5, "total_reward": -2.5, "repairs": 2}
+SESSION = {"started": "2026-01-02T03:04:05+00:00", "seconds": 1.5, "workers": 2, "choosing_seconds": 0.1}
 ROWS = (
     Trial(id=0, workflow=ORDER, status=Status.ACCEPTED, episodes=200, return_mean=-14.1, return_se=1e-17, **INTERVAL),
     Trial(id=1, workflow=ORDER, status=Status.FAILED, episodes=0),
     ChoiceRow(iteration=4, round=4, how="ucb", beta=2.0, workflow=ORDER, ucb=-10.0, top1_workflow=ORDER, top1_mean=-12.5),
     UPDATE,
-    EpisodeRow(
-        trial=0,
-        workflow="a, b",
-        update=1,
-        episode=7,
-        env_reward=-3.0,
-        alignment=0.5,
-        total_reward=-2.5,
-        compliance=None,
-        repairs=2,
-    ),
-    SessionRow(
-        started="2026-01-02T03:04:05+00:00", outcome=Outcome.INTERRUPTED, seconds=1.5, workers=2, choosing_seconds=0.1
-    ),
+    EpisodeRow(trial=0, workflow='a, "b"', compliance=None, **EPISODE),
+    SessionRow(outcome=Outcome.INTERRUPTED, **SESSION),
 )
 
 
@@ -54,31 +54,20 @@ def write(path, *rows):
 
 @pytest.fixture
 def ledger(tmp_path):
-    return write(
-        tmp_path / "trials.csv", *trial_rows([(i, ORDER, "accepted", -14.0, 0.1, 0.9, 0.9, 200, None) for i in (0, 1)])
-    )
+    trials = [(i, ORDER, "accepted", -14.0 - i, 0.1, 0.9, 0.9, 200, None) for i in range(4)]
+    return write(tmp_path / "trials.csv", *trial_rows(trials))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: type(row).__name__)
 def test_a_row_comes_back_as_it_was_written(tmp_path, row):
     assert read_rows(write(tmp_path / "log.csv", row, row), type(row)) == [row, row]
+    assert type(row).from_values(row.values()) == row
 
 
 def test_columns_are_the_reference_systems_where_it_has_them():
-    assert UpdateRow.columns()[:12] == (
-        "Workflow_ID",
-        "Workflow_Order",
-        "Update",
-        "Episodes",
-        "Total_Episodes_Sampled",
-        "Env_Reward",
-        "Alignment_Bonus",
-        "Total_Reward",
-        "Compliance",
-        "Avg_Fixes",
-        "Collection_Time",
-        "Update_Time",
-    )
+    expected = "Workflow_ID Workflow_Order Update Episodes Total_Episodes_Sampled Env_Reward Alignment_Bonus Total_Reward"
+    expected += " Compliance Avg_Fixes Collection_Time Update_Time"
+    assert UpdateRow.columns()[:12] == tuple(expected.split())
     assert Trial.columns()[:4] == ("id", "workflow", "status", "return_mean")
 
 
@@ -88,105 +77,89 @@ def test_plots_have_the_names_of_stable_baselines_and_leave_out_what_is_not_know
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("column", "value", "said"),
     [
-        ("accepted,-14.0", "accepted,much", "return_mean is 'much'"),
-        ("accepted,-14.0", "accepted,nan", "return_mean is 'nan'"),
-        ("accepted,-14.0", "splendid,-14.0", "status is 'splendid'"),
-        ("1,user", "1.5,user", "id is '1.5'"),
-        (",200,", ",,", "episodes is ''"),
-        (",200,", ",-200,", "episodes is -200, not in 0..9.0072e+15"),
-        (",200,", ",2_0,", "episodes is '2_0'"),
-        ("accepted,-14.0", "accepted,1e308", "return_mean is 1e308, not in -1e+09..1e+09"),
-        ("accepted,-14.0,0.1", "accepted,-14.0,-0.1", "return_se is -0.1, not in 0..1e+09"),
-        ("accepted,-14.0", "accepted,-13.0", "it does not fit its checksum"),
-        ("accepted,", "non_compliant,", "it does not fit its checksum"),
-        (",2.25,", ",-inf,", "seconds is '-inf'"),
-        ("user > op_host", "user" * 1000, f"workflow is {'user' * 15!r}"),
+        ("return_mean", "much", "return_mean is 'much'"),
+        ("return_mean", "nan", "return_mean is 'nan'"),
+        ("return_mean", "-inf", "return_mean is '-inf'"),
+        ("return_mean", 1e300, "return_mean is '1e+300'"),
+        ("status", "splendid", "status is 'splendid'"),
+        ("id", "1.5", "id is '1.5'"),
+        ("episodes", "", "episodes is ''"),
+        ("episodes", "9" * 5000, f"episodes is '{'9' * 60}'"),
     ],
 )
-def test_a_damaged_cell_is_named_and_with_a_listener_only_its_row_is_lost(ledger, old, new, said):
-    first, second = ledger.read_text().splitlines()[1:]
-    ledger.write_text("\n".join([",".join(Trial.columns()), first, second.replace(old, new), first, ""]))
-    with pytest.raises(RunDirError) as raised:
-        read_rows(ledger, Trial)
-    assert str(raised.value) == f"{ledger}: line 3 is damaged ({said})"
-    told = []
-    assert [row.id for row in read_rows(ledger, Trial, told.append)] == [0, 0]
-    assert told == [str(raised.value)]
+def test_a_cell_that_makes_no_sense_is_named_whatever_its_checksum(column, value, said):
+    """As somebody writes it who knows how checksums are made."""
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Trial.from_values(ROWS[0].values() | {column: value})
+
+
+def test_texts_of_a_row_do_nothing_to_a_terminal():
+    assert Trial.from_values(ROWS[0].values() | {"workflow": "\x1b[2Juser"}).workflow == "\ufffd[2Juser"
+
+
+def test_every_changed_digit_is_noticed(ledger):
+    whole = ledger.read_text()
+    for place in (place for place, letter in enumerate(whole) if letter.isdigit() and place > whole.index("\n")):
+        ledger.write_text(whole[:place] + str((int(whole[place]) + 1) % 10) + whole[place + 1 :])
+        with pytest.raises(RunDirError, match=r"trials.csv: damaged .line \d does not fit its checksum"):
+            read_rows(ledger, Trial)
 
 
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda line: line.partition(",")[2], f"it has {len(Trial.columns()) - 1} cells, not {len(Trial.columns())}"),
-        (lambda line: line.replace("user", "user" * 100_000), "field larger than field limit"),
-        (lambda line: line.replace("user", '"user'), "unexpected end of data"),
+        (lambda lines: [lines[0], *lines[2:]], "line 2 does not fit its checksum, or is of another run"),
+        (lambda lines: [*lines[:3], lines[4], lines[3]], "line 4 does not fit its checksum"),
+        (lambda lines: [*lines, lines[-1]], "line 6 does not fit its checksum"),
+        (lambda lines: [*lines[:2], "\n", *lines[2:]], "line 3 does not fit its checksum"),
+        (lambda lines: [*lines[:2], lines[2].replace("user", "user" * 100_000)], "line 3 is too long"),
+        (lambda lines: [*lines[:2], lines[2].replace(",", ',"', 1)], "line 3 does not fit its checksum"),
+        (lambda lines: [lines[0].replace("id", "number"), *lines[1:]], "has other columns than this version writes"),
+        (lambda lines: [lines[0].replace(",checksum", ""), *lines[1:]], "has other columns than this version writes"),
+        (lambda lines: ["\0" * 200_000 + "\n"], "has other columns than this version writes"),
     ],
 )
-def test_a_damaged_line_is_told(ledger, damage, said):
-    header, first, second = ledger.read_text().splitlines()
-    ledger.write_text("\n".join([header, first, damage(second), ""]))
-    with pytest.raises(RunDirError, match=re.escape(f"line 3 is damaged ({said}")):
-        read_rows(ledger, Trial)
-    told = []
-    assert len(read_rows(ledger, Trial, told.append)) == len(told) == 1
-
-
-def test_every_changed_digit_of_the_ledger_is_noticed_but_those_of_the_clock(ledger):
-    whole = ledger.read_text()
-    for place in (place for place, letter in enumerate(whole) if letter.isdigit() and place > whole.index("\n")):
-        ledger.write_text(whole[:place] + str((int(whole[place]) + 1) % 10) + whole[place + 1 :])
-        told = []
-        kept = read_rows(ledger, Trial, told.append)
-        assert len(told) == 1 or [row.seconds for row in kept] != [2.25, 2.25]
-
-
-def test_a_ledger_without_checksums_is_read_and_not_written_on(ledger):
-    """As earlier versions wrote it."""
-    rows = read_rows(ledger, Trial)
-    ledger.write_text("\n".join(line.rpartition(",")[0] for line in ledger.read_text().splitlines()) + "\n")
-    assert read_rows(ledger, Trial) == rows
-    with pytest.raises(RunDirError, match="was begun by an earlier version"):
-        CsvLog(ledger, Trial)
-
-
-def test_an_accepted_trial_without_a_return_is_damage():
-    cells = ROWS[0].values() | {"return_mean": None}
-    with pytest.raises(ValueError, match="checksum"):
-        Trial.from_values(cells)
-    del cells["check"]
-    with pytest.raises(ValueError, match="it is accepted and has no return"):
-        Trial.read({column: "" if value is None else str(value) for column, value in cells.items()})
+def test_rows_that_are_gone_elsewhere_or_twice_are_noticed(ledger, damage, said):
+    ledger.write_text("".join(damage(ledger.read_text().splitlines(keepends=True))))
+    for use in (lambda: read_rows(ledger, Trial), lambda: CsvLog(ledger, Trial), lambda: last_checksum(ledger, Trial)):
+        with pytest.raises(RunDirError, match=re.escape(said)):
+            use()
 
 
 def test_half_a_line_is_left_out_and_cut_off_before_more_is_written(ledger):
-    """As a crash leaves it."""
-    whole, (first, second) = ledger.read_bytes(), read_rows(ledger, Trial)
-    ledger.write_bytes(whole[:-20])
-    assert read_rows(ledger, Trial) == [first]
-    write(ledger, second)
+    """As a crash leaves it, in the middle of a row or of the header."""
+    whole, rows = ledger.read_bytes(), read_rows(ledger, Trial)
+    for length, left in ((-20, 3), (30, 0)):
+        ledger.write_bytes(whole[:length])
+        assert read_rows(ledger, Trial) == rows[:left]
+        write(ledger, *rows[left:])
+        assert ledger.read_bytes() == whole
+
+
+def test_rows_that_are_played_again_are_cut_off_and_the_same_bytes_come_again(ledger):
+    whole, rows = ledger.read_bytes(), read_rows(ledger, Trial)
+    log = CsvLog(ledger, Trial, lambda row: row.id < 2)
+    assert log.last == rows[1]
+    for row in rows[2:]:
+        log.write(row)
+    log.close()
     assert ledger.read_bytes() == whole
 
 
-@pytest.mark.parametrize("kind", [ChoiceRow, SessionRow])
-def test_the_header_of_another_version_is_told_before_anything_is_written(ledger, kind):
+def test_what_lies_where_a_log_is_written_must_be_a_log(ledger):
     before = ledger.read_bytes()
-    for use in (lambda: read_rows(ledger, kind), lambda: CsvLog(ledger, kind)):
-        with pytest.raises(RunDirError, match=r"trials\.csv: has other columns than this version writes"):
-            use()
+    with pytest.raises(RunDirError, match=r"trials\.csv: has other columns than this version writes"):
+        CsvLog(ledger, ChoiceRow)
     assert ledger.read_bytes() == before
+    ledger.rename(ledger.with_name("mine"))
+    ledger.symlink_to(ledger.with_name("mine"))
+    with pytest.raises(OSError):
+        CsvLog(ledger, Trial)
 
 
 def test_a_file_that_is_not_there_or_empty_has_no_rows(tmp_path):
-    assert read_rows(tmp_path / "nowhere.csv", Trial) == []
     (tmp_path / "empty.csv").touch()
-    assert read_rows(tmp_path / "empty.csv", Trial) == []
-
-
-def test_rows_are_kept_letter_by_letter(ledger):
-    """A number that another version wrote otherwise stays as it stands."""
-    ledger.write_text(ledger.read_text().replace("accepted,-14.0,", "accepted,-14.000,"))
-    before = ledger.read_text().splitlines()
-    keep_rows(ledger, Trial, lambda trial: trial.id == 1)
-    assert ledger.read_text().splitlines() == [before[0], before[2]]
+    for name in ("nowhere.csv", "empty.csv"):
+        assert read_rows(tmp_path / name, Trial) == [] and last_checksum(tmp_path / name, Trial) == ""

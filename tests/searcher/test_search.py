@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_folder import write_log
+from run_folder import resign, write_config, write_log
 from searches import (
     EASY,
     LONG,
@@ -39,11 +39,9 @@ from fixfirst.cli import main
 from fixfirst.orders.order import all_workflows
 from fixfirst.policy.file import load_policy
 from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.runs.ledger import read_trials
-from fixfirst.runs.lock import status
-from fixfirst.runs.logs import CsvLog
-from fixfirst.runs.manifest import read_toml
-from fixfirst.runs.rows import ChoiceRow, EpisodeRow, SessionRow, Status, Trial, UpdateRow
+from fixfirst.runs.manifest import read_toml, status
+from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, SessionRow, Status, Trial, UpdateRow
+from fixfirst.runs.seeds import read_trials
 from fixfirst.searcher import jobs as searcher_jobs, published
 from fixfirst.searcher.config import search_config
 from fixfirst.searcher.driver import run_searches
@@ -444,7 +442,7 @@ def test_json_output_is_one_document_also_when_resumed(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["run"] == str(folder) and told["episodes"] == 48
     assert [trial["id"] for trial in told["trials"]] == [int(row["id"]) for row in ledger(folder)]
-    assert [*told["trials"][0], "check"] == list(Trial.columns())
+    assert list(told["trials"][0]) == list(Trial.columns())
     means = [row["mean"] for row in told["ranking"]]
     assert means == sorted(means, reverse=True) and told["ranking"][0]["maybe_best"] is True
     resume(folder, "--json")
@@ -623,6 +621,7 @@ def swap_rows(copy):
 def shrink_budget(copy):
     path = copy / "config.toml"
     path.write_text(path.read_text().replace("total_episodes = 48", "total_episodes = 24", 1))
+    resign(copy)
 
 
 def ledger_is_a_folder(copy):
@@ -646,14 +645,15 @@ def manifest(text):
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (manifest('{"schema": 7, "kind": "search"}'), "is a run of another version (schema 7, this version reads 1)"),
-        (manifest('{"schema": 1}'), "manifest.json: damaged, it does not say what kind of run this is"),
+        (manifest('{"schema": 7, "kind": "search"}'), "is a run of another version (schema 7, this version reads 2)"),
+        (manifest('{"schema": 1}'), "manifest.json: cannot be read (it does not say what kind of run this is)"),
         (lambda copy: (copy / "manifest.json").unlink(), "is not a run directory (manifest.json is missing)"),
         (lambda copy: (copy / "config.toml").unlink(), "config.toml: no such file"),
         (lambda copy: (copy / "config.toml").write_text("seed ="), "config.toml: cannot be read as TOML"),
-        (lambda copy: (copy / "config.toml").write_text("sed = 1"), "unknown setting 'sed'; did you mean 'seed'?"),
-        (damage_cell, "trials.csv: line 2 is damaged (it has 23 cells, not 24)"),
-        (swap_rows, "trials.csv: line 2 is not of trial 0, or damaged"),
+        (lambda copy: (copy / "config.toml").write_text("seed = 1"), "config.toml: was changed since the run began"),
+        (lambda copy: write_config(copy, {"sed": 1}), "unknown setting 'sed'; did you mean 'seed'?"),
+        (damage_cell, "trials.csv: damaged (line 2 does not fit its checksum, or is of another run)"),
+        (swap_rows, "trials.csv: damaged (line 2 does not fit its checksum"),
         (shrink_budget, "trials.csv has more trials than config.toml allows"),
         (other_columns, "gp_sampling_log.csv: has other columns than this version writes"),
         (ledger_is_a_folder, "trials.csv: cannot be read (Is a directory)"),
@@ -815,7 +815,7 @@ def test_a_log_that_was_cut_is_noticed(copy, capsys, name, kept):
     lines = (copy / name).read_text().splitlines(keepends=True)
     (copy / name).write_text("".join(lines[:kept]))
     resume(copy, expect=2)
-    one_line(capsys, f"{name}: rows of trial", "are missing")
+    one_line(capsys, f"{name}: ", "missing")
 
 
 def test_a_changed_number_in_a_trials_result_is_not_believed(run, copy):

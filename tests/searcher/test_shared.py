@@ -16,9 +16,8 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.report_answers import _how_section as how
 from fixfirst.reporter.texts import agreement, common_rule as together
-from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
-from fixfirst.runs.logs import read_rows
-from fixfirst.runs.rows import ValueRow
+from fixfirst.runs.answer import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.runs.rows import ValueRow, read_rows
 from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
 from fixfirst.searcher.driver import run_searches

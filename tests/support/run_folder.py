@@ -4,8 +4,8 @@ import json
 
 import tomli_w
 
-from fixfirst.runs.logs import CsvLog
-from fixfirst.runs.rows import ChoiceRow, Outcome, SessionRow, Status, Trial, UpdateRow
+from fixfirst.base.files import read_json, sha256, with_checksum, write_document
+from fixfirst.runs.rows import ChoiceRow, CsvLog, Outcome, SessionRow, Status, Trial, UpdateRow
 
 BEST = "enterprise > op_server > op_host > user > defender"
 ALIKE = "op_server > enterprise > op_host > user > defender"
@@ -87,24 +87,35 @@ def choice_rows(trials):
 
 
 def write_manifest(folder, kind, seed, command="fixfirst search"):
-    document = {"schema": 1, "kind": kind, "created": BEGUN, "command": command, "seed": seed}
+    document = {"schema": 2, "created": BEGUN, "command": command, "seed": seed}
     document |= {"options": {}, "versions": {"numpy": "2.4.6"}, "machine": {"system": "Linux", "cores": 2}}
-    (folder / "manifest.json").write_text(json.dumps(document))
+    document |= {"config_sha256": sha256((folder / "config.toml").read_bytes())}
+    write_document(folder / "manifest.json", kind, document, run=digest(seed))
 
 
 def write_config(folder, config):
+    """Also where there is a run already, as if it had been begun with this."""
     (folder / "config.toml").write_text(tomli_w.dumps(config))
+    if (folder / "manifest.json").exists():
+        resign(folder)
 
 
-def write_session(folder, seconds, workers=1, choosing_seconds=0.0):
+def resign(folder, **changes):
+    """A manifest with other values, as if the run had been begun with them, and with the config that lies there."""
+    config = {"config_sha256": sha256((folder / "config.toml").read_bytes())}
+    manifest = read_json(folder / "manifest.json") | config | changes
+    (folder / "manifest.json").write_text(json.dumps(with_checksum(manifest)))
+
+
+def write_session(folder, seconds, workers=1, choosing_seconds=0.0, outcome="finished"):
     times = {"seconds": seconds, "workers": workers, "choosing_seconds": choosing_seconds}
-    write_log(folder / "runtime.csv", SessionRow, [SessionRow(started=BEGUN, outcome=Outcome.FINISHED, **times)])
+    write_log(folder / "runtime.csv", SessionRow, [SessionRow(started=BEGUN, outcome=Outcome(outcome), **times)])
 
 
 def write_result(path, mean, low, high, **facts):
     path.parent.mkdir(parents=True, exist_ok=True)
     evaluation = {"episodes": 1000, "mean": mean, "low": low, "high": high, "compliance": None}
-    path.write_text(json.dumps({"evaluation": evaluation} | facts))
+    write_document(path, "result", {"evaluation": evaluation} | facts)
 
 
 def write_search(folder, trials=TRIALS, *, seed=0, command="fixfirst search", red_agent="b_line", units=None, **settings):

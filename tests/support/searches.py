@@ -63,11 +63,14 @@ def rows(path):
 
 def ledger(folder):
     """The ledger without what the clock says."""
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows(folder / "trials.csv")]
+    return [
+        {name: value for name, value in row.items() if name not in ("seconds", "checksum")}
+        for row in rows(folder / "trials.csv")
+    ]
 
 
 def training_log(folder):
-    times = ("Collection_Time", "Update_Time")
+    times = ("Collection_Time", "Update_Time", "checksum")
     return [{k: v for k, v in row.items() if k not in times} for row in rows(folder / "training_log.csv")]
 
 

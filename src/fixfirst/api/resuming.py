@@ -10,8 +10,8 @@ from fixfirst.api.training import resume_training
 from fixfirst.base.checks import check_bool, check_path
 from fixfirst.base.errors import in_one_line
 from fixfirst.base.jobs import Execution
-from fixfirst.runs.layout import MANIFEST, STUDY, Kind
-from fixfirst.runs.manifest import changed_since, kind_of, read_manifest, refuse_links
+from fixfirst.runs.layout import MANIFEST, STUDY, Kind, kind_of, read_manifest
+from fixfirst.runs.manifest import changed_since, refuse_links
 
 
 def resume(

@@ -6,7 +6,7 @@ from typing import Any
 
 from fixfirst.base.checks import check_path
 from fixfirst.base.errors import PolicyError, RunDirError
-from fixfirst.base.files import read_file
+from fixfirst.base.files import read_file, sha256
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import resolve
 from fixfirst.orders.compliance import CONFIDENCE
@@ -14,13 +14,11 @@ from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter.report import WrittenReport, report
-from fixfirst.runs.across_seeds import Comparison, compare
-from fixfirst.runs.answers import Answer
-from fixfirst.runs.files import check_same_run, read_own_json, sha256
-from fixfirst.runs.layout import BEST, LEDGER, POLICY_JSON, POLICY_TENSORS, REPORT, RESULT, Kind
-from fixfirst.runs.ledger import RankedTrials
-from fixfirst.runs.manifest import kind_of, read_config
+from fixfirst.runs.answer import Answer
+from fixfirst.runs.layout import BEST, LEDGER, POLICY_JSON, POLICY_TENSORS, REPORT, RESULT, Kind, kind_of
 from fixfirst.runs.rows import Trial
+from fixfirst.runs.run import Run
+from fixfirst.runs.seeds import Comparison, RankedTrials, compare
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.study import Search, open_study
@@ -161,16 +159,14 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
 
 
 def load_training(folder: Path) -> TrainRun:
-    config = resolve(TrainConfig, {}, read_config(folder))
-    path = folder / RESULT
-    if not path.exists():
+    """Return a training as an object."""
+    run = Run(folder)
+    config, result = resolve(TrainConfig, {}, run.config), run.result_document
+    if result is None:
         return TrainRun(folder, config, None, None)
     try:
-        result = read_own_json(path)
-        check_same_run(result, folder)
-        policy = sha256(read_file(folder / POLICY_TENSORS))
-        if result.get("policy_sha256", policy) != policy:
+        if result["policy_sha256"] != sha256(read_file(folder / POLICY_TENSORS)):
             raise ValueError(f"{POLICY_TENSORS} is not the policy it tells of")
         return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RunDirError(f"{path}: cannot be read ({e})") from e
+        raise RunDirError(f"{folder / RESULT}: cannot be read ({e})") from e

@@ -17,7 +17,6 @@ from fixfirst.learner.training import check_trainable
 from fixfirst.reporter.live import SearchView
 from fixfirst.reporter.report import report as write_report
 from fixfirst.runs.layout import unused_folder
-from fixfirst.runs.manifest import check_config
 from fixfirst.searcher.config import SearchConfig, search_configs
 from fixfirst.searcher.driver import make_scheduler, run_searches
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
@@ -64,13 +63,7 @@ def resume_searches(
     """Go on with a search, or with all searches of a study that are not finished."""
     study = open_study(folder, cyborg)
     configs = [search.config for search in study.searches]
-
-    def unchanged() -> Study:
-        for search in study.searches:
-            check_config(search.folder)
-        return study
-
-    return run_study(configs, unchanged, execution, report=report, quiet=quiet)
+    return run_study(configs, lambda: study, execution, report=report, quiet=quiet)
 
 
 def run_study(

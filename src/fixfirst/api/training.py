@@ -17,10 +17,8 @@ from fixfirst.learner.training_run import TrainingRun
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.live import Progress
-from fixfirst.runs.files import RUN_HASH, run_hash_of
-from fixfirst.runs.layout import MANIFEST, POLICY_JSON, RESULT, TENSORBOARD, Kind, unused_folder
-from fixfirst.runs.lock import Session, last_outcome, locked
-from fixfirst.runs.manifest import check_config, create_run, read_config, read_manifest
+from fixfirst.runs.layout import MANIFEST, POLICY_JSON, RESULT, TENSORBOARD, Kind, read_manifest, unused_folder
+from fixfirst.runs.manifest import Session, create_run, last_outcome, locked, read_config
 from fixfirst.runs.rows import Outcome, UpdateRow
 
 TEST_EPISODES = 1_000
@@ -67,7 +65,6 @@ def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0
     parent = _parent(folder)
     config = resolve(TrainConfig, {"cyborg": cyborg}, read_config(folder))
     check_trainable(config)
-    check_config(folder)
     announce_compilation()
     return _run(config, folder, _starting_weights(config, parent), workers, quiet)
 
@@ -119,7 +116,7 @@ def _work(config: TrainConfig, folder: Path, start: Weights | None, workers: int
             done = f"interrupted after {run.training.episodes:,} episodes"
             raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
         shown = run.training.evaluate("test", TEST_EPISODES)
-        facts = {"accepted": run.accepted, "episodes": run.training.episodes, RUN_HASH: run_hash_of(folder)}
+        facts = {"accepted": run.accepted, "episodes": run.training.episodes}
         run.conclude({"evaluation": asdict(shown), **facts})
         session.finished = True
         return TrainRun(folder, config, shown, run.accepted)

@@ -33,7 +33,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.base.locks import lock
+from fixfirst.base.files import lock
 
 PACKAGE = Path(__file__).parent.parent
 

@@ -1,82 +1,106 @@
-"""Files from elsewhere, read strictly: regular files of a bounded size, UTF-8, documents of a bounded depth.
+"""One layer of trust for files.
+
+What we write carries a checksum over (run, kind, content): a JSON document its own, arrays in the document beside them
+(`arrays.py`), a growing log one per row that covers the row before (`runs/rows.py`), config.toml one in the manifest. What
+fits its checksum is believed. What comes from elsewhere is read strictly: regular files of a bounded size, UTF-8, documents
+of a bounded depth.
 
 What the system refuses is an OSError, what makes no sense a ValueError; whoever asks adds what the file should have been.
+A file is written beside its place as `.NAME.PROCESS.tmp`, then put there: a crash leaves either the old or the new one.
 """
 
 import errno
+import fcntl
+import hashlib
 import json
 import math
 import os
 import re
 import stat
+import struct
 import tomllib
+from collections.abc import Collection, Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 MB = 2**20
+LARGEST_FILE = 64 * MB  # arrays: a checkpoint of the widest networks has one
 LARGEST_DOCUMENT = 8 * MB  # JSON: those of a run have some kilobytes
 LARGEST_SETTINGS = MB  # TOML, which takes a second per megabyte
 DEEPEST = 32  # tables in tables, lists in lists: those of a run have five
-LARGEST_TABLE = 1024 * MB  # a log of one row per episode may have some hundred megabytes
 # A key that leads deeper than that, a.a.a. ...; tomllib would take for ever to find out.
 _DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){{{DEEPEST}}}")
-# What only some systems know of opening files: not to wait for a pipe, not to hand it on, not to change line ends.
-_AS_IT_IS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-TOO_DEEP = f"nested more than {DEEPEST} deep"
+_TOO_DEEP = f"nested more than {DEEPEST} deep"
+
+CHECKSUM = "document_sha256"
+RUN_HASH = "run_sha256"  # of all settings that decide what a run finds: names the run a document belongs to
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
 
 
-def read_file(path: Path, limit: int = LARGEST_TABLE) -> bytes:
-    """All of a regular file that has at most `limit` bytes: no pipe that would never answer, no device that never ends."""
-    descriptor = os.open(path, os.O_RDONLY | _AS_IT_IS)
-    with open(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
-        mode = facts.st_mode
-        if stat.S_ISDIR(mode):
+# ---------------------------------------------------------------- reading
+
+
+def open_regular(path: Path, limit: int) -> BufferedReader:
+    """Open a regular file of at most `limit` bytes: no pipe that would never answer, no device that never ends."""
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115  the caller closes it
+    try:
+        facts = os.fstat(file.fileno())
+        if stat.S_ISDIR(facts.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(facts.st_mode):
             raise OSError(errno.EINVAL, "Not a regular file", str(path))
-        is_small = facts.st_size <= limit
-        data = file.read(facts.st_size + 1) if is_small else b""  # to ask for more would reserve more
-        while facts.st_size < len(data) <= limit and (more := file.read(MB)):  # it grows meanwhile
+        if facts.st_size > limit:
+            raise ValueError(f"more than {limit // MB} MB")
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_file(path: Path, limit: int = LARGEST_FILE) -> bytes:
+    """Return all of a regular file that has at most `limit` bytes."""
+    with open_regular(path, limit) as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1)  # to ask for more would reserve more
+        while size < len(data) <= limit and (more := file.read(MB)):  # it grows meanwhile
             data += more
-    if not is_small or len(data) > limit:
+    if len(data) > limit:
         raise ValueError(f"more than {limit // MB} MB")
     return data
 
 
-def read_json(path: Path, *, own: bool = False) -> Any:
-    """The document of a JSON file. own: fixfirst wrote it."""
-    return parse_json(read_file(path, LARGEST_DOCUMENT), own=own)
+def read_json(path: Path) -> Any:
+    """Return the document of a JSON file."""
+    return parse_json(read_file(path, LARGEST_DOCUMENT))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The document of a TOML file."""
-    text = read_file(path, LARGEST_SETTINGS).decode()
+    """Return the document of a TOML file."""
+    return parse_toml(read_file(path, LARGEST_SETTINGS))
+
+
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """Return a TOML document."""
+    text = data.decode()
     if _DOTTED.search(text):
-        raise ValueError(TOO_DEEP)
+        raise ValueError(_TOO_DEEP)
     try:
         document = tomllib.loads(text)
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        raise ValueError(_TOO_DEEP) from None
     _check_depth(document)
     return document
 
 
-def parse_json(data: bytes, *, own: bool = False) -> Any:
-    """A JSON document; NaN and infinities are none, and a name stands once in a table.
-
-    own: numbers are written as Python writes them. One digit more may leave a number what it is, and is damage all the same.
-    """
+def parse_json(data: bytes) -> Any:
+    """Return a JSON document; NaN and infinities are none, and a name stands once in a table."""
     try:
         document = json.loads(
-            data.decode(),
-            parse_constant=_no_number,
-            parse_float=_as_written if own else _finite,
-            parse_int=_as_written_int if own else int,
-            object_pairs_hook=_without_doubles,
+            data.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_without_doubles
         )
     except RecursionError:
-        raise ValueError(TOO_DEEP) from None
+        raise ValueError(_TOO_DEEP) from None
     _check_depth(document)
     return document
 
@@ -89,7 +113,7 @@ def _check_depth(document: Any) -> None:
         level = [inner for values in (*tables, *lists) for inner in values]
         if not level:
             return
-    raise ValueError(TOO_DEEP)
+    raise ValueError(_TOO_DEEP)
 
 
 def _no_number(text: str) -> NoReturn:
@@ -108,15 +132,139 @@ def _finite(text: str) -> float:
     return value if math.isfinite(value) else _no_number(text[:60])  # 1e999 is as little a number as Infinity
 
 
-def _as_written(text: str) -> float:
-    value = _finite(text)
-    return value if repr(value) == text else _no_number_of_ours(text)
+# ---------------------------------------------------------------- checksums
 
 
-def _as_written_int(text: str) -> int:
-    value = int(text)
-    return value if str(value) == text else _no_number_of_ours(text)
+def sha256(data: bytes) -> str:
+    """Return the hash of some bytes, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
 
 
-def _no_number_of_ours(text: str) -> NoReturn:
-    raise ValueError(f"{text[:60]} is a number that fixfirst would write otherwise")
+def write_document(path: Path, kind: str, document: dict[str, Any], run: str = "") -> None:
+    """Write a JSON document that says its kind, the run it belongs to if it belongs to one, and a checksum of it all."""
+    of_run = {RUN_HASH: run} if run else {}
+    write_json(path, with_checksum({"kind": kind, **document, **of_run}))
+
+
+def read_document(path: Path, kind: str, run: str = "") -> dict[str, Any]:
+    """Return what `write_document` wrote; ValueError if it was changed, is of another kind, or of another run.
+
+    A document may not say its kind or its run: earlier versions did not write them everywhere.
+    """
+    document = verify_checksum(read_json(path))
+    if document.get("kind", kind) != kind:
+        raise ValueError(f"it is not a {kind}")
+    if run and document.get(RUN_HASH, run) != run:
+        raise ValueError("it is of another run")
+    return document
+
+
+def with_checksum(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with a hash of all else it says, however it is laid out."""
+    return document | {CHECKSUM: _hash_document(document)}
+
+
+def verify_checksum(document: Any) -> dict[str, Any]:
+    """Return the document if it is a table that fits its checksum; ValueError if not."""
+    if not isinstance(document, dict):
+        raise ValueError("it is not a table")
+    if document.get(CHECKSUM) != _hash_document(document):
+        raise ValueError(f"its {CHECKSUM} is not that of its contents")
+    return document
+
+
+def _hash_document(document: dict[str, Any]) -> str:
+    return sha256(json.dumps({k: v for k, v in document.items() if k != CHECKSUM}, sort_keys=True).encode())
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Replace a file by a JSON document."""
+    write_atomically(path, (json.dumps(document, indent=2) + "\n").encode())
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file: readers see all of it or nothing of it, also after a power failure."""
+    if path.is_dir():  # also "" and ".", which have no name
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    for old, name, process in _temporaries(path.parent):
+        if name == path.name and not _is_alive(process):
+            old.unlink(missing_ok=True)
+    try:
+        with open(temporary, "xb") as file:  # never through a link that lies there
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def clear_leftovers(folder: Path, unlocked: Collection[str]) -> None:
+    """Delete what kills left half-written; for whoever has the folder's lock.
+
+    unlocked: names of files that are written without the lock, perhaps at this moment.
+    """
+    for path, name, process in _temporaries(folder):
+        if name not in unlocked or not _is_alive(process):
+            path.unlink(missing_ok=True)
+
+
+def complete_names(folder: Path) -> set[str]:
+    """Return the names in a folder, but for files that are not in their place yet."""
+    return {path.name for path in folder.iterdir()} - {path.name for path, _, _ in _temporaries(folder)}
+
+
+def _temporaries(folder: Path) -> Iterator[tuple[Path, str, int]]:
+    """Yield files that are not in their place yet: where they are, the name they would get, the process that writes them."""
+    for path in folder.glob(".*.tmp"):
+        if found := _TEMPORARY.fullmatch(path.name):
+            yield path, found["name"], int(found["process"])
+
+
+def _is_alive(process: int) -> bool:
+    """Does another process of this number run?"""
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True  # somebody else's
+    except (ProcessLookupError, OverflowError):
+        return False
+    return process != os.getpid()
+
+
+# ---------------------------------------------------------------- locks
+# They go with the process, however it ends. Linux's own belong to the open file and can be asked for without being taken.
+
+_FLOCK = "hhqqi"  # `struct flock`: kind, whence, start, length, process; all zero but the kind means the whole file
+_CAN_ASK = hasattr(fcntl, "F_OFD_GETLK")
+
+
+def lock(file: int | IO[Any], *, wait: bool = False) -> None:
+    """Take the lock of an open file, or raise BlockingIOError if somebody has it and we do not wait."""
+    if _CAN_ASK:
+        how = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
+        fcntl.fcntl(file, how, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+def is_taken(descriptor: int) -> bool:
+    """Has somebody taken the lock? On Linux only asked, elsewhere found out by taking it for a moment."""
+    if _CAN_ASK:
+        wanted = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        in_the_way, *_ = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, wanted))
+        return bool(in_the_way != fcntl.F_UNLCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

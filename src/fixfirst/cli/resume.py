@@ -32,9 +32,9 @@ def resume_command(
     from fixfirst.api.resuming import resume  # --help need not wait for it
     from fixfirst.api.run_objects import TrainRun
     from fixfirst.runs.layout import STUDY
-    from fixfirst.runs.listing import UNREADABLE, find_runs
-    from fixfirst.runs.lock import status
+    from fixfirst.runs.manifest import status
     from fixfirst.runs.rows import Outcome
+    from fixfirst.runs.run import UNREADABLE, find_runs
 
     was_finished = False
     with suppress(*UNREADABLE):  # what is wrong with it, `resume` says

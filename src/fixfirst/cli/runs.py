@@ -13,8 +13,8 @@ from fixfirst.base.errors import ConfigError, printable
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter.screen import fitted, results
 from fixfirst.runs.layout import RUNS, Kind
-from fixfirst.runs.listing import RunSummary, summarise_runs
-from fixfirst.runs.lock import RUNNING, duration
+from fixfirst.runs.run import (RunSummary, summarise_runs)
+from fixfirst.runs.manifest import (RUNNING, duration)
 from fixfirst.runs.rows import Outcome
 
 COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}

@@ -1,16 +1,19 @@
 """Checkpoints of a training: from the newest good one it goes on with the same bytes."""
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, ValidationError
+
+from fixfirst.base.arrays import check_arrays, read_pair, write_pair
 from fixfirst.base.checks import MOST
 from fixfirst.base.errors import PolicyError
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
 from fixfirst.policy.network import shapes
-from fixfirst.runs.array_files import check_arrays, read_pair, write_pair
-from fixfirst.runs.files import versions
-from fixfirst.runs.layout import CHECKPOINT_PREFIX, POLICY_JSON, POLICY_TENSORS
+from fixfirst.runs.layout import CHECKPOINT_PREFIX, POLICY_JSON
+from fixfirst.runs.manifest import versions
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
@@ -21,7 +24,7 @@ def save_checkpoint(folder: Path, training: Training) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{CHECKPOINT_PREFIX}{training.updates:08d}.json"
     document = {"config": training.config.model_dump(mode="json"), "numbers": training.numbers()}
-    write_pair(path, path.with_suffix(".safetensors"), _KIND, document, training.tensors())
+    write_pair(path, _KIND, document, training.tensors())
     kept = {old.stem for old in checkpoints(folder)[:KEPT_CHECKPOINTS]}
     for old in folder.glob(f"{CHECKPOINT_PREFIX}*"):
         if old.stem not in kept:
@@ -44,7 +47,7 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
     complaints: list[str] = []
     for path in checkpoints(folder):
         try:
-            document, tensors = read_pair(path, path.with_suffix(".safetensors"), _KIND)
+            document, tensors = read_pair(path, _KIND)
             if document.get("config") != training.config.model_dump(mode="json"):
                 raise PolicyError(f"{path}: belongs to a training with another configuration")
             numbers = _check_numbers(path, document.get("numbers"), training)
@@ -68,63 +71,57 @@ def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int,
     return expected | {f"{name}.{tensor}": shape for name in kept for tensor, shape in expected.items()}
 
 
+_Count = Annotated[int, Field(ge=0, le=MOST)]
+_Number = Annotated[float, Field(ge=-MOST, le=MOST)]
+_Opening = tuple[_Count, ...]
+
+
+class _Contest(BaseModel):
+    entrants: tuple[tuple[_Opening, _Count], ...]  # opening, and number of the origin
+    origins: _Count
+    best: tuple[tuple[_Number, _Opening], ...]  # mean return and opening
+
+
+class _Numbers(BaseModel):
+    """What `Training.numbers` tells."""
+
+    updates: _Count
+    episodes: _Count
+    multiplier: _Number
+    latest: tuple[tuple[_Number, ...], ...] | None
+    stage: _Count
+    stage_updates: _Count
+    stage_episodes: _Count
+    place: _Count
+    opening: _Opening
+    openings: tuple[_Opening, ...]
+    contest: _Contest
+    look: tuple[Annotated[int, Field(ge=-1, le=MOST)], Annotated[int, Field(ge=-1, le=MOST)], bool]
+
+    def fits(self, training: Training) -> bool:
+        """Is it a place that this training can be at? Compiled code looks up choices by number."""
+        contest, openings = self.contest, [self.opening, *self.openings]
+        openings += [opening for opening, _ in contest.entrants] + [opening for _, opening in contest.best]
+        columns = self.latest or ((),) * len(Counts._fields)
+        return (
+            self.stage < len(training.stages)
+            and self.place < training.stages[self.stage].entrants == len(contest.entrants) >= contest.origins
+            and all(origin < max(contest.origins, 1) for _, origin in contest.entrants)
+            and all(choice < training.spec.actions for opening in openings for choice in opening)
+            and len(columns) == len(Counts._fields)
+            and len({len(column) for column in columns}) == 1
+        )
+
+
 def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, Any]:
-    kinds: dict[str, Any] = {"latest": list | None, "opening": list, "openings": list, "contest": dict, "look": list}
-    counts = ("updates", "episodes", "stage", "stage_updates", "stage_episodes", "place")
-    fits = isinstance(numbers, dict) and all(isinstance(numbers.get(key, ...), kind) for key, kind in kinds.items())
-    fits = (
-        fits
-        and all(_is_number(numbers.get(key)) and isinstance(numbers[key], int) and numbers[key] >= 0 for key in counts)
-        and _is_number(numbers.get("multiplier"))
-        and (numbers["latest"] is None or _are_columns(numbers["latest"]))
-        and 0 <= numbers["stage"] < len(training.stages)
-        and 0 <= numbers["place"] < training.stages[numbers["stage"]].entrants
-        and all(_is_opening(opening, training) for opening in (numbers["opening"], *numbers["openings"]))
-        and [type(value) for value in numbers["look"]] == [int, int, bool]
-        and _is_contest(numbers["contest"], training, training.stages[numbers["stage"]].entrants)
-    )
-    if not fits:
+    """Return a checkpoint's numbers; PolicyError if they are none of this training."""
+    try:
+        checked = _Numbers.model_validate_json(json.dumps(numbers), strict=True)
+    except ValidationError:
+        checked = None
+    if checked is None or not checked.fits(training):
         raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
     return dict(numbers)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
-
-
-def _are_columns(value: list[Any]) -> bool:
-    """As many numbers of each count as there were episodes."""
-    columns = [column for column in value if isinstance(column, list) and all(map(_is_number, column))]
-    return len(value) == len(columns) == len(Counts._fields) and len({len(column) for column in columns}) == 1
-
-
-def _is_opening(value: Any, training: Training) -> bool:
-    choices = range(training.spec.actions)
-    return isinstance(value, list) and all(type(choice) is int and choice in choices for choice in value)
-
-
-def _is_contest(value: dict[str, Any], training: Training, entrants: int) -> bool:
-    kinds = {"entrants": list, "origins": int, "best": list}
-    return (
-        all(isinstance(value.get(key), kind) for key, kind in kinds.items())
-        and 0 <= value["origins"] <= len(value["entrants"]) == entrants
-        and all(_begins(entrant, training, value["origins"]) for entrant in value["entrants"])
-        and all(_is_candidate(candidate, training) for candidate in value["best"])
-    )
-
-
-def _begins(value: Any, training: Training, origins: int) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and _is_opening(value[0], training)
-        and isinstance(value[1], int)
-        and 0 <= value[1] < max(origins, 1)
-    )
-
-
-def _is_candidate(value: Any, training: Training) -> bool:
-    return isinstance(value, list) and len(value) == 2 and _is_number(value[0]) and _is_opening(value[1], training)
 
 
 def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
@@ -142,4 +139,4 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
         "config": config.model_dump(mode="json"),
         "notes": {"accepted": accepted},
     }
-    write_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy", document, training.learner.weights)
+    write_pair(folder / POLICY_JSON, "policy", document, training.learner.weights)

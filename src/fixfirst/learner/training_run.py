@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.base.files import read_file
+from fixfirst.base.files import read_file, sha256, write_document
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.side_by_side import SideBySide, useful_workers
@@ -21,10 +21,8 @@ from fixfirst.learner.training import Training
 from fixfirst.learner.update import Update
 from fixfirst.policy.network import Weights
 from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.files import sha256, with_checksum, write_json
-from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
-from fixfirst.runs.logs import CsvLog, keep_rows
-from fixfirst.runs.rows import EpisodeRow, UpdateRow
+from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG, run_hash_of
+from fixfirst.runs.rows import CsvLog, EpisodeRow, UpdateRow
 
 
 class TrainingRun:
@@ -68,11 +66,10 @@ class TrainingRun:
     def _log(self, name: str, kind: Any) -> CsvLog[Any]:
         """A log, cut back to the update the training goes on from."""
         path, updates = self.folder / name, self.training.updates
-        kept = {row.update for row in keep_rows(path, kind, lambda row: row.update <= updates)}
-        if len(kept) < updates:  # it is written before the checkpoint
-            raise RunDirError(f"{path}: rows of the first {updates} updates are missing; put them back, or begin a new run")
-        log: CsvLog[Any] = CsvLog(path, kind)
+        log: CsvLog[Any] = CsvLog(path, kind, lambda row: row.update <= updates)
         self._open.callback(log.close)
+        if (0 if log.last is None else log.last.update) < updates:  # it is written before the checkpoint
+            raise RunDirError(f"{path}: rows of the first {updates} updates are missing; put them back, or begin a new run")
         return log
 
     def __enter__(self) -> Self:
@@ -106,7 +103,8 @@ class TrainingRun:
     def conclude(self, result: dict[str, Any]) -> None:
         """Write the result; with it the training is done, and only then its checkpoints go."""
         policy = sha256(read_file(self.folder / POLICY_TENSORS))
-        write_json(self.folder / RESULT, with_checksum(result | {"policy_sha256": policy}))
+        run = run_hash_of(self.folder) or ""
+        write_document(self.folder / RESULT, "result", result | {"policy_sha256": policy}, run)
         delete_checkpoints(self.folder)
 
     def _write(self, update: Update) -> None:

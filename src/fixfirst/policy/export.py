@@ -30,7 +30,7 @@ from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
 from fixfirst.policy.memory import memory_groups, memory_tables, scan_hosts
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.runs.files import write_atomically
+from fixfirst.base.files import (write_atomically)
 
 Target = Literal["onnx", "torch", "numpy"]
 SUFFIXES: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2", "numpy": ".npz"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fixfirst.base.arrays import check_arrays, read_pair, write_pair
 from fixfirst.base.checks import check_bool, check_int, check_path, check_seed, needs_torch
 from fixfirst.base.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, quoted
 from fixfirst.game.world import pack
@@ -15,11 +16,10 @@ from fixfirst.policy.network import Network, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
-from fixfirst.runs.array_files import check_arrays, read_pair, write_pair
 from fixfirst.runs.layout import BEST, MANIFEST, POLICY_JSON, POLICY_TENSORS, STUDY, trial_folder
-from fixfirst.runs.listing import find_runs
-from fixfirst.runs.lock import RUNNING, status
+from fixfirst.runs.manifest import RUNNING, status
 from fixfirst.runs.rows import Outcome
+from fixfirst.runs.run import find_runs
 
 if TYPE_CHECKING:
     from fixfirst.policy.torch_network import ActorCritic
@@ -243,11 +243,10 @@ def _mask(values: Any, num_envs: int) -> np.ndarray:
 
 def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
     """A policy that follows any order, for somebody who wants this one unless told otherwise."""
-    facts, tensors = read_pair(source / POLICY_JSON, source / POLICY_TENSORS, "policy")
+    facts, tensors = read_pair(source / POLICY_JSON, "policy")
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
-    pair = target / POLICY_JSON, target / POLICY_TENSORS
-    write_pair(*pair, "policy", document | {"workflow": str(workflow), "follows": ANY_ORDER}, tensors)
+    write_pair(target / POLICY_JSON, "policy", document | {"workflow": str(workflow), "follows": ANY_ORDER}, tensors)
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -259,7 +258,7 @@ def load_policy(path: str | Path) -> Policy:
         action = policy.act(np.zeros(52), greedy=True)
     """
     folder = policy_folder(check_path("a policy", path))
-    facts, tensors = read_pair(folder / POLICY_JSON, folder / POLICY_TENSORS, "policy")
+    facts, tensors = read_pair(folder / POLICY_JSON, "policy")
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise PolicyError(f"{folder / POLICY_JSON}: damaged (its {odd[0]} is not a table)")
     try:

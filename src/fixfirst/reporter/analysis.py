@@ -13,9 +13,9 @@ from fixfirst.base.statistics import t_quantile
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.across_seeds import CONFIDENCE, mean_interval
 from fixfirst.runs.config_reading import result_settings
 from fixfirst.runs.rows import Trial
+from fixfirst.runs.seeds import CONFIDENCE, mean_interval
 
 COURSE_POINTS = 200  # of a course, at most
 # Those that name a group of runs first, and those whose values need no name beside them.

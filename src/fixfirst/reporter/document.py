@@ -15,7 +15,7 @@ from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import AGAIN, num, percent
 from fixfirst.runs.config_reading import result_settings, setting
 from fixfirst.runs.layout import CONFIG, MANIFEST, replay_file
-from fixfirst.runs.lock import RUNNING
+from fixfirst.runs.manifest import RUNNING
 
 MOST_CELL = 2_000  # characters of a setting that are shown
 

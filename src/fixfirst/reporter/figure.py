@@ -18,7 +18,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fixfirst.runs.files import write_atomically
+from fixfirst.base.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,9 +23,9 @@ from fixfirst.reporter.figure import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import TIERS, few_seeds, short_order, some, swap_name
-from fixfirst.runs.across_seeds import MeanInterval
-from fixfirst.runs.answers import Answer
+from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Status, Trial
+from fixfirst.runs.seeds import MeanInterval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

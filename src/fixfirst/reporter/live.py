@@ -17,7 +17,7 @@ from rich.text import Text
 from fixfirst.base.errors import printable
 from fixfirst.reporter.screen import PatientConsole
 from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.runs.lock import duration
+from fixfirst.runs.manifest import duration
 from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:

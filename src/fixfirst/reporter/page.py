@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fixfirst.reporter.document import Document, Section, Table
-from fixfirst.runs.files import versions
+from fixfirst.runs.manifest import versions
 
 TEMPLATES = Path(__file__).parent
 REFRESH_S = 10  # seconds after which the page of a running run looks for news

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
+from fixfirst.base.files import write_atomically
 from fixfirst.game.drawing import Cost, TurnSummary, map_of, outcome, picture, tenths
 from fixfirst.game.game import scenario_named
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.reporter.page import as_data, fill, read_part
-from fixfirst.runs.files import write_atomically
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,15 +9,15 @@ from typing import Literal
 
 from fixfirst.base.checks import check_path
 from fixfirst.base.errors import RunDirError
+from fixfirst.base.files import write_atomically
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.page import markdown, report_page
 from fixfirst.reporter.read import RunData, read_run
 from fixfirst.reporter.report_answers import answer_report, running_report, study_report
 from fixfirst.reporter.report_trials import comparison_report, search_report, training_report
-from fixfirst.runs.files import write_atomically
 from fixfirst.runs.layout import REPORT
-from fixfirst.runs.listing import find_runs
+from fixfirst.runs.run import find_runs
 
 SILENT_S = 2.0  # a report that takes longer says so
 Format = Literal["html", "md"]

@@ -38,7 +38,7 @@ from fixfirst.reporter.texts import (
     some,
     swap_name,
 )
-from fixfirst.runs.answers import Answer
+from fixfirst.runs.answer import Answer
 
 HEADLINES = {1: "In this world:", 2: "A rule good against both of them:"}
 Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)

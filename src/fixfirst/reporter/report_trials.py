@@ -29,11 +29,10 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import interval, num, percent, some
-from fixfirst.runs.across_seeds import Comparison, MeanInterval, SeedResult, compare, mean_interval
 from fixfirst.runs.config_reading import result_settings, setting
-from fixfirst.runs.ledger import RankedTrials
-from fixfirst.runs.lock import RUNNING, duration
+from fixfirst.runs.manifest import RUNNING, duration
 from fixfirst.runs.rows import Status, Trial, number
+from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare, mean_interval
 
 MOST_UNKNOWN = 10  # pairs that are listed
 

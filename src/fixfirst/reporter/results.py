@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fixfirst.base.errors import ConfigError
+from fixfirst.base.files import write_atomically
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.comparison import Paired
 from fixfirst.play.evaluation import Evaluation, difference
@@ -27,11 +28,10 @@ from fixfirst.reporter.texts import (
     verdict_in_words,
     verdict_over_seeds,
 )
-from fixfirst.runs.across_seeds import Comparison, compare
-from fixfirst.runs.answers import Answer
-from fixfirst.runs.files import write_atomically
+from fixfirst.runs.answer import Answer
 from fixfirst.runs.layout import BEST
 from fixfirst.runs.rows import Trial
+from fixfirst.runs.seeds import Comparison, compare
 
 if TYPE_CHECKING:
     from fixfirst.searcher.published import PublishedSearch

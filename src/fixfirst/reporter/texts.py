@@ -9,9 +9,8 @@ from fixfirst.orders.pricing import Swap
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.across_seeds import Comparison, OrderAcrossSeeds, mean_interval
-from fixfirst.runs.answers import Answer
-from fixfirst.runs.ledger import RankedTrials
+from fixfirst.runs.answer import Answer
+from fixfirst.runs.seeds import Comparison, OrderAcrossSeeds, RankedTrials, mean_interval
 
 MINUS = "\u2212"
 QUESTION = "Which kind of machine should the defender fix first?"

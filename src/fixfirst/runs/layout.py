@@ -1,4 +1,4 @@
-"""Every file name and kind of a run directory. Nobody else writes one down.
+"""Every file name and kind of a run directory, nobody else writes one down; and which run a folder holds.
 
 runs/<name>/
   config.toml          the resolved configuration, flat: names as flags have them
@@ -32,6 +32,12 @@ runs/<study>/
 import re
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
+
+from fixfirst.base.errors import RunDirError
+from fixfirst.base.files import RUN_HASH, read_json, verify_checksum
+
+SCHEMA = 2  # of a run directory; what version 1 wrote can be looked at
 
 RUNS = Path("runs")  # where runs go unless told otherwise
 
@@ -78,3 +84,43 @@ def unused_folder(name: str) -> Path:
         number += 1
         folder = RUNS / f"{name}-{number}"
     return folder
+
+
+def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
+    """Return the manifest of a run that this version can look at; anything else raises RunDirError."""
+    path = folder / file
+    try:
+        manifest = read_json(path)
+        schema = manifest.get("schema") if isinstance(manifest, dict) else None
+        if schema not in (1, SCHEMA):
+            raise RunDirError(f"{folder}: is a run of another version (schema {schema!r}, this version reads {SCHEMA})")
+        if schema == SCHEMA:
+            verify_checksum(manifest)
+        if manifest.get("kind") not in list(Kind):
+            raise ValueError("it does not say what kind of run this is")
+        return dict(manifest)
+    except FileNotFoundError as e:
+        raise RunDirError(f"{folder} is not a run directory ({MANIFEST} is missing)") from e
+    except (OSError, ValueError) as e:
+        raise RunDirError(f"{path}: cannot be read ({e})") from e
+
+
+def run_hash_of(folder: Path) -> str | None:
+    """Return the hash that names the run in this folder; empty where a job works that is no run, None of an earlier version.
+
+    All that a run goes on from carries it: rows and documents of another run are noticed, whole as they may be.
+    """
+    if not (folder / MANIFEST).exists():
+        return ""
+    manifest = read_manifest(folder)
+    return None if manifest["schema"] != SCHEMA else str(manifest.get(RUN_HASH, ""))
+
+
+def kind_of(folder: Path) -> Kind:
+    """What a folder is; anything that is no run raises RunDirError."""
+    if (folder / STUDY).exists():
+        return Kind.STUDY
+    kind = read_manifest(folder)["kind"]
+    if kind not in (Kind.TRAIN, Kind.SEARCH):
+        raise RunDirError(f"{folder} is not a run of `fixfirst train` or `fixfirst search`")
+    return Kind(kind)

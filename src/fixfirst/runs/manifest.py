@@ -1,26 +1,39 @@
-"""Beginning a run directory, and knowing one: its manifest and its configuration."""
+"""Beginning a run directory, knowing one, and working on one: manifest, configuration, lock, sessions."""
 
+import importlib.metadata
 import json
 import os
 import platform
 import sys
-import tomllib
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import tomli_w
 
 from fixfirst.base.errors import RunDirError
-from fixfirst.base.files import read_file, read_json, read_toml as toml_document
+from fixfirst.base.files import (
+    LARGEST_SETTINGS,
+    clear_leftovers,
+    complete_names,
+    is_taken,
+    lock,
+    parse_toml,
+    read_file,
+    sha256,
+    write_atomically,
+    write_document,
+)
 from fixfirst.runs.config_reading import CODE, flatten, result_settings, setting
-from fixfirst.runs.files import CONFIG_HASH, RUN_HASH, complete_names, sha256, versions, write_atomically, write_json
-from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, STUDY, Kind
-from fixfirst.runs.lock import locked, now
+from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, PAGES, RUNTIME, SCHEMA, STUDY, Kind, read_manifest
+from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
 
-SCHEMA = 1
 CPU_INFO = Path("/proc/cpuinfo")
+CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
+RUNNING = "running"
 
 
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
@@ -28,8 +41,7 @@ def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, opti
     with new_run_folder(folder):
         data = tomli_w.dumps(_without_none(config)).encode()
         write_atomically(folder / CONFIG, data)
-        hashes = {CONFIG_HASH: sha256(data), RUN_HASH: _run_hash(kind, tomllib.loads(data.decode()))}
-        write_manifest(folder, kind, seed, options, **hashes)
+        write_manifest(folder, kind, seed, options, {CONFIG_HASH: sha256(data)}, _run_hash(kind, parse_toml(data)))
 
 
 @contextmanager
@@ -69,19 +81,26 @@ def _cut_short(folder: Path, members: Sequence[str]) -> bool:
     return not names or (LOCK in names and names <= {LOCK, CONFIG, *members} and inside <= {LOCK, CONFIG, MANIFEST})
 
 
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the configuration a run was begun with; RunDirError if the file was changed since.
+
+    Settings that name code are left out: those come from the person who goes on with the run.
+    """
+    path, manifest = folder / CONFIG, read_manifest(folder)
+    config = read_toml(path)
+    if sha256(read_file(path)) != manifest.get(CONFIG_HASH):
+        raise RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
+    return {name: value for name, value in flatten(config).items() if name not in CODE}
+
+
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file as a dict; RunDirError if it cannot be read."""
+    """Return a TOML file as a dict; RunDirError if it cannot be read."""
     try:
-        return toml_document(path)
+        return parse_toml(read_file(path, LARGEST_SETTINGS))
     except FileNotFoundError as e:
         raise RunDirError(f"{path}: no such file") from e
     except (OSError, ValueError) as e:
         raise RunDirError(f"{path}: cannot be read as TOML ({e})") from e
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of a run, without settings that name code: those come from the person who goes on with it."""
-    return {name: value for name, value in flatten(read_toml(folder / CONFIG)).items() if name not in CODE}
 
 
 def _without_none(value: Any) -> Any:
@@ -97,34 +116,37 @@ def _run_hash(kind: str, config: dict[str, Any]) -> str:
     return sha256(json.dumps(decides, sort_keys=True).encode())
 
 
-def check_config(folder: Path) -> None:
-    """Half of a run under one configuration and half under another is none: RunDirError if it was changed."""
-    manifest = read_manifest(folder)
-    whole, decides = manifest.get(CONFIG_HASH), manifest.get(RUN_HASH)
-    if whole is None and decides is None:
-        return  # of an earlier version
-    if whole is not None and whole != sha256(read_file(folder / CONFIG)):
-        raise RunDirError(f"{folder / CONFIG}: was changed since the run began; put it back, or begin a new run with it")
-    if whole is None or decides != _run_hash(manifest["kind"], read_toml(folder / CONFIG)):
-        raise RunDirError(f"{folder / MANIFEST}: damaged, its hashes are not those of {CONFIG}")
+def write_manifest(
+    folder: Path,
+    kind: Kind,
+    seed: int,
+    options: dict[str, Any] | None = None,
+    more: dict[str, str] | None = None,
+    run: str = "",
+) -> None:
+    """Write what a run is. options: how it was started, beside its configuration. run: the hash that names it."""
+    document = {
+        "schema": SCHEMA,
+        "created": now(),
+        "command": "fixfirst " + " ".join(sys.argv[1:]),
+        "seed": seed,
+        "options": options or {},
+        "versions": versions(),
+        "machine": machine(),
+        **(more or {}),
+    }
+    write_document(folder / (STUDY if kind == Kind.STUDY else MANIFEST), kind, document, run)
 
 
-def write_manifest(folder: Path, kind: Kind, seed: int, options: dict[str, Any] | None = None, **more: str) -> None:
-    """options: how the run was started, beside its configuration."""
-    write_json(
-        folder / (STUDY if kind == Kind.STUDY else MANIFEST),
-        {
-            "schema": SCHEMA,
-            "kind": kind,
-            "created": now(),
-            "command": "fixfirst " + " ".join(sys.argv[1:]),
-            "seed": seed,
-            "options": options or {},
-            "versions": versions(),
-            "machine": machine(),
-            **more,
-        },
-    )
+def versions() -> dict[str, str]:
+    """Return the versions of everything that can change a result."""
+    found = {}
+    for package in ("fixfirst", "numpy", "numba", "torch", "gymnasium"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return {"python": platform.python_version(), **found}
 
 
 def machine() -> dict[str, Any]:
@@ -144,23 +166,6 @@ def _cpu_info(path: Path) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
-    """The manifest of a run of this version; anything else raises RunDirError."""
-    path = folder / file
-    try:
-        manifest = read_json(path)
-    except FileNotFoundError as e:
-        raise RunDirError(f"{folder} is not a run directory ({MANIFEST} is missing)") from e
-    except (OSError, ValueError) as e:
-        raise RunDirError(f"{path}: cannot be read ({e})") from e
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-        came = manifest.get("schema") if isinstance(manifest, dict) else None
-        raise RunDirError(f"{folder}: is a run of another version (schema {came!r}, this version reads {SCHEMA})")
-    if not isinstance(manifest.get("kind"), str):
-        raise RunDirError(f"{path}: damaged, it does not say what kind of run this is")
-    return manifest
-
-
 def refuse_links(folder: Path) -> None:
     """Whoever goes on with a run writes into it: all of it must lie there, and nothing may lead elsewhere."""
     for place, folders, files in os.walk(folder):
@@ -177,11 +182,93 @@ def changed_since(manifest: dict[str, Any]) -> list[str]:
     return [f"{name} {here}, was {then[name]}" for name, here in now_here.items() if then.get(name, here) != here]
 
 
-def kind_of(folder: Path) -> Kind:
-    """What a folder is; anything that is no run raises RunDirError."""
-    if (folder / STUDY).exists():
-        return Kind.STUDY
-    kind = read_manifest(folder)["kind"]
-    if kind not in (Kind.TRAIN, Kind.SEARCH):
-        raise RunDirError(f"{folder} is not a run of `fixfirst train` or `fixfirst search`")
-    return Kind(kind)
+# ---------------------------------------------------------------- lock and sessions
+
+
+@contextmanager
+def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
+    """Only one process at a time may use a folder; the lock goes with the process, however it ends."""
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                lock(descriptor)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise RunDirError(f"{folder} is in use by another process") from None
+                time.sleep(0.05)
+        clear_leftovers(folder, PAGES)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(folder: Path) -> bool:
+    """Does a process work on it? Only asks: whoever wants to begin just now is not kept from it."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return is_taken(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def status(folder: Path) -> str:
+    """running, finished or interrupted."""
+    return RUNNING if is_locked(folder) else last_outcome(folder)
+
+
+def last_outcome(folder: Path) -> Outcome:
+    """How the last time at work ended. A kill says nothing."""
+    sessions = read_rows(folder / RUNTIME, SessionRow)
+    return sessions[-1].outcome if sessions else Outcome.INTERRUPTED
+
+
+class Session:
+    """A `with` block in which a run is worked on; leaving it adds a row to runtime.csv. A kill leaves no row."""
+
+    def __init__(self, folder: Path, workers: int = 1):
+        self._folder, self._workers = folder, workers
+        self._choosing_s = 0.0
+        self.finished = False
+
+    def __enter__(self) -> Self:
+        self._started, self._clock = now(), time.perf_counter()
+        return self
+
+    @contextmanager
+    def choosing(self) -> Iterator[None]:
+        """What happens inside is the search's own thinking."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._choosing_s += time.perf_counter() - start
+
+    def __exit__(self, *error: object) -> None:
+        log = CsvLog(self._folder / RUNTIME, SessionRow)
+        log.write(
+            SessionRow(
+                started=self._started,
+                outcome=Outcome.FINISHED if self.finished else Outcome.INTERRUPTED,
+                seconds=round(time.perf_counter() - self._clock, 3),
+                workers=self._workers,
+                choosing_seconds=round(self._choosing_s, 3),
+            )
+        )
+        log.close()
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,147 +1,109 @@
-"""The rows of a run's CSV files: frozen dataclasses that write and read their own cells.
+"""The rows of a run's CSV files, and the logs that grow by them.
 
-A field's type is its cell's: int, float or str; `| None` means that the cell may be empty. A column is named like its field
-unless the field says otherwise. Numbers from a file are checked as strictly as settings: digits only, and within limits.
+A row is a frozen dataclass. A field's type is its cell's: int, float or str; `| None` means that the cell may be empty. A
+column is named like its field unless the field says otherwise. The last cell of every line is a checksum of its other cells
+and of the checksum before it, from the header and the run's hash on: a changed digit, a row that is gone and a row of
+another run are noticed, and whatever fits is believed.
 """
 
+import csv
 import dataclasses
 import hashlib
-import re
+import io
+import os
 import types
 import typing
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from fixfirst.base.files import LARGEST_TABLE, MB
+from fixfirst.base.errors import RunDirError, printable
+from fixfirst.base.files import MB, open_regular
+from fixfirst.runs.layout import run_hash_of
 
-LARGEST = 1e9  # no quantity of a run comes near; what is larger is damage
-LARGEST_COUNT = 2**53
-LONGEST = 1_000  # characters of a text: an order of 13 hosts has 150
-CHECK = "check"  # the column of the checksum
-_NUMBER = {int: re.compile(r"-?[0-9]{1,19}"), float: re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")}
+LARGEST = 2.0**53  # no number of a run comes near
+LARGEST_TABLE, LARGEST_LOG, LARGEST_EPISODE_LOG = 64 * MB, 128 * MB, 1024 * MB
+LONGEST_LINE = 2**16  # bytes: orders of 13 hosts have 150
+CHECKSUM = "checksum"  # the last column
 
 
 class Row:
     """What all rows can. Numbers have six decimals, here as in the file: whoever goes on from the file knows the same."""
 
-    largest_file: ClassVar[int] = 64 * MB  # of such rows
-    has_check: ClassVar[bool] = False  # does its last column hold a checksum of the others, but for those of the clock?
+    largest_file: ClassVar[int] = LARGEST_TABLE  # of such rows
 
     def __post_init__(self) -> None:
-        for f in dataclasses.fields(self):  # type: ignore[arg-type]
-            if isinstance(value := getattr(self, f.name), float):
-                object.__setattr__(self, f.name, round(value, 6))
+        for name, value in vars(self).items():
+            if isinstance(value, float):
+                object.__setattr__(self, name, round(value, 6))
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """The header of the file."""
-        return (*(cell.column for cell in _cells(cls)), *((CHECK,) if cls.has_check else ()))  # type: ignore[arg-type]
-
-    def cells(self, run: str = "") -> list[Any]:
-        """The values in the order of the columns; None becomes an empty cell. run: as in `checksum`."""
-        values = [getattr(self, f.name) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
-        return [*values, self.checksum(run)] if self.has_check else values
+        """Return the names of the columns, but for that of the checksum."""
+        return tuple(cell.column for cell in _cells(cls))  # type: ignore[arg-type]
 
     def values(self) -> dict[str, Any]:
-        """The same by column, for a JSON document."""
-        return dict(zip(self.columns(), self.cells(), strict=True))
+        """Return the values by column, for a JSON document or a line. None becomes an empty cell there."""
+        return {cell.column: getattr(self, cell.name) for cell in _cells(type(self))}  # type: ignore[arg-type]
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """What `values` gave; ValueError as in `read`."""
-        return cls.read({column: "" if values[column] is None else str(values[column]) for column in cls.columns()})
-
-    @classmethod
-    def read(cls, texts: Mapping[str, str], run: str = "") -> Self:
-        """From texts by column; ValueError if one is not what the column holds. One that is not there is not checked.
-
-        run: as in `checksum`; rows that name none, as earlier versions wrote them, are read all the same.
-        """
-        names = (f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
-        values = (_value(texts[cell.column], cell) for cell in _cells(cls))  # type: ignore[arg-type]
-        row = cls(**dict(zip(names, values, strict=True)))
-        if cls.has_check and texts.get(CHECK, row.checksum()) not in (row.checksum(run), row.checksum()):
-            raise ValueError(f"it does not fit its checksum{', or is of another run' if run else ''}")
-        row.fits_together()
+        """Build a row from what `values` gave, or from its texts; ValueError if one is not what the column holds."""
+        row = object.__new__(cls)
+        for cell in _cells(cls):  # type: ignore[arg-type]
+            vars(row)[cell.name] = _read_cell(cell, values[cell.column])
         return row
-
-    def fits_together(self) -> None:
-        """ValueError if the cells of a row contradict each other."""
-
-    def checksum(self, run: str = "") -> str:
-        """Of all that does not depend on the clock: the same however often a run was interrupted. run: its `run_hash_of`."""
-        cells = zip(dataclasses.fields(self), _cells(type(self)), strict=True)  # type: ignore[arg-type]
-        values = [(getattr(self, f.name), cell.kind) for f, cell in cells if not f.metadata.get("clock")]
-        texts = [*((run,) if run else ()), *("" if value is None else str(kind(value)) for value, kind in values)]
-        return hashlib.sha256("\n".join(texts).encode("utf-8", "replace")).hexdigest()[:12]
-
-
-def number(value: Any) -> float | None:
-    """A finite number of a believable size, else None."""
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return found if abs(found) <= LARGEST else None
 
 
 class _Cell(NamedTuple):
     """What a column holds."""
 
+    name: str  # of the field
     column: str
     kind: type
     optional: bool
-    least: float
-    most: float
 
 
 @cache
 def _cells(row: Any) -> tuple[_Cell, ...]:
-    """Per field: its column, the kind of its value, whether it may be missing, and its limits."""
     hints = typing.get_type_hints(row)
     found = []
     for f in dataclasses.fields(row):
         kinds = typing.get_args(hints[f.name]) if isinstance(hints[f.name], types.UnionType) else (hints[f.name],)
-        largest = LARGEST_COUNT if kinds[0] is int else LARGEST
-        limits = (f.metadata.get(name) for name in ("least", "most"))
-        least, most = (end if limit is None else limit for limit, end in zip(limits, (-largest, largest), strict=True))
-        found.append(_Cell(f.metadata.get("column", f.name), kinds[0], types.NoneType in kinds, least, most))
+        found.append(_Cell(f.name, f.metadata.get("column", f.name), kinds[0], types.NoneType in kinds))
     return tuple(found)
 
 
-def _value(text: str, cell: _Cell) -> Any:
-    if text == "" and cell.optional:
+def _read_cell(cell: _Cell, value: Any) -> Any:
+    if cell.optional and value in ("", None):
         return None
-    form = _NUMBER.get(cell.kind)
-    if len(text) > LONGEST or (form is not None and not form.fullmatch(text)):
-        raise ValueError(f"{cell.column} is {text[:60]!r}")
     try:
-        value = cell.kind(text)
-    except ValueError:
-        raise ValueError(f"{cell.column} is {text[:60]!r}") from None
-    if form is not None and not cell.least <= value <= cell.most:
-        raise ValueError(f"{cell.column} is {text[:60]}, not in {cell.least:g}..{cell.most:g}")
-    return value
+        found = cell.kind(value)
+        if cell.kind is str:
+            return printable(found)  # it goes to terminals and pages
+        if isinstance(found, str) or abs(found) <= LARGEST:  # not of NaN
+            return found
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(f"{cell.column} is {str(value)[:60]!r}")
 
 
-def _as(
-    column: str,
-    plot: str | None = None,
-    default: Any = dataclasses.MISSING,
-    least: float | None = None,
-    clock: bool = False,
-) -> Any:
+def _as(column: str, plot: str | None = None) -> Any:
     """A field with another column name; `plot` is its name in TensorBoard, as in Stable-Baselines3 where that has it."""
-    facts = {"column": column, "least": least, "clock": clock}
-    return field(default=default, metadata=facts | ({"plot": plot} if plot else {}))
+    return field(metadata={"column": column} | ({"plot": plot} if plot else {}))
 
 
-def _in(least: float, most: float | None = None, default: Any = dataclasses.MISSING, clock: bool = False) -> Any:
-    """A number within limits. clock: it says how long something took, which is no part of a result."""
-    return field(default=default, metadata={"least": least, "most": most, "clock": clock})
+def number(value: Any) -> float | None:
+    """Return a finite number of a believable size, else None."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if abs(found) <= LARGEST else None
 
 
 # ---------------------------------------------------------------- trials.csv
@@ -159,36 +121,29 @@ class Status(StrEnum):
 class Trial(Row):
     """One finished trial of a search. All but `seconds` is the same however often the search was interrupted."""
 
-    has_check = True
-
-    id: int = _in(0)
+    id: int
     workflow: str
     status: Status
     return_mean: float | None = None
-    return_se: float | None = _in(0, default=None)
+    return_se: float | None = None
     return_low: float | None = None
     return_high: float | None = None
-    compliance: float | None = _in(0, 1, None)
-    compliance_low: float | None = _in(0, 1, None)
-    compliance_high: float | None = _in(0, 1, None)
-    compliance_bound: float | None = _in(0, 1, None)
-    judged: int | None = _in(0, default=None)
-    contested_compliance: float | None = _in(0, 1, None)
-    contested: int | None = _in(0, default=None)
-    effectiveness: float | None = _in(0, 1, None)
-    response: float | None = _in(0, 1, None)
-    repairs_per_episode: float | None = _in(0, default=None)
-    episodes: int = _in(0)
-    updates: int | None = _in(0, default=None)
-    parent: int | None = _in(0, default=None)  # the trial whose weights it inherited
+    compliance: float | None = None
+    compliance_low: float | None = None
+    compliance_high: float | None = None
+    compliance_bound: float | None = None
+    judged: int | None = None
+    contested_compliance: float | None = None
+    contested: int | None = None
+    effectiveness: float | None = None
+    response: float | None = None
+    repairs_per_episode: float | None = None
+    episodes: int
+    updates: int | None = None
+    parent: int | None = None  # the trial whose weights it inherited
     policy: str | None = None  # its folder, below the run's
     policy_sha256: str | None = None
-    seconds: float | None = _in(0, default=None, clock=True)
-
-    def fits_together(self) -> None:
-        needed = (self.return_mean, self.return_se, self.return_low, self.return_high)
-        if self.status != Status.FAILED and None in needed:
-            raise ValueError(f"it is {self.status} and has no return")
+    seconds: float | None = None
 
     @property
     def accepted(self) -> bool:
@@ -209,8 +164,8 @@ class Trial(Row):
 class ChoiceRow(Row):
     """One choice of an order, with what the strategy believed of it and of the best three."""
 
-    iteration: int = _in(0)  # the number of its trial
-    round: int = _in(0)  # the number of the first trial of its round: what came before is what the strategy knew
+    iteration: int  # the number of its trial
+    round: int  # the number of the first trial of its round: what came before is what the strategy knew
     how: str
     beta: float | None = None
     workflow: str
@@ -238,14 +193,12 @@ class ChoiceRow(Row):
 class ValueRow(Row):
     """What one replicate earned under one order after one round, on episodes common to all."""
 
-    has_check = True
-
-    round: int = _in(1)
-    replicate: int = _in(0)
+    round: int
+    replicate: int
     workflow: str
     mean: float
-    standard_error: float = _in(0)
-    last: int = _in(0, 1, default=0)  # 1: the round's last row; with it the round is complete
+    standard_error: float
+    last: int = 0  # 1: the round's last row; with it the round is complete
 
 
 # ---------------------------------------------------------------- training_log.csv
@@ -255,20 +208,20 @@ class ValueRow(Row):
 class UpdateRow(Row):
     """One update of a training. The first twelve columns are the reference system's, in its spelling and order."""
 
-    largest_file = LARGEST_TABLE
+    largest_file = LARGEST_LOG
 
-    trial: int = _as("Workflow_ID", least=-1)
+    trial: int = _as("Workflow_ID")
     workflow: str = _as("Workflow_Order")
-    update: int = _as("Update", least=0)
-    episodes: int = _as("Episodes", least=0)  # of this training so far
-    sampled: int = _as("Total_Episodes_Sampled", least=0)  # of the whole run so far
+    update: int = _as("Update")
+    episodes: int = _as("Episodes")  # of this training so far
+    sampled: int = _as("Total_Episodes_Sampled")  # of the whole run so far
     env_reward: float = _as("Env_Reward", "rollout/ep_rew_mean")
     alignment: float = _as("Alignment_Bonus", "rollout/alignment")
     total_reward: float = _as("Total_Reward")
     compliance: float | None = _as("Compliance", "rollout/compliance")
     repairs: float | None = _as("Avg_Fixes", "rollout/repairs")
-    collection_s: float = _as("Collection_Time", "time/collection_s", least=0, clock=True)
-    update_s: float = _as("Update_Time", "time/update_s", least=0, clock=True)
+    collection_s: float = _as("Collection_Time", "time/collection_s")
+    update_s: float = _as("Update_Time", "time/update_s")
     contested_share: float | None = _as("Contested_Share", "rollout/contested_share")
     multiplier: float = _as("Multiplier", "train/multiplier")
     approx_kl: float = _as("Approx_KL", "train/approx_kl")
@@ -291,17 +244,17 @@ class UpdateRow(Row):
 class EpisodeRow(Row):
     """One training episode."""
 
-    largest_file = LARGEST_TABLE
+    largest_file = LARGEST_EPISODE_LOG
 
-    trial: int = _as("Workflow_ID", least=-1)
+    trial: int = _as("Workflow_ID")
     workflow: str = _as("Workflow_Order")
-    update: int = _as("Update", least=0)
-    episode: int = _as("Episode", least=0)
+    update: int = _as("Update")
+    episode: int = _as("Episode")
     env_reward: float = _as("Env_Reward")
     alignment: float = _as("Alignment_Bonus")
     total_reward: float = _as("Total_Reward")
     compliance: float | None = _as("Compliance")
-    repairs: int = _as("Repairs", least=0)
+    repairs: int = _as("Repairs")
 
 
 class Outcome(StrEnum):
@@ -317,6 +270,123 @@ class SessionRow(Row):
 
     started: str
     outcome: Outcome
-    seconds: float = _in(0)
-    workers: int = _in(1)
-    choosing_seconds: float = _in(0)
+    seconds: float
+    workers: int
+    choosing_seconds: float
+
+
+# ---------------------------------------------------------------- logs
+
+R = TypeVar("R", bound=Row)
+
+
+class CsvLog(Generic[R]):
+    """A CSV file that grows by rows. Opening it cuts off what a crash left of a line, and all rows from the first one that
+    is not to be kept: those after a checkpoint are played again.
+    """
+
+    def __init__(self, path: Path, kind: type[R], keep: Callable[[R], bool] = lambda row: True):
+        self.last: R | None = None  # of the rows that were there and are kept
+        end, self._checksum = 0, b""
+        for row, checksum, place in _scan(path, kind):
+            if row is not None and not keep(row):
+                break
+            self.last, self._checksum, end = row, checksum, place
+        if run_hash_of(path.parent) is None:
+            raise RunDirError(f"{path}: was begun by an earlier version, which can finish it")
+        self._file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")  # noqa: SIM115
+        self._file.truncate(end)
+        self._file.seek(end)
+        if not end:
+            self._checksum = _first_checksum(path, kind)
+            self._file.write(_header(kind))
+
+    def write(self, row: R) -> None:
+        """Add a row."""
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(row.values().values())
+        text = line.getvalue().encode()
+        self._checksum = _next_checksum(self._checksum, text)
+        self._file.write(b"%b,%b\n" % (text, self._checksum))
+
+    def sync(self) -> None:
+        """Return when what was written so far survives a crash."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Write what is left, and close the file."""
+        self._file.close()
+
+
+def read_rows(path: Path, kind: type[R]) -> list[R]:
+    """Return the rows of a log; a half-written last line is left out, a file that is not there has none."""
+    return list(iterate_rows(path, kind))
+
+
+def iterate_rows(path: Path, kind: type[R]) -> Iterator[R]:
+    """Yield the rows of a log, in the memory of one."""
+    return (row for row, _, _ in _scan(path, kind) if row is not None)
+
+
+def last_checksum(path: Path, kind: type[Row]) -> str:
+    """Return what names all rows of a log together: the checksum of the last."""
+    return next(iter(deque((checksum for _, checksum, _ in _scan(path, kind)), maxlen=1)), b"").decode()
+
+
+def _scan(path: Path, kind: type[R]) -> Iterator[tuple[R | None, bytes, int]]:
+    """Yield each row with its checksum and the place in the file where it ends; first None for the header."""
+    try:
+        with open_regular(path, kind.largest_file) as file:
+            header = file.readline(LONGEST_LINE)
+            if header != _header(kind) and _header(kind).startswith(header):  # as far as a crash let it be written
+                return
+            old = _old_headers(kind) if run_hash_of(path.parent) is None else ()
+            if header not in (_header(kind), *old):
+                raise RunDirError(f"{path}: has other columns than this version writes; is it a run of another version?")
+            checksum, place, line_number = _first_checksum(path, kind), len(header), 1
+            yield None, checksum, place
+            while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
+                line_number += 1
+                place += len(line)
+                text, _, found = line[:-1].rpartition(b",")
+                if header in old:
+                    text = text if header.endswith(b",check\n") else line[:-1]
+                elif found != (checksum := _next_checksum(checksum, text)):
+                    raise ValueError(f"line {line_number} does not fit its checksum, or is of another run")
+                yield _read_line(kind, text, line_number), checksum, place
+            if len(line) == LONGEST_LINE:
+                raise ValueError(f"line {line_number + 1} is too long")
+    except FileNotFoundError:
+        return
+    except OSError as e:
+        raise RunDirError(f"{path}: cannot be read ({e.strerror})") from e
+    except ValueError as e:
+        raise RunDirError(f"{path}: damaged ({e})") from e
+
+
+def _read_line(kind: type[R], text: bytes, line_number: int) -> R:
+    try:
+        cells = next(csv.reader([text.decode()], strict=True), [])
+        return kind.from_values(dict(zip(kind.columns(), cells, strict=True)))
+    except (ValueError, csv.Error) as e:
+        raise ValueError(f"line {line_number}: {e}") from None
+
+
+def _header(kind: type[Row]) -> bytes:
+    return ",".join((*kind.columns(), CHECKSUM)).encode() + b"\n"
+
+
+def _old_headers(kind: type[Row]) -> tuple[bytes, bytes]:
+    """What version 1 wrote: rows without checksums, or each with one of its own."""
+    columns = ",".join(kind.columns()).encode()
+    return columns + b"\n", columns + b",check\n"
+
+
+def _first_checksum(path: Path, kind: type[Row]) -> bytes:
+    """Return what stands before the first row: of the run, and of what kind of rows these are."""
+    return _next_checksum((run_hash_of(path.parent) or "").encode(), _header(kind))
+
+
+def _next_checksum(before: bytes, text: bytes) -> bytes:
+    return hashlib.sha256(before + b"\n" + text).hexdigest()[:12].encode()

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.base.files import write_atomically
 from fixfirst.base.jobs import (
     Execution,
     Finished,
@@ -27,9 +28,8 @@ from fixfirst.base.jobs import (
 )
 from fixfirst.base.ray import RayScheduler
 from fixfirst.policy.file import policy_folder
-from fixfirst.runs.files import versions, write_atomically
 from fixfirst.runs.layout import CHECKPOINT_PREFIX, EPISODE_LOG, POLICY_JSON, POLICY_TENSORS, RESULT, TRAINING_LOG
-from fixfirst.runs.lock import Session, locked
+from fixfirst.runs.manifest import Session, locked, versions
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import ORPHAN_WAIT_S, Tell
 

@@ -12,7 +12,7 @@ Each returns None if it was interrupted. Begun again, it reads its result from i
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base.errors import PolicyError, RunDirError
-from fixfirst.base.files import read_file
+from fixfirst.base.files import read_document, read_file, sha256, write_document
 from fixfirst.base.statistics import normal_quantile
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
@@ -34,11 +34,9 @@ from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs.files import read_own_json, sha256, with_checksum, write_json
 from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
-from fixfirst.runs.lock import locked
-from fixfirst.runs.logs import read_rows
-from fixfirst.runs.rows import EpisodeRow, Status, Trial, UpdateRow
+from fixfirst.runs.manifest import locked
+from fixfirst.runs.rows import EpisodeRow, Row, Status, Trial, UpdateRow, last_checksum, number
 
 ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 TELL_EVERY_S = 0.1
@@ -92,7 +90,7 @@ class BaseJob(_Named):
     def is_done(self) -> bool:
         """Is the policy of this very job there? Else it is trained (again), to the same bytes. Clears what a kill left."""
         try:
-            result, policy = read_own_json(self.folder / RESULT), load_policy(self.folder).facts
+            result, policy = read_document(self.folder / RESULT, "result"), load_policy(self.folder).facts
             done = result["job"] == self.digest and result["policy_sha256"] == policy["sha256"]
         except (OSError, ValueError, KeyError, PolicyError):
             return False
@@ -149,19 +147,18 @@ class TrialJob(_Named):
     def finished(self) -> Trial | None:
         """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
         try:
-            result = read_own_json(self.folder / RESULT)
-            if result["job"] != self.digest or result["logs"] != self.logs_digest():  # they become those of the search
+            result = read_document(self.folder / RESULT, "result")
+            if result["job"] != self.digest or result["logs"] != self.log_checksums():  # they become those of the search
                 return None
             trial = Trial.from_values(result["trial"])
             return trial if trial.policy_sha256 == sha256(read_file(self.folder / POLICY_TENSORS)) else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RunDirError):
             return None
 
-    def logs_digest(self) -> str:
-        """A hash of all that the trial's logs say but for times."""
-        updates = [row.checksum() for row in read_rows(self.folder / TRAINING_LOG, UpdateRow)]
-        episodes = sha256(read_file(self.folder / EPISODE_LOG)) if self.log_episodes else None
-        return sha256(json.dumps([updates, episodes]).encode())
+    def log_checksums(self) -> list[str]:
+        """Return what names all rows of the trial's logs."""
+        logs: dict[str, type[Row]] = {TRAINING_LOG: UpdateRow} | ({EPISODE_LOG: EpisodeRow} if self.log_episodes else {})
+        return [last_checksum(self.folder / name, kind) for name, kind in logs.items()]
 
 
 def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
@@ -184,7 +181,7 @@ def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
             return None
         evaluation = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
         trial = _trial_row(job, run.accepted, run.training, evaluation, time.perf_counter() - started)
-        facts = {"job": job.digest, "trial": trial.values(), "logs": job.logs_digest()}
+        facts = {"job": job.digest, "trial": trial.values(), "logs": job.log_checksums()}
         run.conclude(facts | {"evaluation": asdict(evaluation)})
     return trial
 
@@ -391,16 +388,23 @@ def _read_results(job: RoundJob | CrossJob, orders: Sequence[Workflow]) -> list[
     """What a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
     by_name = {str(order): order for order in orders}
     try:
-        document = read_own_json(job.folder / RESULT)
+        document = read_document(job.folder / RESULT, "result")
         if document["job"] != job.digest:
             return None
-        return [
-            OrderResult(**row | {name: by_name[row[name]] for name in ("order", "prompt")}) for row in document["results"]
-        ]
+        return [_result(row, by_name) for row in document["results"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
+def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> OrderResult:
+    """Build a result from its row; ValueError, KeyError or TypeError if it makes no sense."""
+    names = ("order", "prompt")
+    numbers = {field.name: number(row[field.name]) for field in fields(OrderResult) if field.name not in names}
+    if any(value is None and row[name] is not None for name, value in numbers.items()) or numbers["mean"] is None:
+        raise ValueError("a number is none")
+    return OrderResult(**{name: orders[row[name]] for name in names}, **numbers)  # type: ignore[arg-type]
+
+
 def _write_results(job: RoundJob | CrossJob, results: Sequence[OrderResult]) -> None:
     rows = [vars(result) | {"order": str(result.order), "prompt": str(result.prompt)} for result in results]
-    write_json(job.folder / RESULT, with_checksum({"job": job.digest, "results": rows}))
+    write_document(job.folder / RESULT, "result", {"job": job.digest, "results": rows})

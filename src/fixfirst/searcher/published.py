@@ -5,22 +5,19 @@ before it, so the outcome is the same for any number of workers, and after any i
 begun again, and reads what is finished of it from the trials' folders.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fixfirst.base.errors import PolicyError, RunDirError
-from fixfirst.base.files import read_file
+from fixfirst.base.files import read_file, write_atomically
 from fixfirst.base.jobs import Lost, Plan, Task, gather
 from fixfirst.base.statistics import stream_seed
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
-from fixfirst.runs.across_seeds import SeedResult
 from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.files import write_atomically
 from fixfirst.runs.layout import (
     BEST,
     CHOICES,
@@ -35,10 +32,9 @@ from fixfirst.runs.layout import (
     WARMUP_KEY,
     trial_folder,
 )
-from fixfirst.runs.ledger import RankedTrials, rank_trials, read_trials
-from fixfirst.runs.lock import Session
-from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
-from fixfirst.runs.rows import ChoiceRow, EpisodeRow, Row, Status, Trial, UpdateRow
+from fixfirst.runs.manifest import Session
+from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, Row, Status, Trial, UpdateRow, iterate_rows
+from fixfirst.runs.seeds import RankedTrials, SeedResult, rank_trials, read_trials
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
@@ -163,7 +159,7 @@ class PublishedSearch:
 
     def plan(self, view: Any, session: Session, files: ExitStack) -> Plan:
         """The warm-up, then rounds of trials."""
-        logs = SearchLogs(self.folder, self.config, len(self.trials), self.used, files)
+        logs = SearchLogs(self.folder, self.config, self.trials, self.used, files)
         return self._jobs(view, session, logs)
 
     def _jobs(self, view: Any, session: Session, logs: "SearchLogs") -> Plan:
@@ -233,27 +229,26 @@ def _holds(folder: Path, trial: Trial) -> bool:
 class SearchLogs:
     """The files that only the driver writes: choices, logs, ledger, TensorBoard.
 
-    Opened for a search with so many trials that has used so many episodes: what goes beyond them is cut off. files: closes
+    Opened for a search with these trials that has used so many episodes: what goes beyond them is cut off. files: closes
     all of them, also when one cannot be flushed.
     """
 
-    def __init__(self, folder: Path, config: SearchConfig, trials: int, used: int, files: ExitStack):
+    def __init__(self, folder: Path, config: SearchConfig, trials: Sequence[Trial], used: int, files: ExitStack):
         self._folder, self._files = folder, files
-        rows = keep_rows(folder / LEDGER, Trial, lambda row: row.id < trials)
-        choices = keep_rows(folder / CHOICES, ChoiceRow, lambda row: row.iteration < trials)
-        updates = keep_rows(folder / TRAINING_LOG, UpdateRow, lambda row: row.trial < trials)
-        keep_rows(folder / EPISODE_LOG, EpisodeRow, lambda row: row.trial < trials)
-        _check_complete(folder / CHOICES, (row.iteration for row in choices), dict.fromkeys(range(trials), 1))
-        _check_complete(folder / TRAINING_LOG, (row.trial for row in updates), {row.id: row.updates or 0 for row in rows})
-        self._choices = self._log(CHOICES, ChoiceRow)
-        self._training = self._log(TRAINING_LOG, UpdateRow)
-        self._episodes = self._log(EPISODE_LOG, EpisodeRow) if config.log_episodes else None
-        self._ledger = self._log(LEDGER, Trial)
+        known = len(trials)
+        self._ledger = self._log(LEDGER, Trial, lambda row: row.id < known)
+        self._choices = self._log(CHOICES, ChoiceRow, lambda row: row.iteration < known)
+        self._training = self._log(TRAINING_LOG, UpdateRow, lambda row: row.trial < known)
+        self._episodes = self._log(EPISODE_LOG, EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
+        choice, update = self._choices.last, self._training.last
+        trained = [(trial.id, trial.updates) for trial in trials if trial.updates]
+        _check_reaches(folder / CHOICES, known - 1, -1 if choice is None else choice.iteration)
+        _check_reaches(folder / TRAINING_LOG, trained[-1:], [] if update is None else [(update.trial, update.update)])
         self._board = TensorBoard(folder / TENSORBOARD if config.tensorboard else None, used + 1)
         files.callback(self._board.close)
 
-    def _log(self, name: str, kind: type[R]) -> CsvLog[R]:
-        log = CsvLog(self._folder / name, kind)
+    def _log(self, name: str, kind: type[R], keep: Callable[[R], bool]) -> CsvLog[R]:
+        log = CsvLog(self._folder / name, kind, keep)
         self._files.callback(log.close)
         return log
 
@@ -273,13 +268,13 @@ class SearchLogs:
         self._ledger.sync()
 
     def _copy_logs(self, own: Path, used_before: int) -> None:
-        for row in read_rows(own / TRAINING_LOG, UpdateRow):
+        for row in iterate_rows(own / TRAINING_LOG, UpdateRow):
             counted = replace(row, sampled=used_before + row.episodes)
             self._training.write(counted)
             self._board.add(counted)
         self._training.sync()
         if self._episodes is not None:
-            for episode in read_rows(own / EPISODE_LOG, EpisodeRow):
+            for episode in iterate_rows(own / EPISODE_LOG, EpisodeRow):
                 self._episodes.write(episode)
             self._episodes.sync()
 
@@ -295,8 +290,7 @@ def choice_row(number: int, first: int, choice: Choice) -> ChoiceRow:
     return ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **beliefs)
 
 
-def _check_complete(path: Path, numbers: Iterable[int], expected: Mapping[int, int]) -> None:
-    """A log is written before the ledger: of every trial in there it has all rows, unless somebody cut it."""
-    counts = Counter(numbers)
-    if cut := [number for number, count in expected.items() if counts[number] != count]:
-        raise RunDirError(f"{path}: rows of trial {cut[0]} are missing; put them back, or begin a new run")
+def _check_reaches(path: Path, expected: object, found: object) -> None:
+    """A log is written before the ledger: it reaches as far, unless somebody cut it."""
+    if found != expected:
+        raise RunDirError(f"{path}: its last rows are missing; put them back, or begin a new run")

@@ -34,11 +34,10 @@ from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, copy_policy, load_policy
-from fixfirst.runs.answers import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.runs.answer import Answer, OrderAnswer, SwapAnswer, read_answer
 from fixfirst.runs.layout import BEST, CHOICES, ROUNDS, replicate_folder
-from fixfirst.runs.lock import Session
-from fixfirst.runs.logs import CsvLog, keep_rows, read_rows
-from fixfirst.runs.rows import ChoiceRow, Trial, ValueRow
+from fixfirst.runs.manifest import Session
+from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import BaseJob, CrossJob, OrderResult, RoundJob, restore_policy, run_base, run_cross, run_round
 from fixfirst.searcher.published import choice_row
@@ -81,26 +80,13 @@ class SharedSearch:
     def reload(self) -> None:
         """Go to the last complete round of the ledger, or to the answer."""
         self.answer = read_answer(self.folder)
-        try:
-            rows = read_rows(self.folder / ROUNDS, ValueRow)
-        except OSError as e:
-            raise RunDirError(f"{self.folder / ROUNDS}: cannot be read ({e.strerror})") from e
+        rows = read_rows(self.folder / ROUNDS, ValueRow)
         complete = max((row.round for row in rows if row.last), default=0)
+        trainings, rounds = range(self.config.beginners), range(1, self.config.num_rounds + 1)
+        if not all(row.replicate in trainings and row.round in rounds for row in rows):
+            raise RunDirError(f"{self.folder / ROUNDS}: has more rounds than the configuration allows; was it changed?")
         self.rows = []
         self.add_rows([row for row in rows if row.round <= complete])
-        self._check_rounds()
-
-    def _check_rounds(self) -> None:
-        """Every training that takes part has played every order tried by then, once; RunDirError if not."""
-        tried: list[str] = []
-        for number in range(1, self.rounds + 1):
-            rows = [row for row in self.rows if row.round == number]
-            tried = list(dict.fromkeys([*tried, *(row.workflow for row in rows)]))
-            played = [(row.replicate, row.workflow) for row in rows]
-            if sorted(played) != sorted((training, order) for training in self.trainings_of(number) for order in tried):
-                raise RunDirError(f"{self.folder / ROUNDS}: round {number} is not whole; was it changed?")
-        if self.rounds > self.config.num_rounds:
-            raise RunDirError(f"{self.folder / ROUNDS}: has more rounds than the configuration allows; was it changed?")
 
     @property
     def scheme(self) -> UnitScheme:
@@ -273,10 +259,9 @@ class SharedSearch:
         session.finished = True
 
     def _rounds(self, view: Any, session: Session, files: ExitStack) -> Plan:
-        keep_rows(self.folder / ROUNDS, ValueRow, lambda row: row.round <= self.rounds)
-        keep_rows(self.folder / CHOICES, ChoiceRow, lambda row: row.round <= self.rounds)
-        ledger, choices_log = CsvLog(self.folder / ROUNDS, ValueRow), CsvLog(self.folder / CHOICES, ChoiceRow)
+        ledger = CsvLog(self.folder / ROUNDS, ValueRow, lambda row: row.round <= self.rounds)
         files.callback(ledger.close)
+        choices_log = CsvLog(self.folder / CHOICES, ChoiceRow, lambda row: row.round <= self.rounds)
         files.callback(choices_log.close)
         while self.rounds < self.config.num_rounds:
             with session.choosing():

@@ -12,9 +12,8 @@ from pathlib import Path
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.learner.settings import resolve
 from fixfirst.policy.file import load_parent
-from fixfirst.runs.layout import STUDY, Kind
-from fixfirst.runs.lock import status
-from fixfirst.runs.manifest import create_run, new_run_folder, read_config, read_manifest, write_manifest
+from fixfirst.runs.layout import STUDY, Kind, read_manifest
+from fixfirst.runs.manifest import create_run, new_run_folder, read_config, status, write_manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base.errors import RunDirError, printable
-from fixfirst.base.files import read_json
+from fixfirst.base.files import read_document, write_document
 from fixfirst.orders.pricing import PricedOrder, Swap
-from fixfirst.runs.files import RUN_HASH, check_same_run, run_hash_of, verify_checksum, with_checksum, write_json
-from fixfirst.runs.layout import ANSWER
+from fixfirst.runs.layout import ANSWER, run_hash_of
 
 ENOUGH_REPLICATES = 3
 
@@ -138,8 +137,8 @@ class Answer:
     # ---- the file
 
     def write(self, folder: Path) -> None:
-        said = {"rule": self.rule, "sentences": self.sentences, **asdict(self), RUN_HASH: run_hash_of(folder)}
-        write_json(folder / ANSWER, with_checksum(said))
+        document = {"rule": self.rule, "sentences": self.sentences, **asdict(self)}
+        write_document(folder / ANSWER, "answer", document, run_hash_of(folder) or "")
 
 
 def read_answer(folder: Path) -> Answer | None:
@@ -150,10 +149,8 @@ def read_answer(folder: Path) -> Answer | None:
     if not path.exists():
         return None
     try:
-        document = read_json(path, own=True)
+        document = read_document(path, "answer", run_hash_of(folder) or "")
         answer = TypeAdapter(Answer).validate_json(json.dumps(_printable(document)), strict=True)
-        verify_checksum(document)
-        check_same_run(document, folder)
     except ValidationError as e:
         raise RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
     except (OSError, ValueError) as e:

@@ -1,0 +1,364 @@
+"""One reader of a run directory, and what is in a folder of runs, a line each."""
+
+import hashlib
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from fixfirst.base.errors import FixfirstError, RunDirError, in_one_line, printable
+from fixfirst.base.files import open_regular, read_document, read_json
+from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.runs.answer import Answer, read_answer
+from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
+from fixfirst.runs.layout import (
+    ANSWER,
+    BEST,
+    CHOICES,
+    CONFIG,
+    LEDGER,
+    MANIFEST,
+    POLICY_JSON,
+    RESULT,
+    ROUNDS,
+    RUNTIME,
+    TRAINING_LOG,
+    WARMUP,
+    Kind,
+    read_manifest,
+    run_hash_of,
+)
+from fixfirst.runs.manifest import RUNNING, is_locked, read_config
+from fixfirst.runs.rows import (
+    LARGEST_LOG,
+    ChoiceRow,
+    Outcome,
+    SessionRow,
+    Trial,
+    UpdateRow,
+    ValueRow,
+    iterate_rows,
+    number,
+    read_rows,
+)
+from fixfirst.runs.seeds import RankedTrials, rank_trials, read_trials
+
+DEPTH = 2  # a study holds its runs one level down
+UNKNOWN = "unknown"  # the state of a run without a record of it
+WARMUP_RESULT = f"{WARMUP}/{RESULT}"
+# What reading a damaged run may raise.
+UNREADABLE = (FixfirstError, OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Score:
+    """Mean return of a frozen policy on held-out episodes, with a 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    test_episodes: int | None
+    trained_episodes: int | None
+    seconds: float | None
+    compliance: float | None  # share of judged repairs that kept to the order; None without one
+
+
+@dataclass(frozen=True)
+class Updates:
+    """The training log, all [n], one entry per update. Missing numbers are NaN."""
+
+    trial: np.ndarray
+    sampled: np.ndarray  # training episodes of the run so far
+    env_return: np.ndarray
+    compliance: np.ndarray
+    collection_s: np.ndarray
+    update_s: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.trial)
+
+
+class _Part(Protocol):
+    def __call__(self, read: Callable[["Run"], T]) -> cached_property[T]: ...
+
+
+def _part(file: str, otherwise: Any) -> _Part:
+    """A part of a run that is read from `file` when it is first asked for."""
+
+    def make(read: Callable[["Run"], T]) -> cached_property[T]:
+        def read_part(run: "Run") -> T:
+            try:
+                return read(run)
+            except UNREADABLE as e:
+                problem = str(e) if isinstance(e, FixfirstError) else f"cannot be read ({e})"
+                problem = problem if file in problem else f"{run.folder / file}: {problem}"
+                if not run.lenient:
+                    raise RunDirError(problem) from e
+                run.note(problem[:300])
+                return otherwise
+
+        return cached_property(read_part)
+
+    return make
+
+
+class Run:
+    """All that the directory of a search or a training says; a part that cannot be believed raises RunDirError.
+
+    lenient: such a part is empty instead, and `missing` says why; of texts in there, all are printable.
+    """
+
+    def __init__(self, folder: Path, *, lenient: bool = False):
+        self.folder, self.lenient = folder, lenient
+        self._missing: list[str] = []
+        self.manifest: dict[str, Any] = read_manifest(folder)
+        self.kind = Kind(self.manifest["kind"])
+        self.name = printable(folder.resolve().name)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What is not there, or cannot be believed, a line each."""
+        return tuple(self._missing)
+
+    def note(self, text: str, *, first: bool = False) -> None:
+        """Add a line to `missing`."""
+        self._missing.insert(0 if first else len(self._missing), printable(text))
+
+    @property
+    def is_search(self) -> bool:
+        return self.kind == Kind.SEARCH
+
+    @property
+    def is_separate(self) -> bool:
+        """Does it train one network per order, the published way?"""
+        return self.is_search and bool(setting(self.config, "separate", True))
+
+    @property
+    def seed(self) -> Any:
+        return setting(self.config, "seed", self.manifest.get("seed"))
+
+    @cached_property
+    def status(self) -> str:
+        """running, finished or interrupted; a lenient reader does not know where nothing is recorded."""
+        if is_locked(self.folder):
+            return RUNNING
+        return self.sessions[-1].outcome if self.sessions else UNKNOWN if self.lenient else Outcome.INTERRUPTED
+
+    # ---- parts
+
+    @_part(CONFIG, {})
+    def config(self) -> dict[str, Any]:
+        return read_config(self.folder)
+
+    @_part(f"the unit types of {CONFIG}", FIVE_TYPES)
+    def scheme(self) -> UnitScheme:
+        return scheme_of(self.config)
+
+    @_part(RUNTIME, ())
+    def sessions(self) -> tuple[SessionRow, ...]:
+        return tuple(read_rows(self.folder / RUNTIME, SessionRow))
+
+    @_part(LEDGER, ())
+    def trials(self) -> tuple[Trial, ...]:
+        trials = tuple(read_trials(self.folder))
+        for trial in trials:
+            self.workflow_of(trial)
+        return trials
+
+    @_part(f"the ranking in {LEDGER}", None)
+    def ranked_trials(self) -> RankedTrials | None:
+        """How the accepted trials compare; None before there is one."""
+        episodes = number(setting(self.config, "test_episodes", ASSUMED_TEST_EPISODES))
+        if episodes is None or episodes < 2:
+            raise RunDirError(f"{self.folder / CONFIG}: damaged, test_episodes is not a number from 2 on")
+        return rank_trials(self.trials, self.scheme, int(episodes))
+
+    @_part(ROUNDS, ())
+    def rounds(self) -> tuple[ValueRow, ...]:
+        """What replicates earned under every known order after each complete round."""
+        rows = read_rows(self.folder / ROUNDS, ValueRow)
+        complete = max((row.round for row in rows if row.last), default=0)
+        return tuple(row for row in rows if row.round <= complete and Workflow.parse(row.workflow, self.scheme))
+
+    @_part(CHOICES, ())
+    def choices(self) -> tuple[ChoiceRow, ...]:
+        return tuple(read_rows(self.folder / CHOICES, ChoiceRow))
+
+    @_part(TRAINING_LOG, Updates(*np.empty((6, 0))))
+    def updates(self) -> Updates:
+        cells = array("d")
+        for row in iterate_rows(self.folder / TRAINING_LOG, UpdateRow):
+            values = (row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s)
+            cells.extend(np.nan if value is None else value for value in values)
+        return Updates(*np.array(cells).reshape(-1, 6).T)
+
+    @_part(ANSWER, None)
+    def answer(self) -> Answer | None:
+        """Of a search with one network for all orders, once it is finished."""
+        return read_answer(self.folder) if self.is_search else None
+
+    @_part(RESULT, None)
+    def result_document(self) -> dict[str, Any] | None:
+        """All that a training wrote at its end."""
+        return None if self.is_search else _read_result(self.folder / RESULT, run_hash_of(self.folder) or "")
+
+    @_part(RESULT, None)
+    def result(self) -> Score | None:
+        """Of a training, once it is finished."""
+        return _score(self.result_document)
+
+    @_part(WARMUP_RESULT, None)
+    def warmup(self) -> Score | None:
+        return _score(_read_result(self.folder / WARMUP_RESULT))
+
+    @property
+    def stored_sha256(self) -> str | None:
+        """What policy.json says of the best, or only, policy."""
+        try:
+            document = read_json((self.folder / BEST if self.is_search else self.folder) / POLICY_JSON)
+        except (OSError, ValueError):
+            return None
+        return printable(str(document["sha256"])) if isinstance(document, dict) and "sha256" in document else None
+
+    @property
+    def policy_sha256(self) -> str | None:
+        """Of the best, or only, policy."""
+        return self.ranked_trials.best.policy_sha256 if self.ranked_trials is not None else self.stored_sha256
+
+    @property
+    def hashes(self) -> tuple[tuple[str, str], ...]:
+        """File and sha256 of what the run says, so that a reader of a report can tell whether it changed since."""
+        found = []
+        for name in (CONFIG, LEDGER, CHOICES, TRAINING_LOG, RESULT):
+            with suppress(OSError, ValueError), open_regular(self.folder / name, LARGEST_LOG) as file:
+                found.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
+        return tuple(found)
+
+    # ---- what follows
+
+    def workflow_of(self, trial: Trial) -> Workflow:
+        return Workflow.parse(trial.workflow, self.scheme)
+
+    @property
+    def warmup_episodes(self) -> int:
+        """Training episodes before the first trial."""
+        if self.warmup is not None and self.warmup.trained_episodes is not None:
+            return self.warmup.trained_episodes
+        if not len(self.updates) or not self.trials:
+            return 0
+        first = self.updates.trial == self.updates.trial[0]
+        return max(0, int(self.updates.sampled[first].max()) - self.trials[0].episodes)
+
+    @property
+    def used_episodes(self) -> int:
+        """Training episodes in all."""
+        if self.answer is not None:
+            return self.answer.episodes
+        if self.is_search:
+            return self.warmup_episodes + sum(trial.episodes for trial in self.trials)
+        if self.result is not None and self.result.trained_episodes is not None:
+            return self.result.trained_episodes
+        return int(self.updates.sampled.max(initial=0))
+
+
+def _read_result(path: Path, run: str = "") -> dict[str, Any] | None:
+    return read_document(path, "result", run) if path.exists() else None
+
+
+def _score(document: dict[str, Any] | None) -> Score | None:
+    """Return what a result.json says of its evaluation; None if there is none."""
+    if document is None:
+        return None
+    evaluation = document["evaluation"]
+    mean, low, high = (number(evaluation[key]) for key in ("mean", "low", "high"))
+    if mean is None or low is None or high is None:
+        raise ValueError("its return or interval is not a number")
+    kept = evaluation.get("compliance")
+    return Score(
+        mean,
+        low,
+        high,
+        test_episodes=_whole(evaluation.get("episodes")),
+        trained_episodes=_whole(document.get("episodes")),
+        seconds=number(document.get("seconds")),
+        compliance=number(kept["compliance"]["value"]) if isinstance(kept, dict) else None,
+    )
+
+
+def _whole(value: Any) -> int | None:
+    found = number(value)
+    return int(found) if found is not None and found >= 0 and found == int(found) else None
+
+
+# ---------------------------------------------------------------- a folder of runs
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A run in one line. What is not known yet is None."""
+
+    folder: Path
+    kind: str  # search, train, or ? where it cannot be told
+    status: str  # running, finished, interrupted, or what is wrong with it
+    created: str
+    red_agent: str | None = None
+    workflow: str | None = None  # the rule, the best order so far, or the one trained
+    mean: float | None = None  # its return
+    seconds: float | None = None  # worked on, over all times
+
+
+def find_runs(folder: Path, depth: int = DEPTH) -> list[Path]:
+    """Return the run directories below a folder, by name; a folder that cannot be read has none."""
+    return list(_find(folder, depth))
+
+
+def _find(folder: Path, depth: int) -> Iterator[Path]:
+    try:
+        children = sorted(folder.iterdir())
+    except OSError:
+        return
+    for child in children:
+        with suppress(OSError):  # one that cannot be looked into does not hide the others
+            if (child / MANIFEST).is_file():
+                yield child
+            elif depth > 1 and child.is_dir():
+                yield from _find(child, depth - 1)
+
+
+def summarise_runs(folder: Path) -> list[RunSummary]:
+    """Return the runs of a folder, newest first."""
+    return sorted(map(summarise_run, find_runs(folder)), key=lambda run: run.created, reverse=True)
+
+
+def summarise_run(folder: Path) -> RunSummary:
+    """Return a run in one line; one that cannot be read says why."""
+    try:
+        run = Run(folder)
+    except UNREADABLE as e:
+        return RunSummary(folder, "?", in_one_line(str(e)), "")
+    created = str(run.manifest.get("created", ""))
+    try:
+        workflow, mean = _found(run)
+        seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
+        red_agent = str(setting(run.config, "red_agent", "?"))
+        return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
+    except UNREADABLE as e:
+        return RunSummary(folder, run.kind, in_one_line(f"damaged: {e}"), created)
+
+
+def _found(run: Run) -> tuple[str | None, float | None]:
+    """Return what a run found in a few words, and its return."""
+    if not run.is_search:
+        return str(setting(run.config, "workflow", "?")), None if run.result is None else run.result.mean
+    if not run.is_separate:
+        return (None, None) if run.answer is None else (run.answer.rule, run.answer.orders[0].mean)
+    if run.ranked_trials is None:
+        return None, None
+    best = run.ranked_trials.ranking.rows[0]
+    return str(best.workflow), best.mean
