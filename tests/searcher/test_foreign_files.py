@@ -1,12 +1,17 @@
 """Files of another run, whole, in the place of this one's: refused in one line, or made anew with the same bytes."""
 
 import shutil
+import tarfile
+from pathlib import Path
 
 import pytest
 from searches import RANDOM
 
 import fixfirst as ff
 from fixfirst.cli import main
+from fixfirst.reporter.figure import FigureData
+from fixfirst.reporter.report import report_document
+from fixfirst.runs.run import find_runs, summarise_run
 
 QUIET = {"quiet": True, "workers": 1, "report": False}
 SHARED = {
@@ -132,3 +137,55 @@ def test_swapped_replicates_do_not_give_another_answer(taken, made):
     (run / "0").rename(run / "replicates" / "1")
     with pytest.raises(ff.RunDirError, match="its policy is damaged or of another run, and so is its checkpoint"):
         ff.resume(run, **QUIET)
+
+
+# ---------------------------------------------------------------- changed digits, earlier versions
+
+BLANK = FigureData("blank", "", "<svg/>", lambda: b"", (), ())
+READERS = {
+    "runs": lambda run: summarise_run(run),
+    "report": lambda run: report_document([run], draw=lambda make: BLANK),
+    "load_run": lambda run: (vars(loaded := ff.load_run(run)), loaded.best.facts),
+    "resume": lambda run: ff.resume(run, quiet=True),
+}
+
+
+def said(read, run, capsys):
+    """What somebody is told who reads a run, whether it is refused or not."""
+    try:
+        return str(read(run)) + capsys.readouterr().err
+    except ff.FixfirstError as e:
+        assert "\n" not in str(e)
+        return f"refused: {e}"
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", ["separate", "shared", "train"])
+def test_a_changed_digit_of_any_file_changes_nothing_or_the_file_is_named(taken, capsys, kind, reader):
+    run = taken(kind)
+    read = READERS[reader] if reader != "resume" or kind == "train" else lambda folder: ff.resume(folder, **QUIET)
+    expected = said(read, run, capsys)
+    names = [*run.glob("*.csv"), *run.glob("*.json"), *run.glob("config.toml"), *run.glob("best/policy.json")]
+    for path in sorted(names):
+        whole = path.read_bytes()
+        digits = [place for place, byte in enumerate(whole) if 48 <= byte < 58]
+        for place in digits[:: len(digits) // 3 + 1]:
+            path.write_bytes(whole[:place] + bytes([48 + (whole[place] - 47) % 10]) + whole[place + 1 :])
+            told = said(read, run, capsys)
+            seen = told == expected or path.name in told or "another version" in told or "best/" in told
+            assert seen, (path.name, place, told)
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("kind", ["separate", "shared", "train", "study"])
+def test_a_finished_run_of_the_version_before_can_be_looked_at(tmp_path, kind):
+    with tarfile.open(Path(__file__).parent.parent / "support" / "old_runs.tar.gz") as old:
+        old.extractall(tmp_path, filter="data")
+    run = tmp_path / kind
+    assert ff.load_run(run).folder == run
+    for folder in find_runs(run, 1) or [run]:
+        assert summarise_run(folder).status == "finished" and summarise_run(folder).mean is not None
+        assert report_document([folder], draw=lambda make: BLANK).answer
+    if kind in ("separate", "shared"):
+        with pytest.raises(ff.RunDirError, match="was begun by an earlier version, which can finish it"):
+            ff.resume(run, **QUIET)
