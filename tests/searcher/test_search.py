@@ -199,8 +199,8 @@ def test_the_files_have_the_promised_columns(run):
         ("runtime.csv", SessionRow.columns()),
     ):
         lines = (run / name).read_text().splitlines()
-        assert lines[0] == ",".join(columns)
-        assert {len(cells) for cells in csv.reader(lines)} == {len(columns)}, name
+        assert lines[0] == ",".join((*columns, "checksum"))
+        assert {len(cells) for cells in csv.reader(lines)} == {len(columns) + 1}, name
     names = {"config.toml", "manifest.json", "trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv", "tb"}
     assert {path.name for path in run.iterdir()} == names | {
         "trials",

@@ -100,7 +100,7 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
             raise ValueError("it does not say what kind of run this is")
         return dict(manifest)
     except FileNotFoundError as e:
-        raise RunDirError(f"{folder} is not a run directory ({MANIFEST} is missing)") from e
+        raise RunDirError(f"{folder}: is not a run directory ({MANIFEST} is missing)") from e
     except (OSError, ValueError) as e:
         raise RunDirError(f"{path}: cannot be read ({e})") from e
 
