@@ -1,6 +1,5 @@
 """The verbs from Python: one call does the whole job, and what it hands out is typed."""
 
-import json
 import os
 import signal
 import subprocess

@@ -13,9 +13,9 @@ from fixfirst.base.errors import ConfigError, printable
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter.screen import fitted, results
 from fixfirst.runs.layout import RUNS, Kind
-from fixfirst.runs.run import (RunSummary, summarise_runs)
-from fixfirst.runs.manifest import (RUNNING, duration)
+from fixfirst.runs.manifest import RUNNING, duration
 from fixfirst.runs.rows import Outcome
+from fixfirst.runs.run import RunSummary, summarise_runs
 
 COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
 WIDE, LONGEST_WORD = 110, 10

@@ -24,13 +24,13 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.base.errors import ConfigError
+from fixfirst.base.files import write_atomically
 from fixfirst.game.scenario import BITS_PER_HOST, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
 from fixfirst.policy.memory import memory_groups, memory_tables, scan_hosts
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.base.files import (write_atomically)
 
 Target = Literal["onnx", "torch", "numpy"]
 SUFFIXES: dict[Target, str] = {"onnx": ".onnx", "torch": ".pt2", "numpy": ".npz"}
