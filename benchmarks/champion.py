@@ -16,7 +16,7 @@ from pathlib import Path
 
 import fixfirst as ff
 from fixfirst.learner.config import make_config
-from fixfirst.runs.manifest import (status)
+from fixfirst.runs.manifest import status
 from fixfirst.runs.rows import Outcome
 
 WHOLE = make_config("champion").total_episodes
