@@ -23,24 +23,27 @@ NUM_ENVS, STEPS = 1_000, 100
 RED_AGENTS = ("b_line", "meander")
 YARDSTICK = "yardstick: np.sort, millions of numbers"
 HERE = Path(__file__).resolve()
+ROOT = HERE.parent.parent
 
 
 def rollout():
     """A compiled function that plays `STEPS` steps in every environment with random actions."""
-    from fixfirst.game import rules
-    from fixfirst.game.chance import counter_uniform
-
-    num_actions, step_one, next_episode = rules.NUM_ACTIONS, rules.step_one, rules.next_episode
+    from fixfirst.game.attackers import decide_red
+    from fixfirst.game.chance import begin_turn, counter_uniform
+    from fixfirst.game.rules import next_episode, step_one
+    from fixfirst.game.tables import NUM_ACTIONS
 
     @njit
-    def play(states, chances, red_odds, words, returns10, when):
+    def play(states, chances, red_odds, own, words, returns10, when):
         for i in range(len(states)):
             env, chance = states[i], chances[i]
             for t in range(when, when + STEPS):
                 if env.ended:
                     next_episode(env, chance, red_odds[i])
-                action = int(counter_uniform(chance.key, t) * num_actions)
-                returns10[i] += step_one(env, action, chance, 0, False, 100)
+                action = int(counter_uniform(chance.key, t) * NUM_ACTIONS)
+                begin_turn(env, chance)
+                red_verb, red_target = decide_red(env, chance, own)
+                returns10[i] += step_one(env, action, red_verb, red_target, chance, 0, False, 100)
                 words[i] ^= env.observation
 
     return play
@@ -64,7 +67,7 @@ def jobs():
         found[f"envs.step, {red}"] = lambda envs=envs: step_through(envs, actions)
         found[f"World.step, {red}"] = lambda world=world: step_through(world, actions)
         found[f"compiled rollout, {red}"] = lambda own=own, words=words, returns10=returns10: play(
-            own._states, own._chances, own._red_odds, words, returns10, 0
+            *own.inside()[:4], words, returns10, 0
         )
     found[YARDSTICK] = lambda: np.sort(numbers)
     return found
@@ -96,7 +99,7 @@ def measure(checkouts, rounds):
     """Millions per second of everything in every checkout (name -> root folder), which take turns."""
     processes = {
         name: subprocess.Popen(
-            [sys.executable, HERE, "--serve"],
+            [sys.executable, Path(root) / HERE.relative_to(ROOT), "--serve"],
             env=os.environ | {"PYTHONPATH": str(Path(root) / "src")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -128,7 +131,7 @@ def main():
     args = parser.parse_args()
     if args.serve:
         return serve()
-    checkouts = {"here": HERE.parent.parent} | ({} if args.against is None else {"against": args.against.resolve()})
+    checkouts = {"here": ROOT} | ({} if args.against is None else {"against": args.against.resolve()})
     speeds = measure(checkouts, args.rounds)
     ratios = {job: speeds["here"][job] / speed for job, speed in speeds.get("against", {}).items()}
     if args.json:

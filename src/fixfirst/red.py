@@ -15,7 +15,7 @@ one of a set of hosts, bit h = host h, or -1. HOST_ID, USER, ENTERPRISE, OPERATI
 targets.
 """
 
-from fixfirst.game.attackers import red_intends as intends
+from fixfirst.game.attackers import intends
 from fixfirst.game.chance import first_user as any_user, pick_address as any_host
 from fixfirst.game.scenario import ENTERPRISE, OPERATIONAL, USER
 from fixfirst.game.state import NO_TARGET, RedVerb as Verb, Success

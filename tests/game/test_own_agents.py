@@ -1,4 +1,4 @@
-"""Red agents of users: registered by name. Processes of their own, not compiled: that would take half a minute each."""
+"""Red agents of users: registered by name, compiled by themselves. In processes of their own: a name stays registered."""
 
 import os
 import subprocess
@@ -19,110 +19,130 @@ def scanner(env, chance):
     else:
         intends(env, Verb.SCAN, any_user(env, chance))
 """
-THREE_TURNS = """
-import numpy as np
-from fixfirst.game.game import red_odds
-from fixfirst.game.chance import CHANCE_DTYPE
-from fixfirst.game.attackers import choose_red
-from fixfirst.game.state import STATE_DTYPE, RedVerb
+PLAY = """
+import sys, numpy as np, fixfirst as ff
+from fixfirst.game.state import RedVerb
 
-print(red_odds("sleep:1,scanner:3", 1).tolist())
-env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (STATE_DTYPE, CHANCE_DTYPE))
-env.red_agent = 3
-for env.step in range(3):
-    choose_red(env, chance)
-    print(RedVerb(env.red_verb).name, 9 <= env.red_target <= 12)
+envs = ff.make_vec(1, red_agent=sys.argv[1])
+envs.reset(seed=0)
+for _ in range(3):
+    envs.step(np.zeros(1, int))
+    (state,) = envs.get_state()
+    print(RedVerb(state["red_verb"]).name, 9 <= state["red_target"] <= 12)
 """
-DECIDES = ["[[0.0, 0.0, 0.25, 1.0]]", "DISCOVER False", "SCAN True", "SCAN True"]
+DECIDES = ["DISCOVER False", "SCAN True", "SCAN True"]
 
 
-def ran(code, folder, **variables):
-    outside = os.environ | {"NUMBA_DISABLE_JIT": "1"} | variables
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, env=outside, capture_output=True, text=True)
+def run(folder, *arguments, **variables):
+    command = [sys.executable, *(["-c"] if arguments[0].count("\n") else []), *arguments]
+    return subprocess.run(command, cwd=folder, env=os.environ | variables, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("first", ["", "import fixfirst.game.attackers"])
-def test_an_agent_decides_whether_it_comes_before_the_rules_or_after(first, tmp_path):
+def lines(result):
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+@pytest.fixture
+def mine(tmp_path):
     (tmp_path / "mine.py").write_text(SCANNER)
-    result = ran(f"{first}\nimport mine\n{THREE_TURNS}", tmp_path)
-    assert result.stdout.splitlines() == DECIDES, result.stderr
+    return tmp_path / "mine.py"
 
 
-def test_a_file_of_the_variable_is_read_and_a_module_adds_itself_to_it(tmp_path):
-    (tmp_path / "mine.py").write_text(SCANNER)
-    result = ran(THREE_TURNS, tmp_path, FIXFIRST_RED_AGENTS="mine.py")
-    assert result.stdout.splitlines() == DECIDES, result.stderr
-    added = ran("import os, mine; print(os.environ['FIXFIRST_RED_AGENTS'])", tmp_path)
-    assert added.stdout.strip() == str(tmp_path / "mine.py"), added.stderr
-    missing = ran("import fixfirst as ff; ff.make_vec(red_agent='scanner')", tmp_path, FIXFIRST_RED_AGENTS="nothing.py")
-    assert "FIXFIRST_RED_AGENTS names nothing.py, which is not a Python file" in missing.stderr
+@pytest.mark.parametrize("first", ["", "import fixfirst.game.rules"])
+def test_an_agent_decides_whether_it_comes_before_the_rules_or_after(first, mine):
+    assert lines(run(mine.parent, f"{first}\nimport mine\n{PLAY}", "scanner")) == DECIDES
+
+
+def test_a_file_of_the_variable_is_read_and_a_module_adds_itself_to_it(mine):
+    assert lines(run(mine.parent, PLAY, "scanner", FIXFIRST_RED_AGENTS="mine.py")) == DECIDES
+    ask = "import os, mine\nprint(os.environ['FIXFIRST_RED_AGENTS'])"
+    assert lines(run(mine.parent, ask)) == [str(mine)]
+    assert lines(run(mine.parent, ask, FIXFIRST_RED_AGENTS="mine.py")) == ["mine.py"]
+
+
+def test_a_file_of_the_variable_can_be_run_as_a_script(mine):
+    mine.write_text(SCANNER + PLAY)
+    assert lines(run(mine.parent, "mine.py", "scanner", FIXFIRST_RED_AGENTS="mine.py")) == DECIDES
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
+        (None, "mine.py, which is not a Python file"),
         ("def x(:", "mine.py, which does not run (SyntaxError: invalid syntax (mine.py, line 1))"),
         ("import fixfirst\n\n{}[5]", "mine.py, which does not run, line 3 (KeyError: 5)"),
         ("import sys; sys.exit(3)", "mine.py, which does not run, line 1 (SystemExit: 3)"),
     ],
 )
 def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, tmp_path):
-    (tmp_path / "mine.py").write_text(content)
-    code = "import sys; from fixfirst.cli import main; sys.exit(main(['evaluate', 'sleep', '--red-agent', 'scanner']))"
-    result = ran(code, tmp_path, FIXFIRST_RED_AGENTS="mine.py")
+    if content is not None:
+        (tmp_path / "mine.py").write_text(content)
+    command = ["-m", "fixfirst", "evaluate", "sleep", "--red-agent", "scanner"]
+    result = run(tmp_path, *command, FIXFIRST_RED_AGENTS="mine.py")
     assert (result.returncode, result.stderr) == (2, f"fixfirst: FIXFIRST_RED_AGENTS names {says}\n")
 
 
-COMPILE = """
-import numpy as np
-from numba import typeof
-from fixfirst.base.errors import FixfirstError
-from fixfirst.game import own_agents
-from fixfirst.game.chance import CHANCE_DTYPE
-from fixfirst.base.compile import own_piece
-from fixfirst.game.state import STATE_DTYPE
-import mine
-from fixfirst.game.attackers import choose_own
+BROKEN = [
+    ("intends(env, Verb.SCAN, env.nothing_there)", "line 4) does not compile: KeyError: 'nothing_there'"),
+    ("env.red_target = len(some_name)", "line 4) does not compile: NameError: name 'some_name' is not defined"),
+    (
+        "x = 5\n    if env.step:\n        x = 'five'\n    intends(env, Verb.SCAN, x)",
+        "line 9) does not compile: Cannot unify",
+    ),
+    ("return 5", "line 6) does not compile: No conversion from Literal[int](5) to none"),
+]
 
-records = tuple(typeof(np.zeros(1, dtype).view(np.recarray)[0]) for dtype in (STATE_DTYPE, CHANCE_DTYPE))
-pieces = [own_piece(name, agent) for name, agent in own_agents.own_agents().items()]
-for piece in (*pieces, choose_own):
-    try:
-        piece.compile(records)
-    except FixfirstError as e:
-        print(e)
-"""
-BROKEN = """
-import fixfirst as ff
+
+@pytest.mark.parametrize(("body", "says"), BROKEN)
+def test_an_agent_that_does_not_compile_is_one_line_with_its_place(body, says, tmp_path):
+    imports = "import fixfirst as ff\nfrom fixfirst.red import Verb, intends\n\n"
+    (tmp_path / "mine.py").write_text(f"{imports}@ff.red_agent('broken')\ndef broken(env, chance):\n    {body}\n")
+    command = ["-m", "fixfirst", "evaluate", "sleep", "--red-agent", "broken"]
+    result = run(tmp_path, *command, FIXFIRST_RED_AGENTS="mine.py")
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"fixfirst: red agent 'broken' (mine.py, {says}"), result.stderr
+    assert result.stderr.endswith("; docs/extend.md tells what it may do\n")
+
+
+TWINS = """
+import numpy as np, fixfirst as ff
+from fixfirst.game import rules
+from fixfirst.game.attackers import decide_b_line
 from fixfirst.red import Verb, intends
 
-@ff.red_agent("asks")
-def asks(env, chance):
-    intends(env, Verb.SCAN, env.nothing_there)
+def play(red_agent):
+    envs = ff.make_vec(20, red_agent=red_agent)
+    envs.reset(seed=3)
+    actions = np.random.default_rng(0).integers(0, 145, (150, 20))
+    return b"".join(part.tobytes() for row in actions for part in envs.step(row)[:2])
 
-@ff.red_agent("calls")
-def calls(env, chance):
-    env.red_target = len(some_name)
+@ff.red_agent("twin")
+def twin(env, chance):
+    verb, target = decide_b_line(env, chance)
+    intends(env, verb, target)
 
-@ff.red_agent("wavers")
-def wavers(env, chance):
-    x = 5
-    if env.step:
-        x = "five"
-    intends(env, Verb.SCAN, x)
+print(play("b_line") == play("twin"), play("sleep:1,twin:1") not in (play("b_line"), play("sleep")))
+
+@ff.red_agent("twin")
+def other(env, chance):
+    intends(env, Verb.SLEEP, -1)
+
+print(play("sleep") == play("twin"))
+
+@ff.red_agent("tired")
+def tired(env, chance):
+    raise ValueError("tired")
+
+try:
+    play("tired")
+except ValueError as e:
+    print(e, len(rules.step_batch.signatures))  # compiled once
 """
 
 
-def test_an_agent_that_does_not_compile_is_one_line_that_names_its_own(tmp_path):
-    (tmp_path / "mine.py").write_text(BROKEN)
-    result = ran(COMPILE, tmp_path, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
-    told = [line.removesuffix("; docs/extend.md tells what it may do") for line in result.stdout.splitlines()]
-    assert told[:2] == [
-        "red agent 'asks' (mine.py, line 5) does not compile: KeyError: 'nothing_there'",
-        "red agent 'calls' (mine.py, line 9) does not compile: NameError: name 'some_name' is not defined",
-    ], result.stderr
-    assert told[2].startswith("red agent 'wavers' (mine.py, line 18) does not compile: Cannot unify Literal[int](5)")
-    assert told[3:] == told[:1]  # as a part of the rules
+def test_an_own_agent_plays_as_one_of_ours_can_be_replaced_and_may_raise(tmp_path):
+    assert lines(run(tmp_path, TWINS)) == ["True True", "True", "tired 1"]
 
 
 ASTRAY = """
@@ -133,36 +153,36 @@ def astray(env, chance):
 """
 
 
-def test_an_intention_that_cannot_be_is_slept_over(tmp_path):
+def test_an_intention_that_cannot_be_is_slept_over(mine):
     """Else the compiled rules would look it up beyond their tables. Only the last of eight can be."""
-    (tmp_path / "mine.py").write_text(SCANNER + ASTRAY)
-    turns = THREE_TURNS.replace("red_agent = 3", "red_agent = 4").replace("range(3)", "range(8)")
-    result = ran(f"import mine\n{turns}", tmp_path)
-    assert result.stdout.splitlines()[1:] == ["SLEEP False"] * 7 + ["SCAN True"], result.stderr
+    mine.write_text(SCANNER + ASTRAY)
+    turns = lines(run(mine.parent, f"import mine\n{PLAY.replace('range(3)', 'range(8)')}", "astray"))
+    assert turns == ["SLEEP False"] * 7 + ["SCAN True"]
 
 
-def test_machine_code_is_kept_by_what_an_agent_is_made_of(tmp_path):
-    """Comments outside of it do not matter, a number that it takes from around it does."""
-    told = "from fixfirst.game.own_agents import digest; print(digest())"
-    digests = []
-    for extra in ("", "# a remark", "USER = 1"):
-        (tmp_path / "mine.py").write_text(f"{SCANNER}{extra}\n")
-        digests.append(ran(f"import mine; {told}", tmp_path).stdout)
-    assert digests[0] == digests[1] != digests[2]
-    assert ran(told, tmp_path).stdout.strip() == ""
+def test_without_a_compiler_an_agent_is_a_plain_function(mine):
+    plain = """
+import numpy as np, mine
+from fixfirst.game.attackers import decide_red, own_addresses
+from fixfirst.game.chance import CHANCE_DTYPE
+from fixfirst.game.state import STATE_DTYPE
+
+env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (STATE_DTYPE, CHANCE_DTYPE))
+env.red_agent = 3
+print(*decide_red(env, chance, own_addresses([3])))
+"""
+    assert lines(run(mine.parent, plain, NUMBA_DISABLE_JIT="1")) == ["1 2"]
 
 
-@pytest.mark.parametrize("name", ["Scanner", "two words", "", 3])
-def test_a_name_is_a_word_in_lower_case(name):
-    with pytest.raises(ff.ConfigError, match="a word in lower case"):
-        ff.red_agent(name)
-
-
-def test_our_own_agents_stay_as_they_are():
-    with pytest.raises(ff.ConfigError, match="b_line is one of our red agents"):
-        ff.red_agent("b_line")
-
-
-def test_an_agent_is_a_function_of_env_and_chance():
-    with pytest.raises(ff.ConfigError, match="must be a function of"):
-        ff.red_agent("short")(lambda env: None)
+@pytest.mark.parametrize(
+    ("name", "function", "says"),
+    [
+        *((name, None, "a word in lower case") for name in ("Scanner", "two words", "", 3)),
+        ("b_line", None, "b_line is one of our red agents"),
+        ("short", lambda env: None, "must be a function of"),
+        ("number", 5, "must be a function of"),
+    ],
+)
+def test_what_cannot_be_registered(name, function, says):
+    with pytest.raises(ff.ConfigError, match=says):
+        ff.red_agent(name)(function)

@@ -24,13 +24,15 @@ from typing import IO, Any
 import llvmlite
 import numba
 import numpy as np
-from numba.core import config
+from numba import types
+from numba.core import cgutils, config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
+from numba.extending import intrinsic
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.files import lock
@@ -71,8 +73,6 @@ TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child proce
 # IEEE's division, which answers inf where Python's would raise: a loop that may raise is not compiled for wide registers.
 _OPTIONS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, "error_model": "numpy"}
 _ENTRY_POINTS: list["EntryPoint"] = []
-_PIECES: list["Piece"] = []
-_OTHER_SOURCES: list[Callable[[], str]] = []
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -95,11 +95,6 @@ def inlined(function: Callable[..., Any]) -> Any:
 def called(function: Callable[..., Any]) -> Any:
     """Decorator for functions that only compiled ones call, from several places or in long loops: calls, not copies."""
     return function if config.DISABLE_JIT else Piece(function, forceinline=False)
-
-
-def own_piece(name: str, function: Callable[..., Any]) -> Any:
-    """A red agent of the user's, to be put into the rules; if it does not compile, one line says whose fault that is."""
-    return function if config.DISABLE_JIT else OwnPiece(function, name)
 
 
 def is_compiled() -> bool:
@@ -128,21 +123,6 @@ def _tell() -> None:
         print("fixfirst: compiling, once per machine (less than a minute) ...", file=sys.stderr, flush=True)
 
 
-def depend_on(digest: Callable[[], str]) -> None:
-    """Let machine code depend on more than our own files: `digest` says what it is at the moment."""
-    _OTHER_SOURCES.append(digest)
-
-
-def compile_anew() -> None:
-    """A red agent of the user's has changed: forget all machine code in memory, and look for it elsewhere on disk."""
-    _fingerprint.cache_clear()
-    for piece in _PIECES:
-        piece._reset_overloads()
-    for entry in _ENTRY_POINTS:
-        entry._reset_overloads()
-        entry._cache = entry.code = MachineCode(entry.py_func)
-
-
 # ---------------------------------------------------------------- where machine code is kept
 
 
@@ -160,7 +140,6 @@ def _fingerprint(room: str) -> str:
         if ROOMS.index(source.split("/")[0]) <= ROOMS.index(room):
             digest.update((PACKAGE / source).read_bytes())
     versions = platform.python_version(), np.__version__, numba.__version__, llvmlite.__version__
-    digest.update(b"".join(part().encode() for part in _OTHER_SOURCES))
     digest.update(repr((versions, cpu_target.target_context.codegen().magic_tuple())).encode())
     return digest.hexdigest()[:16]
 
@@ -274,35 +253,63 @@ class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
 
     def __init__(self, function: Callable[..., Any], *, forceinline: bool):
         super().__init__(function, targetoptions=_OPTIONS | {"forceinline": forceinline, "no_cpython_wrapper": True})
-        _PIECES.append(self)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         raise TypeError(f"{self.__name__} is called by compiled functions only; NUMBA_DISABLE_JIT=1 makes it a plain one")
 
 
-class OwnPiece(Piece):
-    """A piece that somebody else wrote: Numba's pages about what it cannot compile become one line."""
+# ---------------------------------------------------------------- functions of users, called by their address
 
-    def __init__(self, function: Callable[..., Any], name: str):
-        super().__init__(function, forceinline=True)
-        self._agent = name
+_AT_ADDRESS: dict[int, Any] = {}  # what must not be deleted while somebody knows where it is
 
-    def compile(self, sig: Any) -> Any:
-        """Machine code for a signature, or a ConfigError."""
+
+class CompileError(ValueError):
+    """A function that Numba cannot compile, in one line: where, and why."""
+
+
+def address_of(function: Callable[..., None], *records: np.dtype) -> int:
+    """Compile a function of records by itself and return its address, for `call_address`. Raises CompileError."""
+    if config.DISABLE_JIT:
+        address, found = id(function), function
+    else:
+        piece = Piece(function, forceinline=False)
         try:
-            return super().compile(sig)
+            piece.compile(types.void(*map(numba.from_dtype, records)))
         except Exception as e:  # Numba has many kinds, and lets some of its own mistakes out, too
-            code = self.py_func.__code__
-            raise ConfigError(
-                f"red agent {self._agent!r} ({_where(str(e), code)}) does not compile: {_essence(e)}; "
-                "docs/extend.md tells what it may do"
-            ) from e
+            raise CompileError(f"({_where(str(e), function.__code__)}) does not compile: {_essence(e)}") from e
+        (found,) = piece.overloads.values()
+        address = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+    _AT_ADDRESS[address] = found
+    return address
+
+
+def _call_in_machine_code(typing: Any, address: Any, first: Any, second: Any) -> Any:
+    """Write the instructions of a call by Numba's own convention, so that the caller raises what the function raises."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        convention, records = context.call_conv, signature.args[1:]
+        kind = convention.get_function_type(types.none, records)
+        function = builder.inttoptr(values[0], kind.as_pointer())
+        status, _ = convention.call_function(builder, function, types.none, records, values[1:])
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return types.void(address, first, second), generate
+
+
+def _call_in_python(address: int, first: Any, second: Any) -> None:
+    _AT_ADDRESS[address](first, second)
+
+
+# call_address(address, first, second): call a function of two records that `address_of` has compiled.
+call_address = _call_in_python if config.DISABLE_JIT else intrinsic(_call_in_machine_code)
 
 
 def _where(message: str, code: CodeType) -> str:
     """File and line of what Numba complains about, else of the function."""
     name = Path(code.co_filename).name
-    last = code.co_firstlineno + inspect.getsource(code).count("\n")
+    last = max(line for *_, line in code.co_lines() if line)
     said = [int(line) for file, line in re.findall(r'([^/\\"(]+)(?:", line | \()([0-9]+)', message) if file.strip() == name]
     line = next((line for line in said if code.co_firstlineno <= line <= last), code.co_firstlineno)
     return f"{name}, line {line}"

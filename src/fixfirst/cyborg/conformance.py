@@ -22,6 +22,7 @@ import numpy as np
 from fixfirst.base.errors import ConformanceError, in_one_line
 from fixfirst.base.files import MB, parse_json
 from fixfirst.game import rules
+from fixfirst.game.attackers import own_addresses
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
 from fixfirst.game.scenario import CAGE2, VARIANT_ID, VariantName
 from fixfirst.game.state import NO_TARGET, STATE_DTYPE, OTService, RedAgent, RedVerb
@@ -110,6 +111,7 @@ def replay(episode: RecordedEpisode) -> np.ndarray:
     observations, words = np.empty((1, CAGE2.observation_bits), np.int8), np.empty(1, np.uint64)
     access, rewards10, ended = np.empty((1, CAGE2.num_hosts), np.uint8), np.empty(1, np.int32), np.empty(1, np.bool_)
     finals = observations.copy(), access.copy(), np.empty(1, np.int32), np.empty(1, np.int32)
+    own = own_addresses(())
     settings = VARIANT_ID[episode.variant], episode.green, 0, rules.DISABLED
 
     rules.reset_batch(states, chances, odds, np.ones(1, np.bool_), observations, words, access)
@@ -118,7 +120,9 @@ def replay(episode: RecordedEpisode) -> np.ndarray:
     for t in range(len(trace)):
         chances[:] = episode.outcomes[t]
         actions = episode.actions[t : t + 1]
-        rules.step_batch(states, chances, odds, actions, *settings, observations, words, access, rewards10, ended, *finals)
+        rules.step_batch(
+            states, chances, odds, own, actions, *settings, observations, words, access, rewards10, ended, *finals
+        )
         trace[t] = states[0]
         got["reward10"][t] = rewards10[0]
     for name in _RECORDED:

@@ -1,17 +1,19 @@
-"""How the red agents decide, compiled: on what they know and on the result of their last action, never on the truth.
+"""How attackers decide, compiled: on what they know and on the result of their last action, never on the truth.
 
-A decision is written into the record `env` as `red_verb` and `red_target`; `kernel.py` carries it out.
+An attacker is a function (env, chance) -> (verb, target). It may change what it remembers in the record `env`; `rules.py`
+carries the decision out. It decides before blue acts in the turn, which makes no difference: red sees nothing of that.
 """
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
-from fixfirst.base.compile import compile_anew, depend_on, inlined, own_piece
+from fixfirst.base.compile import CompileError, address_of, call_address, inlined
+from fixfirst.base.errors import ConfigError
 from fixfirst.game import chance as dice
-from fixfirst.game.own_agents import digest, on_change, own_agents
+from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import ENTERPRISE, OPERATIONAL, USER
-from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
+from fixfirst.game.state import NO_TARGET, STATE_DTYPE, RedAgent, RedVerb, Success
 from fixfirst.game.tables import FOOTHOLD, HOST_ID, NUM_HOSTS, OT_SERVER, REVEALED_ID, SUBNET_HOSTS, SUBNETS, unit_mask
 
 ENTERPRISE_UNITS = unit_mask("enterprise")
@@ -19,67 +21,15 @@ OPERATIONAL_UNITS = int(SUBNET_HOSTS[OPERATIONAL])
 
 
 @inlined
-def choose_red(env, chance):
-    """Red decides on its own knowledge and the result of its last action."""
+def decide_red(env, chance, own):
+    """Return the (verb, target) of the attacker that plays this episode. own [256]: addresses, see `own_addresses`."""
     if env.red_agent == RedAgent.B_LINE:
-        choose_b_line(env, chance)
-    elif env.red_agent == RedAgent.MEANDER:
-        choose_meander(env, chance)
-    elif env.red_agent == RedAgent.SLEEP:
-        red_intends(env, RedVerb.SLEEP, NO_TARGET)
-    else:
-        choose_own(env, chance)
-
-
-@inlined
-def red_intends(env, verb, target):
-    env.red_verb = verb
-    env.red_target = target
-
-
-# ---------------------------------------------------------------- those of users
-
-
-NUM_SUBNETS, NUM_VERBS = len(SUBNETS), len(RedVerb)
-
-
-@inlined
-def is_possible(verb, target):
-    """Could red intend this? The rules look things up by both without another check."""
-    if verb == RedVerb.DISCOVER:
-        return 0 <= target < NUM_SUBNETS
-    if verb == RedVerb.SCAN or verb == RedVerb.EXPLOIT or verb == RedVerb.ESCALATE:
-        return 0 <= target < NUM_HOSTS
-    return verb < NUM_VERBS and NO_TARGET <= target < NUM_HOSTS
-
-
-def _choice_of_own() -> Any:
-    """A function that asks the own red agent whose turn it is; numbered after ours. What cannot be is slept over."""
-    scope: dict[str, Any] = {
-        "red_intends": red_intends,
-        "is_possible": is_possible,
-        "SLEEP": RedVerb.SLEEP,
-        "NO_TARGET": NO_TARGET,
-    }
-    lines = ["def choose_own(env, chance):"]
-    for number, (name, function) in enumerate(own_agents().items(), start=len(RedAgent)):
-        scope[f"agent_{number}"] = own_piece(name, function)
-        lines += [f"    if env.red_agent == {number}:", f"        agent_{number}(env, chance)"]
-        lines += ["        if is_possible(env.red_verb, env.red_target):", "            return"]
-    exec("\n".join([*lines, "    red_intends(env, SLEEP, NO_TARGET)"]), scope)
-    return inlined(scope["choose_own"])
-
-
-def _take_in() -> None:
-    """Another own agent: whatever was compiled without it is compiled anew."""
-    global choose_own
-    choose_own = _choice_of_own()
-    compile_anew()
-
-
-choose_own = _choice_of_own()
-on_change(_take_in)
-depend_on(digest)
+        return decide_b_line(env, chance)
+    if env.red_agent == RedAgent.MEANDER:
+        return decide_meander(env, chance)
+    if env.red_agent == RedAgent.SLEEP:
+        return RedVerb.SLEEP, NO_TARGET
+    return decide_own(env, chance, own)
 
 
 # ---------------------------------------------------------------- B_line
@@ -114,11 +64,10 @@ BLINE_EXPLOIT_SERVER = 12
 
 
 @inlined
-def choose_b_line(env, chance):
+def decide_b_line(env, chance):
     """Straight to the operational server: on success the next stage, on failure back to an earlier one."""
-    succeeded = env.red_success == Success.TRUE
-    stage = env.bline_stage
-    stage = min(stage + 1, BLINE_LAST_STAGE) if succeeded else BLINE_AFTER_FAILURE[stage]
+    after_success, after_failure = min(env.bline_stage + 1, BLINE_LAST_STAGE), BLINE_AFTER_FAILURE[env.bline_stage]
+    stage = after_success if env.red_success == Success.TRUE else after_failure
     if stage == BLINE_EXPLOIT_SERVER and not env.bline_seen_server:
         if env.scan_answered:
             env.bline_seen_server = True
@@ -129,46 +78,40 @@ def choose_b_line(env, chance):
     env.bline_stage = stage
 
     target = BLINE_TARGET[stage]
-    if target == STAGE_USER:
-        target = env.bline_user
-    elif target == STAGE_ENTERPRISE:
-        target = REVEALED_ID[env.bline_user]  # whose address is found on the user host
-    red_intends(env, BLINE_VERB[stage], target)
+    user, enterprise = env.bline_user, REVEALED_ID[env.bline_user]  # whose address is found on the user host
+    target = user if target == STAGE_USER else target
+    target = enterprise if target == STAGE_ENTERPRISE else target
+    return BLINE_VERB[stage], target
 
 
 # ---------------------------------------------------------------- Meander
 
 
 @inlined
-def choose_meander(env, chance):
+def decide_meander(env, chance):
     """Takes the network subnet by subnet: explore, scan, escalate, exploit, in this order of preference."""
     meander_digests_last_result(env)
     if env.escalated >> OT_SERVER & 1:
-        red_intends(env, RedVerb.IMPACT, OT_SERVER)
-        return
+        return RedVerb.IMPACT, OT_SERVER
     unexplored = env.known_subnets & ~env.explored_subnets
     if unexplored:
         subnet = dice.first(unexplored)
         env.explored_subnets |= 1 << subnet  # even if it will fail: never tried again
-        red_intends(env, RedVerb.DISCOVER, subnet)
-        return
+        return RedVerb.DISCOVER, subnet
     host = dice.pick_address(env, chance, env.known_hosts & ~env.scanned)
     if host >= 0:
         env.scanned |= 1 << host
-        red_intends(env, RedVerb.SCAN, host)
-        return
+        return RedVerb.SCAN, host
     lost = env.breached & ~env.exploited
     host = dice.pick_name(env, chance, (env.breached | 1 << FOOTHOLD) & ~env.escalated & ~lost)
     if host >= 0:
         env.escalated |= 1 << host
-        red_intends(env, RedVerb.ESCALATE, host)
-        return
+        return RedVerb.ESCALATE, host
     host = dice.pick_address(env, chance, env.known_hosts & ~env.exploited)
     if host >= 0:
         env.exploited |= 1 << host
-        red_intends(env, RedVerb.EXPLOIT, host)
-    else:
-        red_intends(env, RedVerb.SLEEP, NO_TARGET)
+        return RedVerb.EXPLOIT, host
+    return RedVerb.SLEEP, NO_TARGET
 
 
 @inlined
@@ -189,3 +132,52 @@ def meander_digests_last_result(env):
             host = 1 << env.red_target
             env.escalated &= ~host
             env.exploited &= ~(host & env.breached)
+
+
+# ---------------------------------------------------------------- users' own
+
+NUM_SUBNETS, NUM_VERBS = len(SUBNETS), len(RedVerb)
+_ADDRESSES = np.zeros(256, np.int64)  # by an attacker's number; 0: one of ours, or not compiled
+_FUNCTIONS: dict[int, object] = {}  # number -> the function that is compiled at its address
+
+
+@inlined
+def intends(env, verb, target):
+    """For attackers of users: let red do this next."""
+    env.red_verb = verb
+    env.red_target = target
+
+
+@inlined
+def decide_own(env, chance, own):
+    """Return what an attacker of a user writes into `env`; it sleeps over what is impossible."""
+    address = own[env.red_agent]
+    if address != 0:
+        call_address(address, env, chance)
+        if is_possible(env.red_verb, env.red_target):
+            return np.int64(env.red_verb), np.int64(env.red_target)
+    return RedVerb.SLEEP, NO_TARGET
+
+
+@inlined
+def is_possible(verb, target):
+    """Could red intend this? The rules look things up by both without another check."""
+    if verb == RedVerb.DISCOVER:
+        return 0 <= target < NUM_SUBNETS
+    if verb == RedVerb.SCAN or verb == RedVerb.EXPLOIT or verb == RedVerb.ESCALATE:
+        return 0 <= target < NUM_HOSTS
+    return verb < NUM_VERBS and NO_TARGET <= target < NUM_HOSTS
+
+
+def own_addresses(numbers: Iterable[int]) -> np.ndarray:
+    """Compile those of these attackers that are users' own and return the addresses of all [256], for `decide_red`."""
+    own = {number: item for number, item in enumerate(own_agents().items(), start=len(RedAgent))}
+    for number in own.keys() & set(numbers):
+        name, function = own[number]
+        if _FUNCTIONS.get(number) is not function:
+            try:
+                _ADDRESSES[number] = address_of(function, STATE_DTYPE, dice.CHANCE_DTYPE)
+            except CompileError as e:
+                raise ConfigError(f"red agent {name!r} {e}; docs/extend.md tells what it may do") from e
+            _FUNCTIONS[number] = function
+    return _ADDRESSES

@@ -2,7 +2,7 @@
 
 `step_one` is the table of contents: one turn as a list of phases. A phase changes only the record `env` (STATE_DTYPE)
 it is given; randomness comes from the record `chance` (CHANCE_DTYPE), which is made ready for the turn first. Numbers of
-hosts, ports and exploits are those of `scenario.py`; sets of them are bit masks. How red decides is in `red_agents.py`;
+hosts, ports and exploits are those of `scenario.py`; sets of them are bit masks. How red decides is in `attackers.py`;
 `docs/model.md` tells all of it in words. Where a choice is hard to foresee, values are selected rather than branches taken:
 a wrong guess costs about a fifth of a turn.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from fixfirst.base.compile import called, compiled, inlined
 from fixfirst.game import chance as dice
-from fixfirst.game.attackers import ENTERPRISE_UNITS, choose_red
+from fixfirst.game.attackers import ENTERPRISE_UNITS, decide_red
 from fixfirst.game.scenario import (
     BITS_PER_HOST,
     CAGE2,
@@ -69,18 +69,17 @@ NEXT_STEP, SAME_STEP, DISABLED = range(3)  # when an ended episode is followed b
 
 
 # ---------------------------------------------------------------- one turn
-# Functions that loops over environments call; inlined there as well, a turn would be a tenth slower.
+# A loop over environments makes the turn's chances ready (`chance.py: begin_turn`), lets red decide (`attackers.py:
+# decide_red`, or whoever else plays red), and steps. All three are inlined there: as calls, a turn would be a tenth slower.
 
 
-@called
-def step_one(env, blue_action, chance, variant, green_active, max_steps):
-    """One turn: blue, green, red, then reward and what blue sees. Returns the reward in tenths."""
-    dice.begin_turn(env, chance)
+@inlined
+def step_one(env, blue_action, red_verb, red_target, chance, variant, green_active, max_steps):
+    """Play one turn: blue, green, red, then reward and what blue sees. Return the reward in tenths."""
     malware_before = env.malware
     decoy_host = apply_blue(env, blue_action, variant)
     green_target = apply_green(env, chance) if green_active else NO_TARGET
-    choose_red(env, chance)
-    red_noise = apply_red(env, chance, variant)
+    red_noise = apply_red(env, red_verb, red_target, chance, variant)
     reward10 = reward_tenths(env, variant)
     observe(env, malware_before, decoy_host, green_target, red_noise, variant)
     env.step += 1
@@ -198,9 +197,10 @@ BRUTE_FORCE_EVENTS = 10
 
 
 @inlined
-def apply_red(env, chance, variant):
+def apply_red(env, verb, target, chance, variant):
     """Red's intention meets the state blue has just changed. Returns the events it leaves on its target."""
-    verb, target = env.red_verb, env.red_target
+    env.red_verb = verb
+    env.red_target = target
     env.red_exploit = -1
     noise = SILENCE
     if verb == RedVerb.DISCOVER:
@@ -452,6 +452,7 @@ def step_batch(
     states,
     chances,
     red_odds,
+    own,
     actions,
     variant,
     green_active,
@@ -483,7 +484,9 @@ def step_batch(
             rewards10[i] = 0
             ended[i] = False
         else:
-            rewards10[i] = step_one(env, actions[i], chance, variant, green_active, max_steps)
+            dice.begin_turn(env, chance)
+            red_verb, red_target = decide_red(env, chance, own)
+            rewards10[i] = step_one(env, actions[i], red_verb, red_target, chance, variant, green_active, max_steps)
             ended[i] = env.ended
             if env.ended:
                 num_ended += 1

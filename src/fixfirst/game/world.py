@@ -13,7 +13,7 @@ from fixfirst.base.checks import check_choice, check_int, check_seed
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.errors import ActionError, ResetNeeded, WorldError, quoted
 from fixfirst.game import rules
-from fixfirst.game.attackers import BLINE_LAST_STAGE
+from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
 from fixfirst.game.game import Game, red_agent_names
 from fixfirst.game.scenario import VARIANT_ID, Scenario, VariantName
@@ -165,6 +165,7 @@ class KernelState(NamedTuple):
     states: np.ndarray  # [N] of STATE_DTYPE
     chances: np.ndarray  # [N] of CHANCE_DTYPE
     red_odds: np.ndarray  # [N, 3 and own ones]
+    own: np.ndarray  # [256] addresses of users' own attackers
     variant: int
     green: bool
     max_steps: int  # 0 = no end
@@ -179,6 +180,7 @@ class World(BaseWorld):
         self._variant = VARIANT_ID[self.variant]
         self._states = np.zeros(self.num_envs, STATE_DTYPE)
         self._chances = np.zeros(self.num_envs, CHANCE_DTYPE)
+        self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)))
         announce_compilation()
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
@@ -196,6 +198,7 @@ class World(BaseWorld):
             self._states,
             self._chances,
             self._red_odds,
+            self._own,
             actions,
             self._variant,
             self.game.green,
@@ -220,6 +223,7 @@ class World(BaseWorld):
             self._states,
             self._chances,
             self._red_odds,
+            self._own,
             self._variant,
             self.game.green,
             self.game.max_steps or 0,
@@ -250,6 +254,7 @@ class World(BaseWorld):
                 f"got shape {array.shape} of {'another dtype' if array.dtype != STATE_DTYPE else 'the right dtype'}"
             )
         check_states(array.reshape(-1))
+        own_addresses(np.unique(array["red_agent"]))
         self._states[:] = array
         self.show()
 

@@ -14,7 +14,9 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 
 from fixfirst.base.compile import compiled
-from fixfirst.game.chance import environment_key
+from fixfirst.game.attackers import decide_red
+from fixfirst.game.chance import begin_turn, environment_key
+from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
 from fixfirst.game.world import BaseWorld, World
 from fixfirst.orders.judging import held_mask
@@ -148,7 +150,9 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                         remember_one(memory, effects, scans, env.observation, action)
                     elif suspicion >= 0:
                         suspect_one(memory, effects, env.observation, action)
-                    reward10 = step_one(env, action, chance, inside.variant, inside.green, inside.max_steps)
+                    begin_turn(env, chance)
+                    verb, target = decide_red(env, chance, inside.own)
+                    reward10 = step_one(env, action, verb, target, chance, inside.variant, inside.green, inside.max_steps)
                     ended = env.ended
                     if ended and inside.autoreset == SAME_STEP:
                         next_episode(env, chance, red_odds[i])
