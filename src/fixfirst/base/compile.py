@@ -13,7 +13,9 @@ import pickle
 import platform
 import re
 import shutil
+import stat
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
@@ -34,6 +36,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
+from fixfirst.base.errors import ConfigError
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.files import lock
 
@@ -67,6 +70,7 @@ ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))
 SIMULATOR = "game"
 RULES = "game/rules.py"
 
+ROOT = 0  # the user whom all trust
 STALE_DAYS = 30  # a folder of another version is deleted when nobody has used it for so long
 TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
 
@@ -76,7 +80,7 @@ _ENTRY_POINTS: list["EntryPoint"] = []
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Decorator for functions that Python calls: compiled at first use, kept on disk when a folder can be written."""
+    """Compile a function that Python calls at its first use, and keep it on disk if a folder can be written. A decorator."""
     if config.DISABLE_JIT:  # somebody looks at single functions with a debugger
         return function
     entry_point = EntryPoint(function, targetoptions=_OPTIONS)
@@ -85,7 +89,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Decorator for functions that only compiled ones call, mostly from one place: put there as a whole.
+    """Put a function as a whole where compiled ones call it, mostly from one place. A decorator.
 
     Without it a turn takes half as long again: its phases are short beside a call.
     """
@@ -93,12 +97,12 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def called(function: Callable[..., Any]) -> Any:
-    """Decorator for functions that only compiled ones call, from several places or in long loops: calls, not copies."""
+    """Let compiled functions call a function, from several places or in long loops, without copies. A decorator."""
     return function if config.DISABLE_JIT else Piece(function, forceinline=False)
 
 
 def is_compiled() -> bool:
-    """Is the machine code of the rules in memory or, undamaged, on disk? Of entry points not imported yet, any will do.
+    """Return whether the machine code of the rules is in memory or, undamaged, on disk. Before their import any will do.
 
     What else the simulator's room compiles, not everybody uses.
     """
@@ -127,14 +131,40 @@ def _tell() -> None:
 
 
 def cache_folder(room: str = SIMULATOR) -> Path:
-    """Where machine code of a room is kept: below NUMBA_CACHE_DIR if set, else in the user's cache folder."""
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "fixfirst" / f"{room}-{_fingerprint(room)}"
+    """Return the folder of a room's machine code: below NUMBA_CACHE_DIR if set, else in the user's cache folder.
+
+    A user without a home, as in some containers, has a folder among the temporary files. Raises ConfigError if others could
+    put code there: it is run as it is.
+    """
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        base = _private(Path(chosen))
+    elif chosen := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(chosen)
+    else:
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError:  # neither HOME nor an entry in passwd
+            base = Path(tempfile.gettempdir()) / f"fixfirst-{os.getuid()}"
+            with contextlib.suppress(OSError):
+                base.mkdir(mode=0o700, exist_ok=True)
+            base = _private(base)
+    return base / "fixfirst" / f"{room}-{_fingerprint(room)}"
+
+
+def _private(base: Path) -> Path:
+    """Return a folder in which nobody but this user and root can put machine code. Raises ConfigError."""
+    for folder, mode in ((base, stat.S_IWOTH | stat.S_ISVTX), (base / "fixfirst", stat.S_IWOTH)):
+        with contextlib.suppress(OSError):
+            found = folder.stat()
+            if found.st_uid not in (ROOT, os.getuid()) or found.st_mode & mode == stat.S_IWOTH:
+                who = "is writable for everybody" if found.st_mode & stat.S_IWOTH else "belongs to somebody else"
+                raise ConfigError(f"{folder} {who}: machine code there cannot be trusted; name another NUMBA_CACHE_DIR")
+    return base
 
 
 @cache
 def _fingerprint(room: str) -> str:
-    """Changes with everything that machine code of a room depends on: sources, versions, processor."""
+    """Return a digest of everything that machine code of a room depends on: sources, versions, processor."""
     digest = hashlib.sha256()
     for source in SOURCES:
         if ROOMS.index(source.split("/")[0]) <= ROOMS.index(room):
@@ -145,7 +175,7 @@ def _fingerprint(room: str) -> str:
 
 
 def _delete_stale(folder: Path) -> None:
-    """Of the folders beside this one, delete those that no process has used for long."""
+    """Delete those of the folders beside this one that no process has used for long."""
     for other in folder.parent.glob("*-" + "[0-9a-f]" * 16):
         with contextlib.suppress(OSError):
             if time.time() - other.stat().st_mtime > STALE_DAYS * 86_400:
@@ -172,11 +202,11 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
         return None if self._folder is None else str(self._folder)
 
     def on_disk(self) -> bool:
-        """Is there an undamaged file, for whatever signature?"""
+        """Return whether there is an undamaged file, for whatever signature."""
         return self._folder is not None and any(_read(path) for path in self._folder.glob(f"{self._name}-*.nbc"))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The code for a signature, or None: then this process is the one to compile it, until `let_others`.
+        """Return the code for a signature, or None: then this process is the one to compile it, until `release_lock`.
 
         Numba's caches first import all that Numba can compile and scipy.linalg, which takes half a second.
         """
@@ -196,8 +226,8 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
             _write(self._path(sig), dumps(result._reduce()))
             _delete_stale(self._folder)
 
-    def let_others(self) -> None:
-        """Let other processes look for the file now."""
+    def release_lock(self) -> None:
+        """Release the lock on compiling: other processes then look for the file."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -230,7 +260,7 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
                 os.environ[TOLD] = "1"  # whoever has it has said that it compiles
                 lock(self._lock, wait=True)
         except OSError:  # nothing can be written here, or the file system knows no locks: every process for itself
-            self.let_others()
+            self.release_lock()
 
 
 class EntryPoint(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
@@ -241,11 +271,11 @@ class EntryPoint(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
         self._cache = self.code = MachineCode(py_func)
 
     def compile(self, sig: Any) -> Any:
-        """Machine code for a signature: from memory, from disk, or made now by one process at a time."""
+        """Return machine code for a signature: from memory, from disk, or made by one process at a time."""
         try:
             return super().compile(sig)
         finally:
-            self.code.let_others()
+            self.code.release_lock()
 
 
 class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
@@ -307,16 +337,16 @@ call_address = _call_in_python if config.DISABLE_JIT else intrinsic(_call_in_mac
 
 
 def _where(message: str, code: CodeType) -> str:
-    """File and line of what Numba complains about, else of the function."""
+    """Return file and line of what Numba complains about, else of the function."""
     name = Path(code.co_filename).name
     last = max(line for *_, line in code.co_lines() if line)
-    said = [int(line) for file, line in re.findall(r'([^/\\"(]+)(?:", line | \()([0-9]+)', message) if file.strip() == name]
-    line = next((line for line in said if code.co_firstlineno <= line <= last), code.co_firstlineno)
+    lines = [int(line) for file, line in re.findall(r'([^/\\"(]+)(?:", line | \()([0-9]+)', message) if file.strip() == name]
+    line = next((line for line in lines if code.co_firstlineno <= line <= last), code.co_firstlineno)
     return f"{name}, line {line}"
 
 
 def _essence(error: Exception) -> str:
-    """The line of a message that says what is wrong: not where Numba was, nor the source."""
+    """Return the line of a message that says what is wrong: not where Numba was, nor the source."""
     if not isinstance(error, NumbaError):
         return f"{type(error).__name__}: {error}"
     lines = [line.strip() for line in str(error).splitlines()]
@@ -327,7 +357,7 @@ def _essence(error: Exception) -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """The code in a file, or None unless all of it is there as it was written, at this place."""
+    """Return the code in a file, or None unless all of it is there as it was written, at this place."""
     try:
         content = path.read_bytes()
     except OSError:

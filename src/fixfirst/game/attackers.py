@@ -65,7 +65,7 @@ BLINE_EXPLOIT_SERVER = 12
 
 @inlined
 def decide_b_line(env, chance):
-    """Straight to the operational server: on success the next stage, on failure back to an earlier one."""
+    """Go straight to the operational server: on success the next stage, on failure back to an earlier one."""
     after_success, after_failure = min(env.bline_stage + 1, BLINE_LAST_STAGE), BLINE_AFTER_FAILURE[env.bline_stage]
     stage = after_success if env.red_success == Success.TRUE else after_failure
     if stage == BLINE_EXPLOIT_SERVER and not env.bline_seen_server:
@@ -89,7 +89,7 @@ def decide_b_line(env, chance):
 
 @inlined
 def decide_meander(env, chance):
-    """Takes the network subnet by subnet: explore, scan, escalate, exploit, in this order of preference."""
+    """Take the network subnet by subnet: explore, scan, escalate, exploit, in this order of preference."""
     meander_digests_last_result(env)
     if env.escalated >> OT_SERVER & 1:
         return RedVerb.IMPACT, OT_SERVER
@@ -116,7 +116,7 @@ def decide_meander(env, chance):
 
 @inlined
 def meander_digests_last_result(env):
-    """A failure makes Meander forget what it believed to hold: after an exploit, a whole subnet of it."""
+    """Forget after a failure what Meander believed to hold: after an exploit, a whole subnet of it."""
     if env.red_verb == RedVerb.EXPLOIT:
         if env.red_success == Success.TRUE:
             env.breached |= 1 << env.red_target
@@ -143,14 +143,14 @@ _FUNCTIONS: dict[int, object] = {}  # number -> the function that is compiled at
 
 @inlined
 def intends(env, verb, target):
-    """For attackers of users: let red do this next."""
+    """Let red do this next. For attackers of users."""
     env.red_verb = verb
     env.red_target = target
 
 
 @inlined
 def decide_own(env, chance, own):
-    """Return what an attacker of a user writes into `env`; it sleeps over what is impossible."""
+    """Return what an attacker of a user writes into `env`, or sleep where that is impossible."""
     address = own[env.red_agent]
     if address != 0:
         call_address(address, env, chance)
@@ -161,7 +161,7 @@ def decide_own(env, chance, own):
 
 @inlined
 def is_possible(verb, target):
-    """Could red intend this? The rules look things up by both without another check."""
+    """Return whether red can do this. The rules look things up by both without another check."""
     if verb == RedVerb.DISCOVER:
         return 0 <= target < NUM_SUBNETS
     if verb == RedVerb.SCAN or verb == RedVerb.EXPLOIT or verb == RedVerb.ESCALATE:

@@ -74,13 +74,13 @@ def _mix(x):
 
 @called
 def environment_key(seed, environment):
-    """The key of all free draws of one environment."""
+    """Return the key of all free draws of one environment."""
     return _mix(_mix(seed) + uint64(environment) * uint64(_GAMMA))
 
 
 @inlined
 def begin_turn(env, chance):
-    """Before the first decision of a step or a reset: none was made yet, and what all free draws have in common."""
+    """Make chances ready, before the first decision of a turn or a reset: note that none was made, mix what all share."""
     env.chances = 0
     stream = _mix(chance.key + uint64(env.episode) * uint64(_GAMMA))
     chance.turn = stream + uint64(env.step) * uint64(_DECISIONS_PER_STEP * _GAMMA & _UINT64)
@@ -88,32 +88,32 @@ def begin_turn(env, chance):
 
 @inlined
 def _bits(env, chance, decision):
-    """64 random bits, and a note that this decision was made."""
+    """Return 64 random bits, and note that this decision was made."""
     env.chances |= 1 << decision
     return _mix(chance.turn + uint64(decision) * uint64(_GAMMA))
 
 
 @inlined
 def _below(bits, n):
-    """A uniform integer in 0..n-1 from the upper 32 bits (bias below n / 2**32)."""
+    """Return a uniform integer in 0..n-1 from the upper 32 bits (bias below n / 2**32)."""
     return np.int64((bits >> uint64(32)) * uint64(n) >> uint64(32))
 
 
 @inlined
 def _unit(bits):
-    """A uniform float in [0, 1)."""
+    """Return a uniform float in [0, 1)."""
     return float(bits >> uint64(11)) * 2.0**-53
 
 
 @called
 def counter_uniform(key, counter):
-    """A uniform float in [0, 1), a pure function of both."""
+    """Return a uniform float in [0, 1), a pure function of both."""
     return _unit(_mix(uint64(key) + uint64(counter) * uint64(_GAMMA)))
 
 
 @inlined
 def _happens(bits, probability):
-    """Is a uniform float in [0, 1) below a probability? Both as multiples of 2**-53, which they are."""
+    """Return whether a uniform float in [0, 1) is below a probability. Both as multiples of 2**-53, which they are."""
     return bits >> uint64(11) < uint64(probability * 2.0**53)
 
 
@@ -122,19 +122,19 @@ def _happens(bits, probability):
 
 @inlined
 def size(mask):
-    """How many members a set has."""
+    """Return how many members a set has."""
     return HALF_SIZE[mask & HALF] + HALF_SIZE[mask >> HALF_BITS & HALF]
 
 
 @inlined
 def first(mask):
-    """The smallest member of a non-empty set."""
+    """Return the smallest member of a non-empty set."""
     return _nth_member(mask, 0)
 
 
 @inlined
 def _nth_member(mask, n):
-    """The n-th smallest member (from 0) of a set."""
+    """Return the n-th smallest member (from 0) of a set."""
     in_lower = HALF_SIZE[mask & HALF]
     if n < in_lower:
         skipped, half, rank = 0, mask, n
@@ -148,13 +148,13 @@ def _nth_member(mask, n):
 
 @inlined
 def _drawn_from(env, chance, decision, mask):
-    """A uniform member of a non-empty set."""
+    """Return a uniform member of a non-empty set."""
     return _nth_member(mask, _below(_bits(env, chance, decision), size(mask)))
 
 
 @inlined
 def _recorded_of(env, decision, mask, recorded):
-    """The recorded member of a non-empty set; if it is none, the first one and a note that it was refused."""
+    """Return the recorded member of a non-empty set; if it is none, the first one and a note that it was refused."""
     env.chances |= 1 << decision
     if recorded >= 0 and mask >> recorded & 1:
         return int(recorded)
@@ -164,7 +164,7 @@ def _recorded_of(env, decision, mask, recorded):
 
 @inlined
 def _recorded_first_of(env, decision, mask, order):
-    """The member of a non-empty set that comes first in the recorded order."""
+    """Return the member of a non-empty set that comes first in the recorded order."""
     found = -1
     for member in order[::-1]:
         if member >= 0 and mask >> member & 1:
@@ -194,7 +194,7 @@ def first_user(env, chance):
 
 @inlined
 def pick_address(env, chance, mask):
-    """The host Meander scans or attacks. Its shuffle counts as made even when the set turns out to be empty (-1)."""
+    """Return the host Meander scans or attacks. Its shuffle counts as made even when the set turns out to be empty (-1)."""
     env.chances |= 1 << Decision.ADDRESSES
     if mask == 0:
         return -1
@@ -205,7 +205,7 @@ def pick_address(env, chance, mask):
 
 @inlined
 def pick_name(env, chance, mask):
-    """The host Meander escalates on; as `pick_address`."""
+    """Return the host Meander escalates on; as `pick_address`."""
     env.chances |= 1 << Decision.NAMES
     if mask == 0:
         return -1
@@ -216,7 +216,7 @@ def pick_name(env, chance, mask):
 
 @inlined
 def other_exploit(env, chance, others):
-    """A uniform member of a non-empty set of exploits."""
+    """Return a uniform member of a non-empty set of exploits."""
     if chance.recorded:
         return _recorded_of(env, Decision.OTHER, others, chance.other)
     return _drawn_from(env, chance, Decision.OTHER, others)
@@ -236,7 +236,7 @@ def shell_detected(env, chance):
 
 @inlined
 def red_agent_of_episode(env, chance, odds):
-    """The red agent of the episode that begins. odds [3 or more]: cumulative, those of `RedAgent` and then own ones."""
+    """Return the red agent of the episode that begins. odds [3 or more]: cumulative, of `RedAgent` and then own ones."""
     u = _unit(_bits(env, chance, Decision.AGENT))
     for agent in range(len(odds)):
         if u < odds[agent]:

@@ -90,7 +90,7 @@ def step_one(env, blue_action, red_verb, red_target, chance, variant, green_acti
 
 @called
 def reset_one(env, chance, red_odds):
-    """A new episode: red holds the foothold and knows its own subnet, blue knows nothing."""
+    """Begin a new episode: red holds the foothold and knows its own subnet, blue knows nothing."""
     env.step = 0
     env.return10 = 0
     env.ended = False
@@ -131,7 +131,7 @@ def reset_one(env, chance, red_odds):
 
 @inlined
 def apply_blue(env, action, variant):
-    """Blue acts on the true state. Returns the host that got a decoy in this step, or NO_TARGET."""
+    """Carry out blue's action on the true state. Return the host that got a decoy in this step, or NO_TARGET."""
     verb, host = ACTION_VERB[action], ACTION_HOST[action]
     env.blue_action = action
     env.blue_success = Success.UNKNOWN if host < 0 and verb != MONITOR else Success.TRUE
@@ -150,7 +150,7 @@ def apply_blue(env, action, variant):
 
 @inlined
 def restore(env, host, variant):
-    """The host is rebuilt: sessions, files and decoys vanish. Red cannot be driven off its foothold."""
+    """Rebuild a host: sessions, files and decoys vanish. Red cannot be driven off its foothold."""
     keep = ~(1 << host)
     if host != FOOTHOLD:
         env.privileged &= keep
@@ -166,7 +166,7 @@ def restore(env, host, variant):
 
 @inlined
 def place_decoy(env, decoy, host, variant):
-    """A fake service, where the operating system suits it and its port is free."""
+    """Place a fake service where the operating system suits it and its port is free. Return whether it was placed."""
     opens = DECOY_OPENS[variant, decoy, host]
     if listening(env, host, variant) & DECOY_NEEDS_FREE[variant, decoy]:
         opens = 0
@@ -176,7 +176,7 @@ def place_decoy(env, decoy, host, variant):
 
 @inlined
 def listening(env, host, variant):
-    """The ports open on a host now."""
+    """Return the ports open on a host."""
     return REAL_PORTS[variant, host] | env.decoys[host]
 
 
@@ -185,7 +185,7 @@ def listening(env, host, variant):
 
 @inlined
 def apply_green(env, chance):
-    """Green sleeps or scans the ports of a random host. Returns that host, or NO_TARGET."""
+    """Let green sleep or scan the ports of a random host. Return that host, or NO_TARGET."""
     return dice.green_host(env, chance) if dice.green_scans(env, chance) else NO_TARGET
 
 
@@ -198,7 +198,7 @@ BRUTE_FORCE_EVENTS = 10
 
 @inlined
 def apply_red(env, verb, target, chance, variant):
-    """Red's intention meets the state blue has just changed. Returns the events it leaves on its target."""
+    """Carry out red's action on the state blue has just changed. Return the events it leaves on its target."""
     env.red_verb = verb
     env.red_target = target
     env.red_exploit = -1
@@ -220,19 +220,19 @@ def apply_red(env, verb, target, chance, variant):
 
 @inlined
 def held(env):
-    """All hosts on which red has a session of any kind."""
+    """Return the hosts on which red has a session of any kind."""
     return env.privileged | env.removable | env.stubborn
 
 
 @inlined
 def reachable(env, subnet):
-    """The operational subnet is open only while red holds an enterprise host."""
+    """Return whether red reaches a subnet: the operational one only while it holds an enterprise host."""
     return subnet != OPERATIONAL or held(env) & ENTERPRISE_UNITS != 0
 
 
 @inlined
 def discover(env, subnet):
-    """Red learns the addresses of a whole subnet; blue sees nothing."""
+    """Let red learn the addresses of a whole subnet; blue sees nothing."""
     if not reachable(env, subnet):
         env.red_success = Success.FALSE
         return
@@ -243,7 +243,7 @@ def discover(env, subnet):
 
 @inlined
 def scan(env, host, variant):
-    """A port scan: always reported as a success, even when nothing answers."""
+    """Scan the ports of a host: always reported as a success, even when nothing answers. Return its events."""
     env.red_success = Success.TRUE
     env.scan_answered = reachable(env, HOST_SUBNET[host])
     if not env.scan_answered:
@@ -255,13 +255,13 @@ def scan(env, host, variant):
 
 @inlined
 def scan_events(ports):
-    """One event per open port. Several sockets on one port never change what blue sees, so ports are counted once."""
+    """Return one event per open port. Several sockets on one port never change what blue sees: a port counts once."""
     return dice.size(ports), ports, False
 
 
 @inlined
 def exploit(env, host, chance, variant):
-    """Red attacks with an exploit that fits the ports it remembers; they may have changed since."""
+    """Attack with an exploit that fits the ports red remembers; they may have changed since. Return its events."""
     env.red_success = Success.FALSE
     if env.remembered[host] == 0:
         return SILENCE
@@ -293,7 +293,7 @@ def exploit(env, host, chance, variant):
 
 @inlined
 def choose_exploit(env, ports, chance):
-    """Three times in four the heaviest exploit that fits the ports, else one of the others; -1 if none fits."""
+    """Return, three times in four, the heaviest exploit that fits the ports, else one of the others; -1 if none fits."""
     heaviest, others = HEAVIEST_EXPLOIT[ports], OTHER_EXPLOITS[ports]
     if others == 0:
         return heaviest
@@ -303,7 +303,7 @@ def choose_exploit(env, ports, chance):
 
 @inlined
 def gain_session(env, host, as_root, detected):
-    """A new session; next to a privileged one a user-level one changes nothing."""
+    """Give red a session; next to a privileged one a user-level one changes nothing."""
     bit = 1 << host
     if as_root:
         become_root(env, bit)
@@ -323,7 +323,7 @@ def become_root(env, bit):
 
 @inlined
 def escalate(env, host):
-    """From any session to root, without fail and unseen; red learns what the host knows."""
+    """Turn any session into root, without fail and unseen; red learns what the host knows."""
     bit = 1 << host
     if not held(env) & bit:
         env.red_success = Success.FALSE
@@ -340,7 +340,7 @@ def escalate(env, host):
 
 @inlined
 def impact(env):
-    """Red stops the OT service. A service that was ever restored reports success and keeps running."""
+    """Stop the OT service. A service that was ever restored reports success and keeps running."""
     if not (held(env) >> OT_SERVER & 1 and env.ot_known):
         env.red_success = Success.FALSE
         return
@@ -354,7 +354,7 @@ def impact(env):
 
 @inlined
 def reward_tenths(env, variant):
-    """The price of this turn: privileged hosts, a stopped OT service, and blue's own Restore."""
+    """Return minus the price of this turn: privileged hosts, a stopped OT service, and blue's own Restore."""
     charged = held(env) if ANY_SESSION_COSTS[variant] else env.privileged
     cost = HALF_COST[0, charged & HALF] + HALF_COST[1, charged >> HALF_BITS & HALF]
     if env.ot == OTService.STOPPED:
@@ -366,7 +366,7 @@ def reward_tenths(env, variant):
 
 @inlined
 def observe(env, malware_before, decoy_host, green_target, red_noise, variant):
-    """Blue's view: its own repairs, then this turn's events host by host, then what Analyse found."""
+    """Write blue's view: its own repairs, then this turn's events host by host, then what Analyse found."""
     verb, acted_on = ACTION_VERB[env.blue_action], ACTION_HOST[env.blue_action]
     view = np.int64(env.observation) & BELIEFS_MASK
     if verb == RESTORE:
@@ -394,7 +394,7 @@ def observe(env, malware_before, decoy_host, green_target, red_noise, variant):
 
 @inlined
 def activity(events, ports, callback, decoy_placed, variant):
-    """How a host's events of one turn look to blue.
+    """Return how a host's events of one turn look to blue.
 
     A decoy placed in the same turn stands first in the list without a port: it can hide a small event, or turn a pair
     of events into an alarm. The far end of a reverse shell counts as one more port.
@@ -425,7 +425,8 @@ def believe(view, host, belief):
 
 
 # ---------------------------------------------------------------- the whole batch
-# N environments. Inputs: states [N] and chances [N] records, actions [N] int64, red_odds [N, agents] cumulative.
+# N environments. Inputs: states [N] and chances [N] records, actions [N] int64, red_odds [N, agents] cumulative, own [256]
+# addresses of users' own attackers (`attackers.py: own_addresses`).
 # Outputs, all overwritten: observations [N, 52] int8, words [N] uint64, access [N, 13] uint8, rewards10 [N] int32.
 
 
@@ -439,7 +440,7 @@ def seed_batch(chances, seeds, environments):
 
 @compiled
 def reset_batch(states, chances, red_odds, mask, observations, words, access):
-    """Begin a new episode in the environments of `mask` [N] bool; show all of them."""
+    """Begin a new episode in the environments of `mask` [N] bool; write the views of all of them."""
     for i in range(len(states)):
         if mask[i]:
             reset_one(states[i], chances[i], red_odds[i])
@@ -468,7 +469,7 @@ def step_batch(
     final_returns10,  # [N] int32, where `ended`
     final_lengths,  # [N] int32, where `ended`
 ):
-    """One turn of every environment. Returns how many episodes ended, or -1 - i if action i is out of range.
+    """Play one turn of every environment. Return how many episodes ended, or -1 - i if action i is out of range.
 
     With a bad action nothing is changed. With NEXT_STEP, an environment whose episode ended in the last step ignores its
     action and begins a new one, at reward 0; with SAME_STEP it begins at once and the last view goes into `final_*`.
