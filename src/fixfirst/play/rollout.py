@@ -16,7 +16,6 @@ import numpy as np
 from fixfirst.base.compile import compiled
 from fixfirst.game.attackers import decide_red
 from fixfirst.game.chance import begin_turn, environment_key
-from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
 from fixfirst.game.world import BaseWorld, World
 from fixfirst.orders.judging import held_mask
