@@ -37,7 +37,6 @@ from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.base.errors import ConfigError
 from fixfirst.base.files import lock
 
 PACKAGE = Path(__file__).parent.parent
