@@ -100,7 +100,7 @@ def test_a_settings_file_does_not_name_code(run, bomb, tmp_path, capsys, command
 
 
 def test_where_code_lies_is_not_written_down(tmp_path):
-    config = ff.make_config(cyborg="somewhere")
+    config = ff.make_config(backend="cyborg", cyborg="somewhere")
     assert config.game.cyborg == "somewhere" and "somewhere" not in config.model_dump_json()
 
 
