@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE_S
 from sample_jobs import (
-    Switch,
     count_up,
     die,
     double,
@@ -24,6 +23,7 @@ from sample_jobs import (
     who,
     work_until_interrupted,
 )
+from searches import Switch
 
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import Execution, Finished, InlineScheduler, ProcessScheduler

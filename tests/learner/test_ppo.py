@@ -9,10 +9,8 @@ from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig, make_config
-from fixfirst.learner.engines import make_learner
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, adam, learn, power
-from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.ppo import PPO
+from fixfirst.learner.ppo import PPO, initial_weights, make_learner
 from fixfirst.learner.torch_ppo import TorchPPO
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect

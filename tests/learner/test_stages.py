@@ -12,13 +12,19 @@ import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
 from fixfirst.learner.config import make_config
-from fixfirst.learner.contest import Candidate, Contest
-from fixfirst.learner.networks import initial_weights
-from fixfirst.learner.openings import better_half, first_openings, followed, tried
-from fixfirst.learner.side_by_side import SideBySide
-from fixfirst.learner.stages import StageKind, stages_of
+from fixfirst.learner.ppo import initial_weights
+from fixfirst.learner.tournament import (
+    Candidate,
+    Contest,
+    StageKind,
+    better_half,
+    evaluate_openings,
+    extend_openings,
+    first_openings,
+    stages_of,
+)
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import TrainingRun
+from fixfirst.learner.training_run import SideBySide, TrainingRun
 from fixfirst.play.evaluation import play
 from fixfirst.policy.network import Network
 from fixfirst.policy.table import PolicyTable, probabilities
@@ -112,22 +118,20 @@ def test_a_course_ends_with_its_opening_and_within_its_budget():
     assert training.episodes == 200 and training.spec.opening == training.spec.action_set.numbers(["Decoy User2"] * 2)
 
 
-@pytest.mark.parametrize(
-    ("updates", "course"),
-    [(1, 0), (3, 0), (4, 0), (18, 0), (19, 0), (7, 1), (8, 1), (11, 1), (14, 1), (18, 1), (20, 1), (22, 1)],
-)
-def test_a_course_goes_on_from_any_checkpoint_with_the_same_bits(updates, course, tmp_path, sought):
-    settings = (COURSE, SEEKING)[course]
-    whole, cut = sought if course else trained(settings), Training(config(**settings))
-    for _ in range(updates):
-        cut.step()
-    save_checkpoint(tmp_path, cut)
-    again = Training(config(**settings))
-    assert restore_checkpoint(tmp_path, again) == []
-    while not again.done:
-        again.step()
-    assert np.array_equal(whole.learner.policy.vector, again.learner.policy.vector)
-    assert whole.spec == again.spec and whole.updates == again.updates
+@pytest.mark.parametrize(("settings", "stops"), [(COURSE, (1, 3, 4, 18, 19)), (SEEKING, (7, 8, 11, 14, 18, 20, 22))])
+def test_a_course_goes_on_from_any_checkpoint_with_the_same_bits(settings, stops, tmp_path):
+    whole = Training(config(**settings))
+    while not whole.done:
+        whole.step()
+        if whole.updates in stops:
+            save_checkpoint(tmp_path / str(whole.updates), whole)
+    for stop in stops:
+        again = Training(config(**settings))
+        assert restore_checkpoint(tmp_path / str(stop), again) == [] and again.updates == stop
+        while not again.done:
+            again.step()
+        assert np.array_equal(whole.learner.policy.vector, again.learner.policy.vector)
+        assert whole.spec == again.spec and whole.updates == again.updates
 
 
 def test_the_best_of_the_ends_is_kept(sought):
@@ -171,8 +175,8 @@ def test_a_process_that_dies_is_not_missed(sought):
     try:
         while not training.done:
             side.advance(False)
-            if side._busy and len(killed) < 2:
-                killed.append(side._busy[0].process.pid)
+            if side.scheduler._busy and len(killed) < 2:
+                killed.append(side.scheduler._busy[0].process.pid)
                 os.kill(killed[-1], signal.SIGKILL)
     finally:
         side.close()
@@ -276,10 +280,12 @@ def sleepy():
 def test_the_better_half_of_openings_earns_most():
     """A policy that sleeps, against B_line."""
     spec, game = config().spec, config(red_agent="b_line", max_steps=30).game
-    openings = followed(spec, first_openings(spec))
+    openings = extend_openings(spec, first_openings(spec))
     kept = better_half(sleepy(), spec, openings, game, seed=3)
     assert kept == better_half(sleepy(), spec, openings, game, seed=3) and len(kept) == -(-len(openings) // 2)
-    earned = dict(zip(openings, tried(sleepy(), spec, openings, game, 3, "opening", 30_000 // len(openings)), strict=True))
+    earned = dict(
+        zip(openings, evaluate_openings(sleepy(), spec, openings, game, 3, "opening", 30_000 // len(openings)), strict=True)
+    )
     means = [earned[opening] for opening in kept]
     dropped = [earned[opening] for opening in set(openings) - set(kept)]
     assert means == sorted(means, reverse=True) and means[-1] >= max(dropped) and means[0] > max(dropped) + 0.5
@@ -288,10 +294,10 @@ def test_the_better_half_of_openings_earns_most():
 def test_openings_are_followed_by_every_decoy_that_is_left():
     """12 macros are 78 pairs; of Enterprise1, Enterprise2 and User3 there is one decoy only."""
     spec = config().spec
-    pairs = followed(spec, first_openings(spec))
+    pairs = extend_openings(spec, first_openings(spec))
     assert len(pairs) == 78 - 3 and all(replace(spec, opening=opening) for opening in pairs)
     user2, user3 = spec.action_set.numbers(["Decoy User2", "Decoy User3"])
-    after = followed(spec, [(user3,), (user2,)])
+    after = extend_openings(spec, [(user3,), (user2,)])
     assert after[0][0] == user3 and len(after) == 11 + 11  # both once; no second decoy on User3
     assert (user3, user2) in after and (user2, user3) not in after and (user2, user2) in after
 
@@ -310,7 +316,10 @@ def test_openings_become_fewer_and_then_longer():
 
 def test_every_episode_begins_with_one_of_the_openings():
     spec = config().spec
-    network, openings = Network.of(initial_weights(spec.inputs, 1, spec.actions)), followed(spec, first_openings(spec))[:5]
+    network, openings = (
+        Network.of(initial_weights(spec.inputs, 1, spec.actions)),
+        extend_openings(spec, first_openings(spec))[:5],
+    )
     game = config(max_steps=5).game
     players = (PolicyTable(each, spec=spec, openings=openings) for each in (network, probabilities(network)))
     drawn, alone = (play(player, game, episodes=2_000, seed=1, purpose="test").rollout for player in players)

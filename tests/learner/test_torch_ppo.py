@@ -12,8 +12,7 @@ from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.config import PPOConfig, make_config
-from fixfirst.learner.engines import make_learner
-from fixfirst.learner.networks import initial_weights
+from fixfirst.learner.ppo import initial_weights, make_learner
 from fixfirst.learner.torch_ppo import ActorCritic, Batch, TorchPPO, _gradient_step, make_batch, update
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.learner.networks import initial_weights
+from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, all_workflows
 from fixfirst.policy import file as policy_file
 from fixfirst.policy.action_sets import ActionSet

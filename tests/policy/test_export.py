@@ -9,7 +9,7 @@ import pytest
 from cage2 import REPAIRED_HOSTS
 
 import fixfirst as ff
-from fixfirst.learner.networks import initial_weights
+from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.export import Portable

@@ -6,7 +6,7 @@ from cage2 import ACTIONS, HOST_ID, action_id
 
 from fixfirst.game.scenario import REPAIR_VERBS
 from fixfirst.learner.config import make_config
-from fixfirst.learner.networks import initial_weights
+from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.action_sets import ActionSet

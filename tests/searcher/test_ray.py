@@ -12,8 +12,24 @@ import pytest
 from patience import PATIENCE_S
 from processes import eventually
 from ray_cluster import processes_naming, ray_environment
-from sample_jobs import Switch, double, no_progress
-from searches import LONG, NoView, checkpoints, end, launch, ledger, outcome, recorded, rows, settings_file, wait_for
+from sample_jobs import double, no_progress
+from searches import (
+    EASY,
+    LONG,
+    NoView,
+    Switch,
+    checkpoints,
+    end,
+    launch,
+    ledger,
+    one_line,
+    outcome,
+    recorded,
+    rows,
+    settings_file,
+    undisturbed_search,
+    wait_for,
+)
 
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import MAX_NODES_LOST, Finished, InlineScheduler
@@ -29,15 +45,7 @@ on_a_cluster = pytest.mark.ray
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    path = settings_file(folder, LONG)
-    assert (
-        main(
-            ["search", "--out", str(folder / "run"), "--config", str(path), "--executor", "inline", "--quiet", "--no-report"]
-        )
-        == 0
-    )
-    return folder / "run"
+    return undisturbed_search(tmp_path_factory)
 
 
 def search(folder, cluster):
@@ -90,7 +98,7 @@ def test_whatever_is_lost_and_whoever_goes_on_the_bytes_stay_the_same(tmp_path, 
     os.killpg(process.pid, signal.SIGINT)
     _, error = end(process)
     going_on, interrupted = error.splitlines()
-    assert going_on == "fixfirst: going on after 2 trials, 360 of 600 episodes used"
+    assert going_on == "fixfirst: going on after 2 trials, 180 of 300 episodes used"
     assert interrupted == f"fixfirst: interrupted; go on with: fixfirst resume {folder}" and process.returncode == 130
     saved = [path for path in (folder / "trials").iterdir() if checkpoints(path)]
     assert saved and not any((path / "result.json").exists() for path in saved)
@@ -140,7 +148,7 @@ class LosingNodes(InlineScheduler):
 
 def test_a_trial_that_costs_ten_machines_has_failed(tmp_path):
     executor = LosingNodes()
-    run = begin_search(search_config(**LONG | {"n_workflows": 2}), tmp_path / "run")
+    run = begin_search(search_config(**EASY | {"n_workflows": 2}), tmp_path / "run")
     assert run_searches([run], executor, NoView(), interrupt=False, folder=run.folder)
     assert executor.losses == MAX_NODES_LOST
     assert [row["status"] for row in ledger(run.folder)] == ["accepted", "failed"]
@@ -200,23 +208,10 @@ def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- what a user sees
 
 
-def one_line(capsys, says):
-    error = capsys.readouterr().err
-    assert error.startswith("fixfirst: ") and error.count("\n") == 1 and says in error, error
-
-
 def test_without_ray_it_says_how_to_get_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
-    arguments = [
-        "search",
-        "--out",
-        str(tmp_path / "run"),
-        "--executor",
-        "ray",
-        "--config",
-        str(settings_file(tmp_path, LONG)),
-    ]
-    assert main(arguments) == 2
+    path = settings_file(tmp_path, LONG)
+    assert main(["search", "--out", str(tmp_path / "run"), "--executor", "ray", "--config", str(path)]) == 2
     one_line(capsys, "pip install 'fixfirst[ray]'")
     assert not (tmp_path / "run").exists()
 

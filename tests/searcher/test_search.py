@@ -23,12 +23,14 @@ from searches import (
     end,
     launch,
     ledger,
+    one_line,
     outcome,
     policies,
     recorded,
     rows,
     settings_file,
     training_log,
+    undisturbed_search,
     wait_for,
 )
 
@@ -65,18 +67,11 @@ def resume(folder, *arguments, expect=0):
     return folder
 
 
-def run_with(executor, folder, settings):
-    """A search with an executor of the test's own."""
+def run_with(scheduler, folder, settings, view=None):
+    """A search with a scheduler of the test's own."""
     search = begin_search(search_config(**{"separate": True} | settings), folder)
-    assert run_searches([search], executor, NoView(), interrupt=False, folder=folder)
+    assert run_searches([search], scheduler, view or NoView(), interrupt=False, folder=folder)
     return search
-
-
-def one_line(capsys, *says):
-    """The complaint on stderr."""
-    error = capsys.readouterr().err
-    assert error.startswith("fixfirst: ") and error.count("\n") == 1, error
-    assert all(part in error for part in says), error
 
 
 @pytest.fixture(scope="module")
@@ -176,14 +171,9 @@ def test_it_stops_after_n_workflows(tmp_path):
     assert len(ledger(folder)) == 3 and rows(folder / "gp_sampling_log.csv")[-1]["round"] == "2"
 
 
-def test_no_trial_passes_the_gate_before_min_episodes(tmp_path):
-    """10 episodes mean 3 updates of 4."""
-    folder = start(tmp_path / "run", RANDOM, "--min-episodes", "10", "--n-workflows", "2")
-    assert [(row["status"], row["episodes"]) for row in ledger(folder)] == [("accepted", "12")] * 2
-
-
-def test_without_stopping_every_order_trains_equally_long_and_is_still_judged(tmp_path):
-    folder = start(tmp_path / "run", RANDOM | {"stop_when_compliant": False}, "--n-workflows", "2")
+@pytest.mark.parametrize("settings", [{"min_episodes": 10}, {"stop_when_compliant": False}])  # 10: 3 updates of 4
+def test_no_trial_ends_before_min_episodes_or_when_it_is_not_to_stop(tmp_path, settings):
+    folder = start(tmp_path / "run", RANDOM | settings, "--n-workflows", "2")
     assert [(row["status"], row["episodes"]) for row in ledger(folder)] == [("accepted", "12")] * 2
 
 
@@ -482,7 +472,7 @@ def test_when_nothing_passes_the_gate_it_says_what_to_do(tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    folder = start(tmp_path_factory.mktemp("undisturbed") / "run", LONG)
+    folder = undisturbed_search(tmp_path_factory)
     assert len(ledger(folder)) == 4 and "accepted" in {row["status"] for row in ledger(folder)}
     return folder
 
@@ -504,30 +494,9 @@ def test_the_driver_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed
         arguments = ["resume", folder]
     assert 2 <= recorded(folder) < 4
     resume(folder)
-    assert capsys.readouterr().err == "fixfirst: going on after 2 trials, 360 of 600 episodes used\n"
+    assert capsys.readouterr().err == "fixfirst: going on after 2 trials, 180 of 300 episodes used\n"
     assert outcome(folder) == outcome(undisturbed)
     assert not list(folder.rglob("checkpoint-*")) and not list(folder.rglob("*.tmp"))
-
-
-def workers_of(process):
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the workers in /proc")
-def test_killed_workers_are_replaced_and_two_workers_give_the_bytes_of_one(tmp_path, undisturbed):
-    folder = tmp_path / "run"
-    arguments = ["search", "--out", folder, "--config", settings_file(tmp_path, LONG), "--workers", "2"]
-    process = launch(*arguments)
-    wait_for(process, lambda: list(folder.glob("trials/*/checkpoint-*.json")))
-    for worker in workers_of(process):
-        os.kill(worker, signal.SIGKILL)
-    _, error = end(process)
-    assert process.returncode == 0
-    lines = sorted(error.splitlines())
-    complaint = "fixfirst: trial {}: its worker is gone (killed by signal 9); trying again"
-    assert lines in ([complaint.format(0), complaint.format(1)], [complaint.format(0)], [complaint.format(1)])
-    assert outcome(folder) == outcome(undisturbed)
 
 
 def test_ctrl_c_stops_cleanly_says_how_to_go_on_and_nobody_else_may_use_the_run(tmp_path, undisturbed, capsys):
@@ -573,32 +542,47 @@ def test_wherever_the_ledger_was_cut_the_search_ends_the_same(run, tmp_path, mon
             assert (folder / name).read_bytes() == (run / name).read_bytes(), (number, name)
 
 
-def test_trials_that_were_lost_are_trained_again(run, copy):
+def lose_trials(copy):
     cut_ledger(copy, 3)
     for number in (2, 3):
         shutil.rmtree(copy / "trials" / f"{number:04d}")
-    resume(copy)
-    assert outcome(copy) == outcome(run)
-    assert rows(copy / "episodes.csv") == rows(run / "episodes.csv")
 
 
-def test_half_written_last_lines_are_repaired(run, copy):
+def cut_last_lines(copy):
     for name in ("trials.csv", "gp_sampling_log.csv", "training_log.csv", "episodes.csv"):
         data = (copy / name).read_bytes()
         (copy / name).write_bytes(data[: data[:-1].rfind(b"\n") + 10])
+
+
+def change_result(copy, **changes):
+    """Of the first trial, before it is in the ledger."""
+    path = copy / "trials" / "0000" / "result.json"
+    document = json.loads(path.read_text())
+    document["trial"]["return_mean"] += 1
+    path.write_text(json.dumps(document | changes))
+    cut_ledger(copy, 0)
+
+
+def change_log(copy):
+    """Of the first trial: its rows are copied when the trial is recorded."""
+    cut_ledger(copy, 0)
+    path = copy / "trials" / "0000" / "training_log.csv"
+    header, first, *others = path.read_text().splitlines(keepends=True)
+    cells, place = first.split(","), header.split(",").index("Entropy")
+    cells[place] = str(float(cells[place]) + 1)
+    path.write_text("".join([header, ",".join(cells), *others]))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lose_trials, cut_last_lines, change_result, lambda copy: change_result(copy, job="0" * 64), change_log],
+    ids=["lost trials", "half-written lines", "changed result", "result of another job", "changed log"],
+)
+def test_what_a_trial_left_counts_only_as_it_was_written_else_it_is_trained_again_to_the_same_bytes(run, copy, damage):
+    damage(copy)
     resume(copy)
     assert outcome(copy) == outcome(run)
     assert rows(copy / "episodes.csv") == rows(run / "episodes.csv")
-
-
-def test_a_result_of_another_job_is_not_believed(run, copy):
-    path = copy / "trials" / "0000" / "result.json"
-    document = json.loads(path.read_text())
-    document["job"], document["trial"]["return_mean"] = "0" * 64, 1000.0
-    path.write_text(json.dumps(document))
-    cut_ledger(copy, 0)
-    resume(copy)
-    assert outcome(copy) == outcome(run)
 
 
 def test_a_finished_search_can_be_shown_again(run, copy, capsys):
@@ -743,8 +727,11 @@ class Dying(InlineScheduler):
 
 
 def test_a_trial_whose_worker_dies_once_is_tried_again_and_nothing_changes(run, tmp_path):
-    run_with(Dying({WARMUP_KEY: 1, 0: 1, 4: 1}), tmp_path / "run", EASY | {"log_episodes": True})
+    view = NoView()
+    run_with(Dying({WARMUP_KEY: 1, 0: 1, 4: 1}), tmp_path / "run", EASY | {"log_episodes": True}, view)
     assert outcome(tmp_path / "run") == outcome(run)
+    again = "{}: its worker is gone (killed by signal 9); trying again"
+    assert view.complaints == [again.format(name) for name in ("warm-up", "trial 0", "trial 4")]
 
 
 def test_a_trial_whose_worker_dies_twice_has_failed_and_the_search_goes_on(tmp_path):
@@ -785,22 +772,24 @@ def best_trial(folder):
     return open_search(folder).standings().best
 
 
-def test_a_damaged_policy_is_not_put_into_best_and_what_is_lost_is_said(copy, capsys):
-    best = best_trial(copy)
-    shutil.rmtree(copy / "best")
-    flip(copy / best.policy / "policy.safetensors")
-    resume(copy, expect=2)
-    assert f"the policy of the best order, {best.workflow}, is lost; the ranking is not" in capsys.readouterr().err
-    assert not (copy / "best").exists()
+def flip_policy(folder, copy):
+    flip(folder / "policy.safetensors")
 
 
-def test_another_good_policy_is_not_put_into_best_either(copy, capsys):
-    best = best_trial(copy)
-    shutil.rmtree(copy / "best")
+def take_warmup(folder, copy):
     for name in ("policy.safetensors", "policy.json"):
-        shutil.copy(copy / "warmup" / name, copy / best.policy / name)
+        shutil.copy(copy / "warmup" / name, folder / name)
+
+
+@pytest.mark.parametrize("damage", [flip_policy, take_warmup])
+def test_a_damaged_or_another_policy_is_not_put_into_best_and_what_is_lost_is_said(copy, capsys, damage):
+    best = best_trial(copy)
+    shutil.rmtree(copy / "best")
+    damage(copy / best.policy, copy)
     resume(copy, expect=2)
-    assert "not the one whose sha256 stands in trials.csv" in capsys.readouterr().err
+    said = f"not the one whose sha256 stands in trials.csv: the policy of the best order, {best.workflow}, is lost"
+    assert f"{said}; the ranking is not" in capsys.readouterr().err
+    assert not (copy / "best").exists()
 
 
 def test_a_damaged_best_is_put_back(run, copy):
@@ -816,33 +805,6 @@ def test_a_log_that_was_cut_is_noticed(copy, capsys, name, kept):
     (copy / name).write_text("".join(lines[:kept]))
     resume(copy, expect=2)
     one_line(capsys, f"{name}: ", "missing")
-
-
-def test_a_changed_number_in_a_trials_result_is_not_believed(run, copy):
-    """The trial is trained again, to the same bytes."""
-    shutil.rmtree(copy / "best")
-    lines = (copy / "trials.csv").read_text().splitlines(keepends=True)
-    (copy / "trials.csv").write_text("".join(lines[:1]))
-    path = copy / "trials" / "0000" / "result.json"
-    document = json.loads(path.read_text())
-    document["trial"]["return_mean"] += 1
-    path.write_text(json.dumps(document))
-    resume(copy)
-    assert outcome(copy) == outcome(run)
-
-
-def test_a_changed_digit_in_a_trials_log_does_not_become_the_searchs(run, copy):
-    """Its rows are copied when the trial is recorded; the trial is trained again, to the same bytes."""
-    for name in ("trials.csv", "training_log.csv", "gp_sampling_log.csv"):
-        (copy / name).unlink()
-    path = copy / "trials" / "0000" / "training_log.csv"
-    header, first, *others = path.read_text().splitlines(keepends=True)
-    cells = first.split(",")
-    place = header.split(",").index("Entropy")
-    cells[place] = str(float(cells[place]) + 1)
-    path.write_text("".join([header, ",".join(cells), *others]))
-    resume(copy)
-    assert outcome(copy) == outcome(run)
 
 
 def test_a_kill_right_after_a_result_repeats_nothing_and_leaves_nothing(run, copy, monkeypatch):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from searches import NoView
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, RunDirError
@@ -68,13 +69,6 @@ def test_a_search_ends_with_a_rule_its_price_and_a_policy_for_any_order(run):
         policy.reset(3)
         assert policy.act(obs, workflow=order).shape == (3,)
     assert str(policy.workflow) == answer.orders[0].workflow
-
-
-class NoView:
-    """Nobody watches."""
-
-    def __getattr__(self, name):
-        return lambda *arguments: None
 
 
 def test_what_a_kill_left_of_a_bases_checkpoints_goes(run, tmp_path):

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from searches import EASY, RANDOM, NoView, ledger, outcome, rows, settings_file
+from searches import EASY, RANDOM, NoView, ledger, one_line, outcome, rows, settings_file
 
 import fixfirst as ff
 from fixfirst.base.jobs import InlineScheduler
@@ -29,11 +29,6 @@ def study(tmp_path_factory):
     arguments = ["--seed", "3", "--seeds", "2", "--red-agent", "B_lineAgent,meander", "--workers", "2", "--quiet"]
     assert main(["search", "--out", str(folder / "study"), "--config", str(settings_file(folder, EASY)), *arguments]) == 0
     return folder / "study"
-
-
-def one_line(capsys, says):
-    error = capsys.readouterr().err
-    assert error.startswith("fixfirst: ") and error.count("\n") == 1 and says in error, error
 
 
 # ---------------------------------------------------------------- running
@@ -84,6 +79,7 @@ class InterruptAfter(NoView):
     """As interrupt: true once so many trials are recorded."""
 
     def __init__(self, trials):
+        super().__init__()
         self.left = trials
 
     def recorded(self, search, trial):

@@ -61,14 +61,5 @@ def overlap(argument, tell, interrupt):
     return seen
 
 
-class Switch:
-    """An interrupt that the test throws."""
-
-    thrown = False
-
-    def __bool__(self):
-        return self.thrown
-
-
 def no_progress(key, message):
     raise AssertionError(f"job {key} told {message!r}")

@@ -1,12 +1,16 @@
 """Small searches for tests: their settings, how to start them, and what must not depend on where and how often they ran."""
 
 import csv
+import fcntl
+import os
 import subprocess
 import sys
 import time
 
 import tomli_w
 from patience import PATIENCE_S
+
+from fixfirst.cli import main
 
 # Updates of 4 episodes of 20 steps. The gate asks for little, so that most trials pass it. TensorBoard is slow to import.
 EASY = {
@@ -27,27 +31,66 @@ EASY = {
     "ppo": {"num_envs": 4},
 }
 RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does not matter
-# Two rounds of two trials, of 30 updates after a warm-up of as many, of policies that remember and choose among macros.
+# Two rounds of two trials, of 15 updates after a warm-up of as many, of policies that remember and choose among macros.
 # With so many epochs an update takes some 50 ms: long enough to be killed within.
-EPISODES = {"warmup_episodes": 120, "min_episodes": 120, "max_episodes": 120, "total_episodes": 600}
+EPISODES = {"warmup_episodes": 60, "min_episodes": 60, "max_episodes": 60, "total_episodes": 300}
 ROLE = {"memory": "full", "action_set": "macros"}
 LONG = RANDOM | EPISODES | ROLE | {"max_steps": 60, "ppo": {"num_envs": 4, "epochs": 40}}
 
 
 class NoView:
-    """Nobody watches."""
+    """Nobody watches, but what went wrong is noted."""
 
-    def begin(self, search):
-        pass
-
-    def chosen(self, search, number, choice):
-        pass
+    def __init__(self):
+        self.complaints = []
 
     def progress(self, search, number, message):
-        pass
+        if isinstance(message, str):
+            self.complaints.append(message)
 
-    def recorded(self, search, trial):
-        pass
+    def __getattr__(self, name):
+        return lambda *arguments: None
+
+
+class Switch:
+    """An interrupt that the test throws."""
+
+    thrown = False
+
+    def __bool__(self):
+        return self.thrown
+
+
+def one_line(capsys, *says):
+    """The complaint on stderr."""
+    error = capsys.readouterr().err
+    assert error.startswith("fixfirst: ") and error.count("\n") == 1, error
+    assert all(part in error for part in says), error
+
+
+def golden(factory, name, make):
+    """A folder that make(folder) writes once per test run, whichever process needs it first; copy it to change it."""
+    base = factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with open(base / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = base / f"golden-{name}" / "run"
+        if not (folder.parent / "done").exists():
+            folder.parent.mkdir(exist_ok=True)
+            make(folder)
+            (folder.parent / "done").touch()
+    return folder
+
+
+def undisturbed_search(factory):
+    """The search of LONG, in one process."""
+
+    def make(folder):
+        path = settings_file(folder.parent, LONG)
+        arguments = ["--out", str(folder), "--config", str(path), "--executor", "inline", "--quiet", "--no-report"]
+        assert main(["search", *arguments]) == 0
+
+    return golden(factory, "undisturbed", make)
 
 
 def settings_file(folder, settings):

@@ -10,6 +10,7 @@ A *plan* is a generator: it yields the jobs to begin now (perhaps none) and is s
 A search and a tournament of trainings are plans, a study is several; `run_plans` runs any number side by side.
 """
 
+import math
 import os
 import signal
 import sys
@@ -272,8 +273,8 @@ class ProcessScheduler:
         if workers < 1:
             raise ConfigError(f"workers must be at least 1, got {workers}")
         self.workers = workers
-        self._idle: list[JobProcess] = []
-        self._busy: list[JobProcess] = []
+        self._idle: list[_JobProcess] = []
+        self._busy: list[_JobProcess] = []
         self._jobs: deque[tuple[Hashable, Job, Any]] = deque()
         self._room = workers
         self._interrupt = interrupt
@@ -289,18 +290,20 @@ class ProcessScheduler:
                 worker = self._idle.pop()
             else:
                 self._room -= 1
-                worker = JobProcess()
+                worker = _JobProcess()
             self._busy.append(worker)
             worker.begin(*self._jobs.popleft())
 
-    def wait(self, on_progress: OnProgress) -> Finished | None:
+    def wait(self, on_progress: OnProgress, timeout_s: float = math.inf) -> Finished | None:
+        """See `Scheduler`; None also if no job has ended within the time."""
+        until = time.monotonic() + timeout_s
         while self._busy:
             if self._interrupt:
                 self.cancel()
             if self._save_until is not None and time.monotonic() > self._save_until:
                 break
             by_connection = {worker.connection: worker for worker in self._busy}
-            for ready in wait(list(by_connection), timeout=POLL_S):
+            for ready in wait(list(by_connection), timeout=min(POLL_S, timeout_s)):
                 worker = by_connection[ready]  # type: ignore[index]
                 try:
                     kind, content = worker.connection.recv()
@@ -316,9 +319,11 @@ class ProcessScheduler:
                 if kind == "raised":
                     raise_carried_error(content)
                 return Finished(key, content)
+            if time.monotonic() >= until:
+                break
         return None
 
-    def _lost(self, worker: "JobProcess") -> Finished:
+    def _lost(self, worker: "_JobProcess") -> Finished:
         worker.process.join(timeout=5)
         code = worker.process.exitcode
         self._busy.remove(worker)
@@ -362,7 +367,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-class JobProcess:
+class _JobProcess:
     """A process that runs one job at a time."""
 
     def __init__(self) -> None:

@@ -171,7 +171,7 @@ class Alignment(Settings):
 
 
 class Course(Settings):
-    """What a training goes through; by default one start that is trained to the end (`stages.py`)."""
+    """What a training goes through; by default one start that is trained to the end (`tournament.py`)."""
 
     starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best go on.")
     start_episodes: int = Field(0, ge=0, description="How many episodes each of several starts has.")
@@ -379,7 +379,7 @@ class TrainConfig(TrainSettings):
         return self
 
     def _check_budget(self) -> None:
-        """Every stage (`stages.py`) has at least one update, whatever is left of the budget."""
+        """Every stage (`tournament.py`) has at least one update, whatever is left of the budget."""
         course, ppo, total = self.course, self.ppo, self.total_episodes
         update = ppo.batch_at(0)
         first = course.start_episodes if course.starts > 1 else update

@@ -1,18 +1,126 @@
 """PPO (Schulman et al. 2017) over whole episodes, compiled: it learns from all transitions of an update at once.
 
-PyTorch's (`torch_ppo.py`) is its readable twin, tested to have the same gradients, and serves minibatches.
+PyTorch's (`torch_ppo.py`) is its readable twin, tested to have the same gradients, and serves minibatches. Both are a
+`Learner`, and begin with the same weights.
 """
+
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from fixfirst.base.checks import needs_torch
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn, values_of_rows
-from fixfirst.learner.interface import UpdateStats, named_moments, part_of
-from fixfirst.learner.networks import initial_weights
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.network import LAYERS, Network, Weights, shapes
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.table import Probabilities, chance_keys, uniform
+
+
+@dataclass(frozen=True)
+class UpdateStats:
+    """How an update went; losses of the last epoch."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    approx_kl: float
+    clip_fraction: float
+    rows: int  # distinct rows
+    transitions: int
+
+
+class Learner(Protocol):
+    """Networks and optimiser of one training. Everything in and out is NumPy."""
+
+    @property
+    def policy(self) -> Network | Probabilities:
+        """As it is now, to play with."""
+        ...
+
+    @property
+    def weights(self) -> dict[str, np.ndarray]:
+        """All weights by name, as policy files hold them."""
+        ...
+
+    @property
+    def is_sound(self) -> bool:
+        """Are all weights numbers?"""
+        ...
+
+    def start_from(self, weights: Weights) -> None:
+        """Take over another policy's weights; the optimiser stays as it is."""
+        ...
+
+    def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
+        """Improve on a rollout. rewards [T, B]: what the learner sees, alignment included.
+
+        entropy: weight of its bonus. progress in [0, 1]: share of the episode budget used. seed: of minibatches.
+        """
+        ...
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Weights and the optimiser's moments, by name: all that `restore` needs. The same names for every learner."""
+        ...
+
+    def restore(self, tensors: Weights) -> None:
+        """Go on from saved tensors."""
+        ...
+
+
+def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.ndarray]:
+    """Adam's state by name, as checkpoints hold it."""
+    moments = {f"adam.exp_avg.{name}": array for name, array in first.items()}
+    moments |= {f"adam.exp_avg_sq.{name}": array for name, array in second.items()}
+    return moments | {"adam.step": np.array(step, np.float32)}
+
+
+def part_of(tensors: Weights, prefix: str) -> dict[str, np.ndarray]:
+    """The tensors whose name begins with this, by the rest of their name."""
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+
+
+# ---------------------------------------------------------------- weights that are not learned
+
+
+def initial_weights(inputs: int, seed: int, actions: int, last: float = 1.0) -> dict[str, np.ndarray]:
+    """Uniform in +-1 / sqrt(inputs of the layer), from counter-based chance: the same numbers on every machine.
+
+    last: factor on the last layers, which decides how sure the first policy is.
+    """
+    network = Network.zeros(inputs, actions)
+    keys, draws = np.empty(len(network.vector), np.uint64), np.empty(len(network.vector))
+    chance_keys(seed, 0, keys)
+    uniform(keys, 0, np.full(len(keys), 2.0), draws)
+    network.vector[:] = draws - 1.0
+    weights = network.as_weights()
+    for name in shapes(inputs, actions):
+        fan_in = weights[name.replace("bias", "weight")].shape[1]
+        factor = last if name.split(".")[1] == str(LAYERS[-1]) else 1.0
+        weights[name] = weights[name] * np.float32(factor / np.sqrt(fan_in))
+    return weights
+
+
+def widen(weights: Weights, inputs: int) -> dict[str, np.ndarray]:
+    """Weights of a policy that knows no order, for one that does: it begins by ignoring the workflow's bits, the last."""
+    wide = dict(weights)
+    for name in ("actor.0.weight", "critic.0.weight"):
+        missing = inputs - wide[name].shape[1]
+        wide[name] = np.pad(wide[name], ((0, 0), (0, missing)))
+    return wide
+
+
+def raise_temperature(weights: Weights, factor: float) -> dict[str, np.ndarray]:
+    """Scale the actor's logits by `factor` (below 1: a higher temperature), so that it explores again."""
+    soft = dict(weights)
+    for name in ("actor.4.weight", "actor.4.bias"):
+        soft[name] = soft[name] * np.float32(factor)
+    return soft
+
+
+# ---------------------------------------------------------------- the compiled learner
 
 
 class PPO:
@@ -89,3 +197,16 @@ class PPO:
         self._first.vector[:] = Network.of(part_of(tensors, "adam.exp_avg.")).vector
         self._second.vector[:] = Network.of(part_of(tensors, "adam.exp_avg_sq.")).vector
         self._steps = int(tensors["adam.step"])
+
+
+def make_learner(config: PPOConfig, spec: PolicySpec, seed: int) -> Learner:
+    """Make the learner that a config asks for. PyTorch is an extra, and takes seconds to import: only who needs it waits."""
+    if config.uses_torch:
+        learner: Learner = needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, spec, seed)
+        return learner
+    return PPO(config, spec, seed)
+
+
+def asked_by(config: PPOConfig) -> str:
+    """Who asks for PyTorch."""
+    return f"engine {config.engine!r} with minibatches={config.minibatches}"

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.interface import UpdateStats, named_moments, part_of
-from fixfirst.learner.networks import initial_weights
+from fixfirst.learner.ppo import UpdateStats, initial_weights, named_moments, part_of
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, bits_of

@@ -6,7 +6,7 @@ back from its checkpoint goes on with the same bytes.
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import cycle, islice
 from typing import Any, NamedTuple
@@ -19,13 +19,17 @@ from fixfirst.base.statistics import stream_seed
 from fixfirst.game.backends import make_world
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.contest import Candidate, Contest
-from fixfirst.learner.engines import asked_by, make_learner
-from fixfirst.learner.interface import Learner, part_of
-from fixfirst.learner.networks import raise_temperature, widen
-from fixfirst.learner.openings import first_openings, next_openings, tried
-from fixfirst.learner.stages import Stage, StageKind, stages_of
-from fixfirst.learner.update import Update
+from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
+from fixfirst.learner.tournament import (
+    Candidate,
+    Contest,
+    Stage,
+    StageKind,
+    evaluate_openings,
+    first_openings,
+    next_openings,
+    stages_of,
+)
 from fixfirst.orders.compliance import Gate
 from fixfirst.orders.judging import Counts, Judgement, delta_reward, judge, penalty_reward
 from fixfirst.orders.order import Workflow
@@ -33,15 +37,47 @@ from fixfirst.play.evaluation import EpisodeBatch, Evaluation, play
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs.rows import UpdateRow
+from fixfirst.runs.rows import EpisodeRow, UpdateRow
 
 
-class Look(NamedTuple):
+class GateCheck(NamedTuple):
     """The gate's last look at a training."""
 
     updates: int = -1  # after so many
     confirmations: int = 0  # so far, this one included
     accepted: bool = False
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one update did: its row of the training log (rewards are means over its episodes), and its episodes, all [B]."""
+
+    row: UpdateRow
+    env_reward: np.ndarray
+    alignment: np.ndarray
+    counts: Counts | None  # None without a workflow
+
+    def episode_rows(self) -> list[EpisodeRow]:
+        """Its episodes as rows of the episode log."""
+        row, n = self.row, len(self.env_reward)
+        counts = self.counts if self.counts is not None else Counts(*np.zeros((len(Counts._fields), n), int))
+        shares = [
+            round(c / j, 6) if j else None for c, j in zip(counts.compliant.tolist(), counts.judged.tolist(), strict=True)
+        ]
+        return [
+            EpisodeRow(
+                trial=row.trial,
+                workflow=row.workflow,
+                update=row.update,
+                episode=row.episodes - n + 1 + i,
+                env_reward=round(env, 1),
+                alignment=bonus,
+                total_reward=env + bonus,
+                compliance=shares[i],
+                repairs=int(counts.repairs[i]),
+            )
+            for i, (env, bonus) in enumerate(zip(self.env_reward.tolist(), self.alignment.tolist(), strict=True))
+        ]
 
 
 class Training:
@@ -57,10 +93,10 @@ class Training:
         self.updates = 0
         self.episodes = 0
         self.latest: Counts | None = None  # of the last update's episodes
-        self._look = Look()
+        self._gate_check = GateCheck()
         self._world: BaseWorld | None = None
         self.contest = Contest.from_scratch(config.spec.opening, self.stages[0].entrants)
-        self._sit_down(0, 0, learner)
+        self._start_entrant(0, 0, learner)
 
     @classmethod
     def beginning(
@@ -70,11 +106,11 @@ class Training:
         training = cls(config, number)
         training.contest = contest
         training.updates, training.episodes = behind
-        training._sit_down(stage, place)
+        training._start_entrant(stage, place)
         return training
 
-    def _sit_down(self, stage: int, place: int, learner: Learner | None = None) -> None:
-        """Be at the beginning of a stage, as one of those that compete in it."""
+    def _start_entrant(self, stage: int, place: int, learner: Learner | None = None) -> None:
+        """Begin a stage, as one of those that compete in it."""
         self.place, self.stage_number, self._stage_updates, self._stage_episodes = place, stage, 0, 0
         self.multiplier = self.config.alignment_lambda
         opening, tensors = self.contest.begins(place)
@@ -88,24 +124,24 @@ class Training:
             self.learner.start_from(part_of(tensors, "net."))  # with a fresh optimiser
         elif tensors is not None:
             self.learner.restore(tensors)
-        self._take_a_table()
+        self._rebuild_player()
 
-    def _take_a_table(self) -> None:
-        """To play with the learner's policy, in the present spec."""
+    def _rebuild_player(self) -> None:
+        """Make the player of the learner's policy, in the present spec."""
         openings = self._openings or (self.spec.opening,)
         self._player = PolicyTable(self.learner.policy, self.workflows, spec=self.spec, openings=openings)
 
     @property
     def stage(self) -> Stage:
-        """Where in its course it is."""
+        """The stage it is in."""
         return self.stages[self.stage_number]
 
     def next_of_stage(self) -> None:
         """From the end of one that competes to the beginning of the next."""
         if self.place + 1 < self.stage.entrants:
-            return self._sit_down(self.stage_number, self.place + 1)
+            return self._start_entrant(self.stage_number, self.place + 1)
         self.contest = self._next_contest(self.stages[self.stage_number + 1].begin)
-        return self._sit_down(self.stage_number + 1, 0)
+        return self._start_entrant(self.stage_number + 1, 0)
 
     def _next_contest(self, begin: StageKind) -> Contest:
         best = self.contest.best
@@ -122,7 +158,9 @@ class Training:
         if stage.begin == StageKind.SEEK:
             policy, config = self.learner.policy, self.config
             assert isinstance(policy, Network)
-            means = tried(policy, self.spec, self._openings, config.game, config.seed, stage.begin.value, stage.judged_on)
+            means = evaluate_openings(
+                policy, self.spec, self._openings, config.game, config.seed, stage.begin.value, stage.judged_on
+            )
             return [Candidate(mean, opening, tensors) for mean, opening in zip(means, self._openings, strict=True)]
         rated = stage.entrants > stage.advance  # else it goes on, whatever it earns
         mean = self.evaluate(stage.begin.value, stage.judged_on).mean if rated else 0.0
@@ -132,14 +170,14 @@ class Training:
         """Let one that was trained elsewhere, from its beginning to its end, count as trained here."""
         self.updates, self.episodes, self.latest = updates[-1].row.update, updates[-1].row.episodes, updates[-1].counts
         self._stage_updates, self._stage_episodes = self.stage.share
-        self.enter(candidates)
+        self.record_result(candidates)
 
     @property
     def begun(self) -> tuple[int, int]:
         """Updates and episodes that were behind when the one that is being trained began."""
         return self.updates - self._stage_updates, self.episodes - self._stage_episodes
 
-    def enter(self, candidates: Sequence[Candidate]) -> None:
+    def record_result(self, candidates: Sequence[Candidate]) -> None:
         """Let what was trained in this stage compete; once all have, at the end of the course, be the best of them."""
         stage = self.stage
         self.contest = self.contest.entered(candidates, stage.advance)
@@ -147,10 +185,10 @@ class Training:
             best = self.contest.best[0]
             self.spec = replace(self.spec, opening=best.opening)
             self.learner.restore(best.tensors)
-            self._take_a_table()
+            self._rebuild_player()
 
     def _halve_openings(self) -> None:
-        """Drop the worse half of those that are still thought of, or let them be followed, if it is time."""
+        """At each checkpoint keep the better half of the openings, or extend the last two by one decoy."""
         parts, stage = self.config.course.halvings + 1, self.stage
         before = self._stage_episodes - stage.ppo.batch_at(self._stage_episodes)
         due = self._stage_episodes * parts // stage.episodes > before * parts // stage.episodes
@@ -159,7 +197,7 @@ class Training:
         policy, config = self.learner.policy, self.config
         assert isinstance(policy, Network)
         self._openings = next_openings(policy, self.spec, self._openings, config.game, config.seed)
-        self._take_a_table()
+        self._rebuild_player()
 
     @property
     def world(self) -> BaseWorld:
@@ -191,7 +229,7 @@ class Training:
             self.next_of_stage()
         update = self.update()
         if self.stage_is_over and not (self.done and self.stage.entrants == 1):
-            self.enter(self.candidates())
+            self.record_result(self.candidates())
         return update
 
     def update(self) -> Update:
@@ -272,7 +310,7 @@ class Training:
     def play_orders(self, workflows: Sequence[Workflow]) -> None:
         """Train on these orders from now on; they take turns."""
         self.workflows = tuple(workflows)
-        self._take_a_table()
+        self._rebuild_player()
 
     def _play(self) -> Rollout:
         ppo, stage = self.stage.ppo, self.stage
@@ -335,17 +373,17 @@ class Training:
         share = _pooled(latest)
         if share is None or share < gate.compliance_threshold:
             return False
-        if self._look.updates != self.updates:
-            self._look = self._look_anew(gate)
-        return self._look.accepted
+        if self._gate_check.updates != self.updates:
+            self._gate_check = self._check_gate(gate)
+        return self._gate_check.accepted
 
-    def _look_anew(self, gate: Gate) -> "Look":
+    def _check_gate(self, gate: Gate) -> "GateCheck":
         shown = self.evaluate(f"gate/{self.updates}", gate.gate_episodes).compliance
         if shown is None or not gate.accepts(shown):
-            return Look(self.updates, self._look.confirmations, False)
-        number = self._look.confirmations + 1
+            return GateCheck(self.updates, self._gate_check.confirmations, False)
+        number = self._gate_check.confirmations + 1
         counts = self._play_frozen(f"confirm/{self.updates}", gate.gate_episodes).counts(self.config.judging)
-        return Look(self.updates, number, counts is not None and gate.confirms(counts, number))
+        return GateCheck(self.updates, number, counts is not None and gate.confirms(counts, number))
 
     def evaluate(self, purpose: str, episodes: int, seed: int | None = None) -> Evaluation:
         """The frozen policy in its own game, on the episodes of the stream `purpose`."""
@@ -380,7 +418,7 @@ class Training:
             "opening": list(self.spec.opening),
             "openings": [list(opening) for opening in self._openings],
             "contest": self.contest.numbers(),
-            "look": list(self._look),
+            "look": list(self._gate_check),
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
@@ -390,16 +428,16 @@ class Training:
     def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
         self.contest = Contest.restored(numbers["contest"], tensors)
-        self._sit_down(numbers["stage"], numbers["place"])
+        self._start_entrant(numbers["stage"], numbers["place"])
         self.spec = replace(self.spec, opening=tuple(numbers["opening"]))
         self._openings = tuple(tuple(opening) for opening in numbers["openings"])
         own = ("net.", "adam.")
         self.learner.restore({name: tensor for name, tensor in tensors.items() if name.startswith(own)})
-        self._take_a_table()
+        self._rebuild_player()
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
         self._stage_updates, self._stage_episodes = numbers["stage_updates"], numbers["stage_episodes"]
         self.multiplier = numbers["multiplier"]
-        self._look = Look(*numbers["look"])
+        self._gate_check = GateCheck(*numbers["look"])
         latest = numbers["latest"]
         self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
 

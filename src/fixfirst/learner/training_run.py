@@ -9,16 +9,18 @@ with TrainingRun(config, folder) as run:
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, Self
 
 from fixfirst.base.errors import RunDirError
 from fixfirst.base.files import read_file, sha256, write_document
+from fixfirst.base.jobs import POLL_S, ProcessScheduler, Tell, available_cores
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.side_by_side import SideBySide, useful_workers
-from fixfirst.learner.training import Training
-from fixfirst.learner.update import Update
+from fixfirst.learner.tournament import Candidate, Contest
+from fixfirst.learner.training import Training, Update
 from fixfirst.policy.network import Weights
 from fixfirst.runs.events import TensorBoard
 from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG, run_hash_of
@@ -119,3 +121,113 @@ class TrainingRun:
         for log in (self._updates, self._episodes):
             if log is not None:
                 log.sync()
+
+
+# ---------------------------------------------------------------- entrants of a stage, trained side by side
+
+
+@dataclass(frozen=True)
+class EntrantJob:
+    """One that competes in a stage, to be trained elsewhere; see `Training.beginning`."""
+
+    config: TrainConfig
+    number: int
+    contest: Contest
+    stage: int
+    place: int
+    behind: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class TrainedEntrant:
+    """What became of it."""
+
+    updates: list[Update]
+    candidates: list[Candidate]
+
+
+def train_entrant(job: EntrantJob, tell: Tell, interrupt: object) -> TrainedEntrant | None:
+    """Train one entrant from its beginning to its end; None if interrupted."""
+    training, updates = Training.beginning(**vars(job)), []
+    while not training.stage_is_over:
+        if interrupt:
+            return None
+        updates.append(training.update())
+    return TrainedEntrant(updates, training.candidates())
+
+
+def useful_workers(config: TrainConfig, workers: int) -> int:
+    """How many processes may train, this one among them, if so many are asked for (0: as many as there are cores)."""
+    alone = config.game.backend == "cyborg" or config.gate.stop_when_compliant or current_process().daemon
+    return 1 if alone else workers or available_cores()
+
+
+class SideBySide:
+    """Trains with the help of `workers` - 1 more processes where several compete: this one begins with the first of them,
+    others with the last.
+
+    What becomes of one depends on the config and on where it begins, not on who trains it: updates come in the same order,
+    and with the same numbers, whatever the number of processes. If a process dies, its work is done here.
+    """
+
+    def __init__(self, training: Training, workers: int = 1):
+        self.training = training
+        self.scheduler = ProcessScheduler(workers - 1) if workers > 1 else None
+        self._stage = -1  # whose entrants these are
+        self._waiting: list[int] = []  # places that nobody has begun
+        self._elsewhere: dict[int, TrainedEntrant | None] = {}  # by place; None: being trained
+
+    def advance(self, interrupt: object) -> list[Update]:
+        """The next update, or all of one that was trained elsewhere; none if interrupted while waiting for it."""
+        training = self.training
+        if training.stage_is_over:
+            training.next_of_stage()
+        if self.scheduler is not None:
+            self._hand_out(self.scheduler)
+            while training.place in self._elsewhere and not interrupt:
+                trained = self._elsewhere[training.place]
+                if trained is not None:
+                    training.take_over(trained.updates, trained.candidates)
+                    return trained.updates
+                self._collect(self.scheduler, POLL_S)
+            if training.place in self._elsewhere:
+                return []
+        return [training.step()]
+
+    def _hand_out(self, scheduler: ProcessScheduler) -> None:
+        """Let idle processes begin with the last that nobody has begun."""
+        training = self.training
+        if self._stage != training.stage_number:
+            self._stage, self._elsewhere = training.stage_number, {}
+            self._waiting = list(range(training.place + 1, training.stage.entrants))
+        self._waiting = [place for place in self._waiting if place > training.place]
+        while self._collect(scheduler, 0.0):
+            pass
+        while self._waiting and list(self._elsewhere.values()).count(None) < scheduler.workers:
+            place = self._waiting.pop()
+            self._elsewhere[place] = None
+            scheduler.submit(place, train_entrant, self._job(place))
+
+    def _job(self, place: int) -> EntrantJob:
+        training = self.training
+        updates, episodes = training.stage.share
+        later = place - training.place
+        behind = training.begun[0] + later * updates, training.begun[1] + later * episodes
+        contest = replace(training.contest, best=())
+        return EntrantJob(training.config, training.number, contest, training.stage_number, place, behind)
+
+    def _collect(self, scheduler: ProcessScheduler, timeout_s: float) -> bool:
+        """Take what another process has finished, if any has within this time."""
+        ended = scheduler.wait(lambda key, message: None, timeout_s)
+        if ended is None:
+            return False
+        if ended.died is None:
+            self._elsewhere[ended.key] = ended.result
+        else:
+            del self._elsewhere[ended.key]
+        return True
+
+    def close(self) -> None:
+        """End the processes."""
+        if self.scheduler is not None:
+            self.scheduler.close()
