@@ -6,17 +6,14 @@ import subprocess
 import sys
 import threading
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tomli_w
-from run_folder import write_config
 from searches import EASY, RANDOM, ROLE, ledger, outcome
 
 import fixfirst as ff
 from fixfirst.orders.ranking import Ranked, Ranking
-from fixfirst.runs.manifest import read_toml
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.published import SearchLogs
 
@@ -175,27 +172,6 @@ def test_watching_writes_a_page_and_what_a_run_hands_out_cannot_be_changed(run, 
 # ---------------------------------------------------------------- old runs, wrong input
 
 
-def flat(config):
-    """A search's configuration as earlier versions wrote it: without the tables of a training, its settings on top."""
-    training = config.pop("training")
-    tables = [training.pop(name) for name in ("game", "judging", "gate")]
-    training.pop("total_episodes")
-    old = {**training, **{name: value for table in tables for name, value in table.items()}, **config}
-    for later in ("gate_rule", "min_repairs"):
-        old.pop(later)
-    return old | {"max_episodes": 12, "workflow": "all"}
-
-
-def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
-    import shutil
-
-    copy = Path(shutil.copytree(run.folder, tmp_path / "old"))
-    write_config(copy, flat(read_toml(copy / "config.toml")))
-    old = ff.load_run(copy)
-    assert old.config == run.config and old.ranking == run.ranking
-    assert ff.resume(copy, **QUIET).ranking == run.ranking
-
-
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -205,7 +181,7 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
         (lambda: ff.search(seeds=0), "--seeds must be at least 1, got 0"),
         (lambda: ff.train(workflow="upwards"), "workflow 'upwards' must name each of"),
         (lambda: ff.evaluate("nobody"), "'nobody' is neither a file or run nor a baseline"),
-        (lambda: ff.evaluate("sleep", wings=2), "unknown setting 'wings'; known are red_agent"),
+        (lambda: ff.evaluate("sleep", wings=2), "unknown setting 'wings'; known are scenario, red_agent"),
         (lambda: ff.load_run("nowhere"), "nowhere: is not a run directory"),
         (lambda: ff.resume("nowhere"), "nowhere: is not a run directory"),
         (lambda: ff.report("nowhere"), "nowhere: no such folder"),
@@ -226,7 +202,7 @@ def test_a_run_of_the_flat_layout_still_opens(run, tmp_path):
             lambda: ff.BlueAgent("champion").get_action(np.zeros((2, 52))),
             "observations must be [52] bits, one at a time, got shape (2, 52)",
         ),
-        (lambda: ff.search(red_agent=np.zeros(3)), "a red agent is given by name, got array"),
+        (lambda: ff.search(red_agent=np.zeros(3)), "--red-agent must be a plain value, got array"),
         (lambda: ff.search_config(workflow=np.void(b"abc")), "workflow"),
         (lambda: ff.search(executor=np.zeros(3)), "unknown executor array"),
     ],

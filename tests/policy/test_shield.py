@@ -103,7 +103,7 @@ def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_it
         )
         for policy in (network, probabilities(network))
     ]
-    for name in ("words", "actions", "choices", "rewards10", "held"):
+    for name in ("packed_obs", "actions", "choices", "rewards10", "held"):
         assert np.array_equal(*(getattr(played.rollout, name) for played in both)), name
     counts = both[0].counts()
     broken = (counts.judged - counts.compliant).sum()

@@ -61,7 +61,7 @@ def test_the_compiled_loop_plays_what_is_played_step_by_step(name, greedy):
     workflows = ORDERS if chosen.units is not None else ()
     net = network(chosen)
     fast, slow = (play(kind(net, workflows, spec=chosen, greedy=greedy), workflows) for kind in (PolicyTable, InSteps))
-    for field in ("words", "held", "actions", "rewards10", "choices"):
+    for field in ("packed_obs", "held", "actions", "rewards10", "choices"):
         assert np.array_equal(getattr(fast, field), getattr(slow, field)), field
     assert np.array_equal(fast.rows[fast.found], slow.rows[slow.found])  # numbered in another order
     assert len(np.unique(fast.choices)) > 4
