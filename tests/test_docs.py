@@ -154,7 +154,7 @@ def flags_of(command):
 
 @cache
 def all_flags():
-    return {flag for command in app if not command.startswith("-") for flag in flags_of(command)} | {"--version"}
+    return {flag for command in app if not command.startswith("-") for flag in flags_of(command)} | {"--version", "--help-all"}
 
 
 def flags_in(words):

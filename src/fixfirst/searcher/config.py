@@ -183,7 +183,7 @@ class SearchConfig(TrainSettings):
     def _searchable(self) -> "SearchConfig":
         if PRESETS[self.preset].get("workflow") == NONE:
             raise ConfigError(f"--preset {self.preset} knows no order; it cannot search for one")
-        if self.beginners < self.replicates:
+        if not self.separate and self.beginners < self.replicates:
             raise ConfigError(f"--replicates {self.replicates} go on: no fewer can begin, got --beginners {self.beginners}")
         if self.workflow != NONE:
             raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}")
