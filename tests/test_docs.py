@@ -154,7 +154,8 @@ def flags_of(command):
 
 @cache
 def all_flags():
-    return {flag for command in app if not command.startswith("-") for flag in flags_of(command)} | {"--version", "--help-all"}
+    commands = [command for command in app if not command.startswith("-")]
+    return {flag for command in commands for flag in flags_of(command)} | {"--version", "--help-all"}
 
 
 def flags_in(words):

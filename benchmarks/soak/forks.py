@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from fixfirst.starting import leave
 
 from fixfirst.base.errors import LONGEST_MESSAGE
 from fixfirst.cli import main as fixfirst
@@ -48,7 +47,7 @@ class Fork:
                     os.execv(sys.executable, [sys.executable, "-m", "fixfirst", *arguments])
                 sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False, buffering=1)
                 before()
-                signal.signal(signal.SIGINT, leave)  # as the command has it when it has begun
+                signal.signal(signal.SIGINT, signal.default_int_handler)  # as the command has it when it has begun
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
                 code = fixfirst(arguments)
                 if sys.stdout is not None:
