@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-
 from fixfirst.base.errors import LONGEST_MESSAGE
 from fixfirst.cli import main as fixfirst
 
