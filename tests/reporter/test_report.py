@@ -116,13 +116,24 @@ def test_origin_names_hashes_and_the_command_that_does_it_again(tmp_path):
     assert f"fixfirst search --config {search / 'config.toml'} --out runs/again" in text
 
 
-def test_a_run_whose_settings_stand_on_the_top_level_is_shown_all_the_same(search, tmp_path):
-    """As runs were written before; with the settings of a new one it is the same group."""
+OLD_SEARCH = {"strategy": "gp_ucb", "seed": 1, "test_episodes": 1000, "total_episodes": 3000}
+OLD_GAME = {"red_agent": "b_line", "variant": "current"}
+OLD_GATE = {"compliance_threshold": 0.95}
+OLD_PPO = {"num_envs": 100}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_episodes": 20_000, "workflow": "all", "ppo": OLD_PPO} | OLD_GAME | OLD_GATE,
+        {"training": {"seed": 0, "total_episodes": 20_000, "game": OLD_GAME, "gate": OLD_GATE, "ppo": OLD_PPO}},
+    ],
+    ids=["on the top level", "in tables"],
+)
+def test_a_run_whose_settings_stand_where_earlier_versions_put_them_is_shown_all_the_same(search, tmp_path, settings):
+    """With the settings of a new one it is the same group."""
     old = write_search(tmp_path / "old", seed=1)
-    flat = {"red_agent": "b_line", "variant": "current", "strategy": "gp_ucb", "seed": 1, "test_episodes": 1000}
-    write_config(
-        old, flat | {"compliance_threshold": 0.95, "total_episodes": 3000, "ppo": {"num_envs": 100}, "workflow": "all"}
-    )
+    write_config(old, OLD_SEARCH | settings)
     documents = [words_of(folder) for folder in (search, old)]
     assert documents[0].answer == documents[1].answer and documents[1].missing == ()
     assert "red agent b_line, variant current" in documents[1].answer[-1]

@@ -121,15 +121,9 @@ def write_result(path, mean, low, high, **facts):
 def write_search(folder, trials=TRIALS, *, seed=0, command="fixfirst search", red_agent="b_line", units=None, **settings):
     """A finished search: 10 s with 2 workers, 2,000 warm-up episodes."""
     folder.mkdir(parents=True, exist_ok=True)
-    training = {
-        "seed": 0,
-        "total_episodes": 20_000,
-        "game": {"red_agent": red_agent, "variant": "current"},
-        "gate": {"compliance_threshold": 0.95},
-        "ppo": {"num_envs": 100},
-    }
-    training |= {"units": units} if units else {}
-    config = {"total_episodes": 3000, "strategy": "gp_ucb", "seed": seed, "test_episodes": 1000, "training": training}
+    config = {"total_episodes": 3000, "strategy": "gp_ucb", "seed": seed, "test_episodes": 1000, "max_episodes": 20_000}
+    config |= {"red_agent": red_agent, "variant": "current", "compliance_threshold": 0.95, "n_envs": 100}
+    config |= {"units": units} if units else {}
     write_config(folder, config | settings)
     write_manifest(folder, "search", seed, command)
     write_log(folder / "trials.csv", Trial, trial_rows(trials))
@@ -147,7 +141,7 @@ def write_search(folder, trials=TRIALS, *, seed=0, command="fixfirst search", re
 def write_training(folder, mean=-15.0, *, seed=0, red_agent="b_line", **settings):
     """A finished training without an order."""
     folder.mkdir(parents=True, exist_ok=True)
-    config = {"workflow": "none", "seed": seed, "game": {"red_agent": red_agent, "variant": "current"}}
+    config = {"workflow": "none", "seed": seed, "red_agent": red_agent, "variant": "current"}
     write_config(folder, config | settings)
     write_manifest(folder, "train", seed)
     rows = update_rows([(0, "none", "", mean, 0.1, None, None, 1000, None)], 0)
