@@ -1,5 +1,6 @@
 """Files from elsewhere: whatever lies there, reading it ends soon, in bounded memory, and says what is wrong in a line."""
 
+import json
 import os
 import stat
 import tracemalloc
@@ -9,7 +10,7 @@ import pytest
 
 from fixfirst.base import files as reading
 from fixfirst.base.errors import LONGEST_MESSAGE, RunDirError
-from fixfirst.base.files import read_document, read_file, read_json, read_toml, write_atomically, write_document
+from fixfirst.base.files import parse_json, read_document, read_file, read_json, read_toml, write_atomically, write_document
 from fixfirst.runs.rows import CsvLog, SessionRow, Trial, ValueRow, read_rows
 
 
@@ -120,6 +121,16 @@ def test_a_changed_document_is_noticed(tmp_path, damage, says):
     (tmp_path / "file").write_text(damage(text))
     with pytest.raises(ValueError, match=says):
         read_document(tmp_path / "file", "result", "abc")
+
+
+@pytest.mark.parametrize("text", ["8.3303792268004288", "1.50", "1e5", "-0", "0.1e1", "-0.00"])
+def test_a_number_that_fixfirst_would_write_otherwise_is_damage_in_its_own_files(text):
+    """8.3303792268004288 is the number 8.330379226800428."""
+    assert parse_json(text.encode()) == float(text)
+    with pytest.raises(ValueError, match=f"{text} is a number that fixfirst would write otherwise"):
+        parse_json(text.encode(), own=True)
+    for value in (8.330379226800428, 1e16, 1e-7, -0.0, 5, -3, 1.5):
+        assert parse_json(json.dumps(value).encode(), own=True) == value
 
 
 @pytest.mark.parametrize("place", ["", ".", "./", "folder", "folder/.."])

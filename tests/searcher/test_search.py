@@ -246,7 +246,7 @@ def test_every_choice_can_be_redone_from_the_ledger(run):
     assert [choice["how"] for choice in choices[:4]] == ["random", "random", "random", "ucb"]
     for first in sorted({int(choice["round"]) for choice in choices}):
         strategy = Strategy(
-            StrategyConfig(seed=stream_seed(config["training"]["seed"], "search"), beta=config["gp_beta"], initial_orders=3)
+            StrategyConfig(seed=stream_seed(config["seed"], "search"), beta=config["gp_beta"], initial_orders=3)
         )
         for trial in trials[:first]:
             numbers = float(trial["return_mean"]), float(trial["return_se"])
@@ -381,7 +381,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
     monkeypatch.setenv("FIXFIRST_ROUND_SIZE", "3")
     folder = start(tmp_path / "run", RANDOM | {"seed": 1, "round_size": 1, "n_workflows": 1}, "--seed", "3")
     config = read_toml(folder / "config.toml")
-    assert (config["training"]["seed"], config["round_size"], config["n_workflows"]) == (3, 3, 1)
+    assert (config["seed"], config["round_size"], config["n_workflows"]) == (3, 3, 1)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
             ["--max-episodes", "3"],
             "no trial could pass the gate: it opens after 4 episodes (--min-episodes 0), and a trial has at most 3 (--max",
         ),
-        (["--max-episodes", "8", "--min-episodes", "9"], "it opens after 12 episodes (min_episodes 9)"),
+        (["--max-episodes", "8", "--min-episodes", "9"], "it opens after 12 episodes (--min-episodes 9)"),
         (["--total-episodes", "12", "--min-episodes", "12"], "--total-episodes 12 leaves 8 after the warm-up"),
         (["--round-size", "0"], "--round-size must be at least 1, got 0"),
         (["--n-workflows", "0"], "--n-workflows must be at least 1, got 0"),
@@ -686,6 +686,10 @@ def test_a_disk_that_is_full_when_a_trial_is_recorded_loses_nothing(run, tmp_pat
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     class FullDisk(CsvLog):
+        def __init__(self, path, *arguments):
+            super().__init__(path, *arguments)
+            self.path = path
+
         def sync(self):
             if self.path.name == "trials.csv":
                 written.append(1)

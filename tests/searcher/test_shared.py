@@ -218,9 +218,9 @@ def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, ca
     [
         ("rounds.csv", ",0,", ",1,", "line 2"),
         ("rounds.csv", "\n", "\n2,0,x,1.0,1.0,0,\n", "line 2"),
-        ("answer.json", '"price"', '"prize"', "answer.json: damaged"),
+        ("answer.json", '"price"', '"prize"', "answer.json: cannot be read (its document_sha256 is not"),
         ("answer.json", '"margin": 0.5', '"margin": 1e999', "answer.json: cannot be read"),
-        ("answer.json", '"memory": "none"', '"memory": 5', "answer.json: damaged"),
+        ("answer.json", '"memory": "none"', '"memory": 5', "answer.json: cannot be read (its document_sha256 is not"),
         ("answer.json", "{", "[" * 20_000, "answer.json: cannot be read"),
         ("answer.json", '"replicates": 2', '"replicates": 3', "cannot be read (its document_sha256 is not that of"),
         ("answer.json", '"margin": 0.5', '"margin": 0.50', "cannot be read (0.50 is a number that fixfirst would"),

@@ -70,9 +70,9 @@ def read_file(path: Path, limit: int = LARGEST_FILE) -> bytes:
     return data
 
 
-def read_json(path: Path) -> Any:
-    """Return the document of a JSON file."""
-    return parse_json(read_file(path, LARGEST_DOCUMENT))
+def read_json(path: Path, *, own: bool = False) -> Any:
+    """Return the document of a JSON file. own: fixfirst wrote it."""
+    return parse_json(read_file(path, LARGEST_DOCUMENT), own=own)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -93,11 +93,18 @@ def parse_toml(data: bytes) -> dict[str, Any]:
     return document
 
 
-def parse_json(data: bytes) -> Any:
-    """Return a JSON document; NaN and infinities are none, and a name stands once in a table."""
+def parse_json(data: bytes, *, own: bool = False) -> Any:
+    """Return a JSON document; NaN and infinities are none, and a name stands once in a table.
+
+    own: numbers are written as Python writes them. One digit more may leave a number what it is, and is damage all the same.
+    """
     try:
         document = json.loads(
-            data.decode(), parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_without_doubles
+            data.decode(),
+            parse_constant=_no_number,
+            parse_float=_as_written if own else _finite,
+            parse_int=_as_written_int if own else int,
+            object_pairs_hook=_without_doubles,
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
@@ -132,6 +139,20 @@ def _finite(text: str) -> float:
     return value if math.isfinite(value) else _no_number(text[:60])  # 1e999 is as little a number as Infinity
 
 
+def _as_written(text: str) -> float:
+    value = _finite(text)
+    return value if repr(value) == text else _no_number_of_ours(text)
+
+
+def _as_written_int(text: str) -> int:
+    value = int(text)
+    return value if str(value) == text else _no_number_of_ours(text)
+
+
+def _no_number_of_ours(text: str) -> NoReturn:
+    raise ValueError(f"{text[:60]} is a number that fixfirst would write otherwise")
+
+
 # ---------------------------------------------------------------- checksums
 
 
@@ -151,7 +172,7 @@ def read_document(path: Path, kind: str, run: str = "") -> dict[str, Any]:
 
     A document may not say its kind or its run: earlier versions did not write them everywhere.
     """
-    document = verify_checksum(read_json(path))
+    document = verify_checksum(read_json(path, own=True))
     if document.get("kind", kind) != kind:
         raise ValueError(f"it is not a {kind}")
     if run and document.get(RUN_HASH, run) != run:

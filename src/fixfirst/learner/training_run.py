@@ -68,7 +68,7 @@ class TrainingRun:
     def _log(self, name: str, kind: Any) -> CsvLog[Any]:
         """A log, cut back to the update the training goes on from."""
         path, updates = self.folder / name, self.training.updates
-        log: CsvLog[Any] = CsvLog(path, kind, lambda row: row.update <= updates)
+        log: CsvLog[Any] = CsvLog(path, kind, (lambda row: row.update <= updates) if updates else None)
         self._open.callback(log.close)
         if (0 if log.last is None else log.last.update) < updates:  # it is written before the checkpoint
             raise RunDirError(f"{path}: rows of the first {updates} updates are missing; put them back, or begin a new run")

@@ -282,16 +282,18 @@ R = TypeVar("R", bound=Row)
 
 class CsvLog(Generic[R]):
     """A CSV file that grows by rows. Opening it cuts off what a crash left of a line, and all rows from the first one that
-    is not to be kept: those after a checkpoint are played again.
+    is not to be kept: those after a checkpoint are played again. keep None: no row is kept, so none has to be whole.
     """
 
-    def __init__(self, path: Path, kind: type[R], keep: Callable[[R], bool] = lambda row: True):
+    def __init__(self, path: Path, kind: type[R], keep: Callable[[R], bool] | None = lambda row: True):
         self.last: R | None = None  # of the rows that were there and are kept
         end, self._checksum = 0, b""
         for row, checksum, place in _scan(path, kind):
-            if row is not None and not keep(row):
+            if row is not None and keep is not None and not keep(row):
                 break
             self.last, self._checksum, end = row, checksum, place
+            if keep is None:
+                break
         if run_hash_of(path.parent) is None:
             raise RunDirError(f"{path}: was begun by an earlier version, which can finish it")
         self._file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")  # noqa: SIM115
