@@ -24,7 +24,9 @@ OTHER = "user > op_host > op_server > enterprise > defender"
 
 
 def training(updates=0, **settings):
-    given = {"keep": "penalty", "workflow": ORDER, "max_steps": 10, "total_episodes": 100} | settings
+    given = {"workflow": ORDER, "max_steps": 10, "total_episodes": 100} | settings
+    if given["workflow"] != "none":  # without an order there is nothing to keep to
+        given = {"keep": "penalty"} | given
     made = Training(make_config(ppo={"num_envs": 4}, **given))
     for _ in range(updates):
         made.step()
