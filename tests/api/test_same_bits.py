@@ -42,7 +42,7 @@ def features():
 
 
 def told_by(folder, **environment):
-    """Everything a search wrote that is not a time: file -> hash, or its rows without the columns of times."""
+    """Everything a search wrote that is not a time: file -> hash, or its rows without times and the checksums over them."""
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SEARCH, folder], env=os.environ | environment, capture_output=True, text=True
     )
@@ -52,7 +52,8 @@ def told_by(folder, **environment):
         name = str(path.relative_to(folder))
         if path.suffix == ".csv" and name != "runtime.csv":
             lines = [line.split(",") for line in path.read_text().splitlines()]
-            kept = [i for i, column in enumerate(lines[0]) if "seconds" not in column.lower() and "Time" not in column]
+            timed = ("seconds", "time", "checksum")
+            kept = [i for i, column in enumerate(lines[0]) if not any(word in column.lower() for word in timed)]
             found[name] = [[line[i] for i in kept] for line in lines]
         elif path.suffix == ".safetensors":
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
