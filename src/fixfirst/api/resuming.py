@@ -25,7 +25,7 @@ def resume(
     report: bool = True,
     quiet: bool = False,
 ) -> SearchRun | StudyRun | TrainRun:
-    """Go on with an interrupted run; it ends with the same bytes as one that was never interrupted.
+    """Go on with an interrupted run; it ends with the same files as one that was never interrupted.
 
     run: a run directory, or the folder of a study: all of its searches that are not finished. cyborg: the checkout, for a
     run that plays in CybORG. The rest as in `ff.search`. Where versions or the machine are others than when the run was

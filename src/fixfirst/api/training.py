@@ -61,7 +61,7 @@ def train(
 
 
 def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
-    """Go on with an interrupted training; it ends with the same bytes as one that was not interrupted."""
+    """Go on with an interrupted training; it ends with the same files as one that was not interrupted."""
     parent = _parent(folder)
     config = resolve(TrainConfig, {"cyborg": cyborg}, read_config(folder))
     check_trainable(config)

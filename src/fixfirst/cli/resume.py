@@ -20,7 +20,7 @@ def resume_command(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
-    """Go on with an interrupted run. It ends with the same bytes as one that was never interrupted.
+    """Go on with an interrupted run. It ends with the same files as one that was never interrupted.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """N environments of real CybORG behind the interface of our own `World`, stepped one after the other.
 
-A worker process holds one of these (`workers.py`). An episode's chances follow from (seed, environment, episode), so they
+A worker process holds one of these (`game/backends.py`). An episode's chances follow from (seed, environment, episode), so they
 are the same however the environments are spread over processes. Only the draws differ from our own simulator's.
 """
 

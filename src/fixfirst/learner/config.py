@@ -134,7 +134,7 @@ class PPOConfig(Settings):
 class Alignment(Settings):
     """How a policy is made to keep to the order; reports never include its rewards.
 
-    shield: what would break the order is masked (`shield.py` in the room of orders); there is nothing to reward.
+    shield: what would break the order is masked (`policy/spec.py`); there is nothing to reward.
     delta: `alignment_lambda` times the change of compliance so far in the episode (the published form, there 30).
     penalty: minus a multiplier per violation. Adaptive: after every update the multiplier moves by
     `alignment_rate` * (`alignment_target` - compliance), within 0..`alignment_limit`; else it stays at `alignment_lambda`.
@@ -256,7 +256,7 @@ class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
         "all",
         description="What it chooses from: all 145 actions; macros, the 40 that can help; original, the winner's 36.",
     )
-    seed: int = Field(0, ge=0, lt=2**63, description="Same seed, same bytes.")
+    seed: int = Field(0, ge=0, lt=2**63, description="The same seed gives the same files, byte for byte.")
     preset: str = Field(
         "default", description=f"Values for all that is not given: {', '.join(PRESETS)} (docs/method.md)."
     )  # only a name: what it stands for is in the values

@@ -2,7 +2,7 @@
 
 All of it follows from what blue saw and did; the truth is not needed. A record holds what was known *before* the current
 observation, so that a repeated scan differs from a first one. Each field is one *group* of bits, a set of hosts, of turns
-or of slots (`decoy_lists.py`); a policy reads the groups its scheme names (`memory_schemes.py`). Spare slots of `decoy` are
+or of slots (`action_sets.py`); a policy reads the groups its `MemoryScheme` names. Spare slots of `decoy` are
 kept for macros and not read. How a record changes is in `remembering.py`, and in words in `docs/memory.md`.
 """
 

@@ -55,7 +55,7 @@ class SearchConfig(TrainSettings):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
-    training per order, with gate and inheritance (`loop.py`).
+    training per order, with gate and inheritance (`published.py`).
 
     `training` is the view of a trial: its budget is the most one trial may use, its seed that of the whole search, and its
     workflow is chosen by the strategy. Evaluation episodes are counted apart from training episodes.

@@ -7,7 +7,7 @@
                          stuck: 1.5 times as many start as are needed, and the worst are dropped after 40 % of the rounds
     cross-play           under every tried order each replicate is told what serves it best there, and measured on fresh
                          episodes of its own
-    the answer           `pricing.py` in the room of orders
+    the answer           `orders/pricing.py`
 
 Like every search it is a plan of jobs, depends on its ledger (rounds.csv) only, and ends the same after any interruption,
 with any number of workers.

@@ -1,4 +1,4 @@
-"""A study: the same search under several seeds and red agents, as one job. What they find together: `runs/across_seeds.py`.
+"""A study: the same search under several seeds and red agents, as one job. What they find together: `runs/seeds.py`.
 
 runs/<study>/study.json, and beside it one ordinary run directory per search, <red agent>-<seed>/. A single search is a study
 of one, whose folder is its run directory.
