@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.api.policies import load_named
-from fixfirst.base.checks import check_seed
-from fixfirst.base.errors import ConfigError, CyborgError, FixfirstError, PolicyError
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base import checks, errors, statistics
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.policy.file import Order, Policy
 
@@ -50,10 +48,10 @@ class BlueAgent:
     ):
         named = policy if policy is not None else os.environ.get(POLICY_VARIABLE) or None
         if named is None:
-            raise ConfigError(f"no policy was named: BlueAgent(policy), or {POLICY_VARIABLE}=RUN in the environment")
+            raise errors.ConfigError(f"no policy was named: BlueAgent(policy), or {POLICY_VARIABLE}=RUN in the environment")
         self.policy = load_named(named)
         self.policy.assign(workflow, 1)  # what is wrong with the order is said at once
-        self.workflow, self._greedy, self._seed = workflow, greedy, check_seed("seed", seed)
+        self.workflow, self._greedy, self._seed = workflow, greedy, checks.check_seed("seed", seed)
         self._episode = 0
         self.policy.reset()
 
@@ -61,7 +59,7 @@ class BlueAgent:
         """Return the action for what blue sees [52]; it counts as taken."""
         scenario = self.policy.spec.scenario
         if isinstance(action_space, int) and action_space != scenario.num_actions:
-            raise CyborgError(
+            raise errors.CyborgError(
                 f"the policy knows the {scenario.num_actions} actions of ChallengeWrapper, here are {action_space}"
             )
         try:
@@ -69,8 +67,10 @@ class BlueAgent:
         except ValueError:
             shape = "of different lengths"
         if len(shape) != 1:
-            raise PolicyError(f"observations must be [{scenario.observation_bits}] bits, one at a time, got shape {shape}")
-        seed = stream_seed(self._seed, "agent", self._episode)
+            raise errors.PolicyError(
+                f"observations must be [{scenario.observation_bits}] bits, one at a time, got shape {shape}"
+            )
+        seed = statistics.stream_seed(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 
     def end_episode(self) -> None:
@@ -101,5 +101,5 @@ if __name__ == "__main__":
         sys.exit("usage: FIXFIRST_POLICY=RUN python -m fixfirst.api.blue_agent CybORG/Evaluation/evaluation.py")
     try:
         run_script(Path(sys.argv[1]))
-    except FixfirstError as e:
+    except errors.FixfirstError as e:
         sys.exit(f"fixfirst: {e}")

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fixfirst.api.policies import Defender, Named, Say, make_defender
-from fixfirst.base.checks import check_bool, check_int, check_seed
+from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.errors import ConfigError, quoted
 from fixfirst.game.game import Game, red_agent_name
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.comparison import Paired, paired
@@ -52,7 +51,7 @@ def evaluate(
     """
     game, judging = game_and_judging(settings)
     check_enough(episodes)
-    lengths = [check_int("steps", length) for length in _list_of("steps", steps)]
+    lengths = [checks.check_int("steps", length) for length in _list_of("steps", steps)]
     games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in _reds(red_agent) for n in lengths]
     defender = make_defender(policy, workflow, greedy, say=say)
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
@@ -82,7 +81,7 @@ def leaderboard(
     """
     for name, value in settings.items():
         if name in ("red_agent", "steps", "max_steps") or _RULES.get(name, value) != value:
-            raise ConfigError(
+            raise errors.ConfigError(
                 "the leaderboard is played for 30, 50 and 100 steps against b_line and meander, in variant leaderboard, "
                 f"without green: leave out {name} (--{name.replace('_', '-')})"
             )
@@ -131,9 +130,9 @@ def play_all(
 
     Unless quiet, stderr shows how far it is.
     """
-    seed, done = check_seed("seed", seed), 0
+    seed, done = checks.check_seed("seed", seed), 0
     announce_compilation()
-    with Progress(episodes * len(games) * len(defenders), quiet=check_bool("quiet", quiet)) as progress:
+    with Progress(episodes * len(games) * len(defenders), quiet=checks.check_bool("quiet", quiet)) as progress:
         for game in games:
             batches = []
             for defender in defenders:
@@ -167,7 +166,7 @@ def _reds(red_agent: Any) -> list[str]:
 def _list_of(what: str, values: Any) -> list[Any]:
     """Return a list of one value, or of several in a list or tuple."""
     if isinstance(values, dict | set) or values is None:
-        raise ConfigError(f"{what} must be one value or a list of them, got {quoted(values)}")
+        raise errors.ConfigError(f"{what} must be one value or a list of them, got {errors.quoted(values)}")
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
@@ -175,6 +174,6 @@ def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:
     """Build what is played and how it is judged from settings by name."""
     known = [*Game.model_fields, *Judging.model_fields]
     if unknown := next((name for name in settings if name not in known), None):
-        raise ConfigError(f"unknown setting {unknown!r}; known are {', '.join(known)}")
+        raise errors.ConfigError(f"unknown setting {unknown!r}; known are {', '.join(known)}")
     parts = [{name: settings[name] for name in model.model_fields if name in settings} for model in (Game, Judging)]
     return Game(**parts[0]), Judging(**parts[1])

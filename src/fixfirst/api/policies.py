@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 
-from fixfirst.base.checks import check_bool, check_int, check_path, check_seed
-from fixfirst.base.errors import ConfigError, did_you_mean, quoted
+from fixfirst.base import checks, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
 from fixfirst.orders.order import Workflow
@@ -28,12 +27,12 @@ def load_named(policy: Named) -> Policy:
     """Return the policy itself, or the one in a run, folder or file."""
     if isinstance(policy, Policy):
         return policy
-    path = check_path("a policy", policy)
+    path = checks.check_path("a policy", policy)
     if not path.exists() and str(path) not in shipped_policies():
         shipped = ", ".join(shipped_policies()) or "there is none"
         known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({shipped})"
-        hint = did_you_mean(str(path), (*BASELINES, *shipped_policies()))
-        raise ConfigError(f"{str(path)!r} is neither a file or run nor {known}{hint}")
+        hint = errors.did_you_mean(str(path), (*BASELINES, *shipped_policies()))
+        raise errors.ConfigError(f"{str(path)!r} is neither a file or run nor {known}{hint}")
     return load_policy(path)
 
 
@@ -63,16 +62,16 @@ def make_defender(
 
     judged: is it judged by the order, too? say: is given a line if the order is not the policy's own.
     """
-    greedy = check_bool("greedy", greedy)
+    greedy = checks.check_bool("greedy", greedy)
     if isinstance(policy, str) and policy in BASELINES:
         if later and workflow is None:
-            raise ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
+            raise errors.ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
         orders = tuple(Workflow.parse(text) for text in (workflow, *later) if text is not None)
         return Defender(make_baseline(policy, orders), orders, None)
     loaded = load_named(policy)
     if loaded.scheme is None:  # it cannot follow an order, but can be judged by one
         if later:
-            raise ConfigError(f"{policy} follows no order, so that none can change: train one with --workflow all")
+            raise errors.ConfigError(f"{policy} follows no order, so that none can change: train one with --workflow all")
         if workflow is None:
             return Defender(loaded.player(greedy=greedy), (), loaded)
         does = "is judged by this one" if judged else "plays as it does without"
@@ -98,15 +97,15 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
         ff.export("runs/first", "onnx", "policy.onnx")
     """
     if not isinstance(to, str) or to not in get_args(Target):
-        raise ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {quoted(to)}")
+        raise errors.ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {errors.quoted(to)}")
     loaded = load_named(policy)
-    path = _default_path(policy, SUFFIXES[to]) if out is None else check_path("out", out)
+    path = _default_path(policy, SUFFIXES[to]) if out is None else checks.check_path("out", out)
     if not path.name:
-        raise ConfigError(f"out must be a file, got {str(out)!r}")
+        raise errors.ConfigError(f"out must be a file, got {str(out)!r}")
     try:
         export_policy(loaded, path, to, workflow)
     except OSError as e:
-        raise ConfigError(f"{path}: cannot be written ({e.strerror})") from e
+        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror})") from e
     return path
 
 
@@ -173,15 +172,15 @@ def rollout(
     from fixfirst.play.envs import VecCage2  # here, because evaluating needs no Gymnasium
 
     if not isinstance(envs, VecCage2) or not isinstance(envs.world, World):
-        raise ConfigError(
+        raise errors.ConfigError(
             "rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, "
-            f"got {quoted(envs)}"
+            f"got {errors.quoted(envs)}"
         )
-    loaded, count = load_named(policy), check_int("steps", steps)
+    loaded, count = load_named(policy), checks.check_int("steps", steps)
     records = _shared_memories(envs, loaded)
     orders, assigned = loaded.assign(workflow, envs.num_envs)
-    player = loaded.player_of(orders, greedy=check_bool("greedy", greedy))
-    track, number = Trajectory.empty(count, envs.num_envs), check_seed("seed", seed, bits=63)
+    player = loaded.player_of(orders, greedy=checks.check_bool("greedy", greedy))
+    track, number = Trajectory.empty(count, envs.num_envs), checks.check_seed("seed", seed, bits=63)
     play_steps(envs.world, player, assigned, number, track, records)
     return Steps(track.packed_obs, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
 
@@ -192,7 +191,7 @@ def _shared_memories(envs: "VecCage2", policy: Policy) -> np.ndarray | None:
     if mine.idle:
         return None
     if (mine.spec.memory, mine.spec.action_set) != (spec.memory, spec.action_set):
-        raise ConfigError(
+        raise errors.ConfigError(
             f"the environments have the memory {mine.spec.memory} and the action set {mine.spec.action_set}, the policy has "
             f"{spec.memory} and {spec.action_set}; make them with the policy's, or with neither"
         )

@@ -7,10 +7,8 @@ from typing import Literal
 from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun
 from fixfirst.api.searching import resume_searches
 from fixfirst.api.training import resume_training
-from fixfirst.base.checks import check_bool, check_path
-from fixfirst.base.errors import in_one_line
-from fixfirst.base.jobs import Execution
-from fixfirst.runs.layout import MANIFEST, STUDY, Kind, kind_of, read_manifest
+from fixfirst.base import checks, errors, jobs
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import changed_since, refuse_links
 
 
@@ -35,15 +33,17 @@ def resume(
 
         run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
-    folder = check_path("run", run)
-    report, quiet = check_bool("report", report), check_bool("quiet", quiet)
-    kind = kind_of(folder)
+    folder = checks.check_path("run", run)
+    report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
+    kind = layout.kind_of(folder)
     refuse_links(folder)
-    execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    if changes := changed_since(read_manifest(folder, STUDY if kind == Kind.STUDY else MANIFEST)):
-        said = in_one_line(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")
+    execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
+    if changes := changed_since(
+        layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)
+    ):
+        said = errors.in_one_line(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")
         print(f"fixfirst: {said}", file=sys.stderr, flush=True)
     checkout = None if cyborg is None else str(cyborg)
-    if kind == Kind.TRAIN:
+    if kind == layout.Kind.TRAIN:
         return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)
     return resume_searches(folder, execution, checkout, report=report, quiet=quiet)

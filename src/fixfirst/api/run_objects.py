@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.checks import check_path
-from fixfirst.base.errors import PolicyError, RunDirError
-from fixfirst.base.files import read_file, sha256
+from fixfirst.base import checks, errors, files
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import resolve
 from fixfirst.orders.compliance import CONFIDENCE
@@ -14,8 +12,8 @@ from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter.report import WrittenReport, report
+from fixfirst.runs import layout
 from fixfirst.runs.answer import Answer
-from fixfirst.runs.layout import BEST, LEDGER, POLICY_JSON, POLICY_TENSORS, REPORT, RESULT, Kind, kind_of
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import Comparison, RankedTrials, compare
@@ -76,11 +74,13 @@ class SearchRun:
     @property
     def best(self) -> Policy | None:
         """The policy of the ranking's first order; None if no order passed the gate."""
-        if not (self.folder / BEST / POLICY_JSON).exists():
+        if not (self.folder / layout.BEST / layout.POLICY_JSON).exists():
             return None
-        policy, found = load_policy(self.folder / BEST), self.standings
+        policy, found = load_policy(self.folder / layout.BEST), self.standings
         if found is not None and policy.facts["sha256"] != found.best.policy_sha256:
-            raise PolicyError(f"{self.folder / BEST}: holds another policy than the one that {LEDGER} names as best")
+            raise errors.PolicyError(
+                f"{self.folder / layout.BEST}: holds another policy than the one that {layout.LEDGER} names as best"
+            )
         return policy
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
@@ -139,7 +139,7 @@ class StudyRun:
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""
-        return report(self.folder, self.folder / f"{REPORT}.html" if out is None else out, **options)
+        return report(self.folder, self.folder / f"{layout.REPORT}.html" if out is None else out, **options)
 
 
 def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
@@ -149,13 +149,13 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
 
         run = ff.load_run("runs/first")  # a SearchRun, TrainRun or StudyRun
     """
-    folder = check_path("a run", path)
-    kind = kind_of(folder)
-    if kind == Kind.TRAIN:
+    folder = checks.check_path("a run", path)
+    kind = layout.kind_of(folder)
+    if kind == layout.Kind.TRAIN:
         return load_training(folder)
     study = open_study(folder)
     searches = tuple(SearchRun(search) for search in study.searches)
-    return StudyRun(folder, searches) if kind == Kind.STUDY else searches[0]
+    return StudyRun(folder, searches) if kind == layout.Kind.STUDY else searches[0]
 
 
 def load_training(folder: Path) -> TrainRun:
@@ -165,8 +165,8 @@ def load_training(folder: Path) -> TrainRun:
     if result is None:
         return TrainRun(folder, config, None, None)
     try:
-        if result["policy_sha256"] != sha256(read_file(folder / POLICY_TENSORS)):
-            raise ValueError(f"{POLICY_TENSORS} is not the policy it tells of")
+        if result["policy_sha256"] != files.sha256(files.read_file(folder / layout.POLICY_TENSORS)):
+            raise ValueError(f"{layout.POLICY_TENSORS} is not the policy it tells of")
         return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RunDirError(f"{folder / RESULT}: cannot be read ({e})") from e
+        raise errors.RunDirError(f"{folder / layout.RESULT}: cannot be read ({e})") from e

@@ -8,15 +8,13 @@ from typing import Any, Literal
 
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.watch import write_replays
-from fixfirst.base.checks import check_bool, check_path
+from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.errors import Interrupted
-from fixfirst.base.jobs import Execution, interrupts
 from fixfirst.game.world import compile_kernel
 from fixfirst.learner.training import check_trainable
 from fixfirst.reporter.live import SearchView
 from fixfirst.reporter.report import report as write_report
-from fixfirst.runs.layout import unused_folder
+from fixfirst.runs import layout
 from fixfirst.searcher.config import SearchConfig, search_configs
 from fixfirst.searcher.driver import make_scheduler, run_searches
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
@@ -49,16 +47,16 @@ def search(
     trials run, which does not change the result. report: end with a page about it.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
-    file, grouping = (None if path is None else check_path("config, units", path) for path in (config, units))
+    file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
     configs = search_configs(settings, file, grouping, seeds)
-    folder = unused_folder(study_name(configs)) if out is None else check_path("out", out)
-    execution = Execution(workers, executor, ray_address, cpus_per_trial)
-    report, quiet = check_bool("report", report), check_bool("quiet", quiet)
+    folder = layout.unused_folder(study_name(configs)) if out is None else checks.check_path("out", out)
+    execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
+    report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
     return run_study(configs, lambda: begin_study(configs, folder), execution, report=report, quiet=quiet)
 
 
 def resume_searches(
-    folder: Path, execution: Execution, cyborg: str | None = None, *, report: bool, quiet: bool
+    folder: Path, execution: jobs.Execution, cyborg: str | None = None, *, report: bool, quiet: bool
 ) -> SearchRun | StudyRun:
     """Go on with a search, or with all searches of a study that are not finished."""
     study = open_study(folder, cyborg)
@@ -69,7 +67,7 @@ def resume_searches(
 def run_study(
     configs: Sequence[SearchConfig],
     make_study: Callable[[], Study],
-    execution: Execution,
+    execution: jobs.Execution,
     *,
     report: bool,
     quiet: bool,
@@ -79,13 +77,13 @@ def run_study(
         check_trainable(training)
     announce_compilation()
     compile_kernel()
-    with interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt)) as scheduler:
+    with jobs.interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt)) as scheduler:
         study = make_study()
         with SearchView(several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
             finished = run_searches(to_run, scheduler, view, interrupt, study.folder)
     if not finished:
-        raise Interrupted(f"interrupted; go on with: fixfirst resume {study.folder}")
+        raise errors.Interrupted(f"interrupted; go on with: fixfirst resume {study.folder}")
     runs = tuple(SearchRun(search) for search in study.searches)
     result = runs[0] if len(runs) == 1 else StudyRun(study.folder, runs)
     if report:

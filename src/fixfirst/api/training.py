@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.run_objects import TrainRun, load_training
-from fixfirst.base.checks import check_bool, check_int, check_path
+from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.errors import Interrupted, RunDirError
-from fixfirst.base.jobs import interrupts
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import gather, resolve
@@ -17,7 +15,7 @@ from fixfirst.learner.training_run import TrainingRun
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.live import Progress
-from fixfirst.runs.layout import MANIFEST, POLICY_JSON, RESULT, TENSORBOARD, Kind, read_manifest, unused_folder
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import Session, create_run, last_outcome, locked, read_config
 from fixfirst.runs.rows import Outcome, UpdateRow
 
@@ -47,16 +45,20 @@ def train(
         run = ff.train(workflow="critical_first", red_agent="meander", total_episodes=2_000, out="runs/mine", quiet=True)
         run.evaluation.mean, run.best, run.accepted
     """
-    file, grouping = (None if path is None else check_path("config, units", path) for path in (config, units))
+    file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
     resolved = resolve(TrainConfig, *gather(TrainConfig, settings, file, grouping))
-    folder = unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}") if out is None else check_path("out", out)
-    quiet = check_bool("quiet", quiet)
-    processes = check_int("workers", workers, 0)
+    folder = (
+        layout.unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}")
+        if out is None
+        else checks.check_path("out", out)
+    )
+    quiet = checks.check_bool("quiet", quiet)
+    processes = checks.check_int("workers", workers, 0)
     check_trainable(resolved)
     announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
-    create_run(folder, Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, {"from_policy": parent})
+    create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, {"from_policy": parent})
     return _run(resolved, folder, start, processes, quiet)
 
 
@@ -71,31 +73,33 @@ def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0
 
 def _parent(folder: Path) -> str | None:
     """The policy that a training was started from."""
-    options = read_manifest(folder).get("options")
+    options = layout.read_manifest(folder).get("options")
     parent = options.get("from_policy") if isinstance(options, dict) else None
     if not isinstance(parent, str | None):
-        raise RunDirError(f"{folder / MANIFEST}: damaged, its options make no sense")
+        raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
     return parent
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
-    return None if from_policy is None else load_parent(check_path("from_policy", from_policy), config.spec).weights
+    return None if from_policy is None else load_parent(checks.check_path("from_policy", from_policy), config.spec).weights
 
 
 def _run(config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool) -> TrainRun:
     try:
         with locked(folder):
-            if (folder / POLICY_JSON).exists() and (folder / RESULT).exists():
+            if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
                 return _close(folder)
             return _work(config, folder, start, workers, quiet)
     except OSError as e:
-        raise RunDirError(f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}") from e
+        raise errors.RunDirError(
+            f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}"
+        ) from e
 
 
 def _close(folder: Path) -> TrainRun:
     """A training that has its result: a kill may have come before all was cleared and noted."""
     if last_outcome(folder) == Outcome.FINISHED:
-        raise RunDirError(f"{folder} is finished; see {folder / RESULT}")
+        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
     trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
     with Session(folder) as session:
         delete_checkpoints(folder)
@@ -105,16 +109,16 @@ def _close(folder: Path) -> TrainRun:
 
 def _work(config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
-    board = folder / TENSORBOARD if config.tensorboard else None
+    board = folder / layout.TENSORBOARD if config.tensorboard else None
     with (
         Session(folder) as session,
-        interrupts() as interrupt,
+        jobs.interrupts() as interrupt,
         TrainingRun(config, folder, start=start, tensorboard=board, workers=workers) as run,
     ):
         _follow(run, interrupt, quiet)
         if run.interrupted:
             done = f"interrupted after {run.training.episodes:,} episodes"
-            raise Interrupted(f"{done}; go on with: fixfirst resume {folder}")
+            raise errors.Interrupted(f"{done}; go on with: fixfirst resume {folder}")
         shown = run.training.evaluate("test", TEST_EPISODES)
         facts = {"accepted": run.accepted, "episodes": run.training.episodes}
         run.conclude({"evaluation": asdict(shown), **facts})

@@ -6,8 +6,7 @@ from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, play_all
 from fixfirst.api.policies import Named, Say, make_defender
-from fixfirst.base.checks import check_bool, check_int, check_path, check_seed
-from fixfirst.base.errors import ConfigError, RunDirError, quoted
+from fixfirst.base import checks, errors
 from fixfirst.play.episodes import describe_episode, document, notable
 from fixfirst.play.evaluation import MOST_KEPT
 from fixfirst.play.rollout import Change
@@ -15,8 +14,8 @@ from fixfirst.policy.file import Policy
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.read import read_run
 from fixfirst.reporter.replay import write_gif, write_replay
+from fixfirst.runs import layout
 from fixfirst.runs.config_reading import setting
-from fixfirst.runs.layout import REPLAY, replay_file, trial_folder
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
@@ -31,8 +30,8 @@ def watch(
 
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
-    place, open_page = None if out is None else check_path("out", out), check_bool("open_page", open_page)
-    animation = None if gif is None else check_path("gif", gif)
+    place, open_page = None if out is None else checks.check_path("out", out), checks.check_bool("open_page", open_page)
+    animation = None if gif is None else checks.check_path("gif", gif)
     episodes = replay(policy, **options)
     path = page_path(policy, place)
     write_replay(path, episodes)
@@ -64,11 +63,11 @@ def replay(
     beside: a second policy in the same episodes, and one more episode, in which the two are furthest apart. then: other
     orders from some step on, such as "30: user_priority". number: this episode only.
     """
-    seed, steps = check_seed("seed", seed), check_int("steps", steps)
+    seed, steps = checks.check_seed("seed", seed), checks.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
     changes = [Change(step, place) for place, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):
-        raise ConfigError("orders change one after the other: name the steps of --then in ascending order")
+        raise errors.ConfigError("orders change one after the other: name the steps of --then in ascending order")
     whom = [policy, *([] if beside is None else [beside])]
     notes = [say, lambda text: None]  # about the first one only
     defenders = [
@@ -77,10 +76,10 @@ def replay(
     ]
     given = {name: value for name, value in settings.items() if value is not None}
     game, judging = game_and_judging({**_trained_in(defenders[0].policy, given), **given, "max_steps": steps})
-    count = EPISODES[game.backend] if episodes is None else check_int("episodes", episodes, 0)
+    count = EPISODES[game.backend] if episodes is None else checks.check_int("episodes", episodes, 0)
     if number is not None:
-        if check_int("number", number, 0) >= MOST_KEPT:
-            raise ConfigError(f"number must be in 0..{MOST_KEPT - 1}, got {number}")
+        if checks.check_int("number", number, 0) >= MOST_KEPT:
+            raise errors.ConfigError(f"number must be in 0..{MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
     numbers = notable(*batches) if number is None else {"chosen": number}
@@ -115,7 +114,9 @@ def _change(text: str, steps: int) -> tuple[int, str]:
     """Read the step and the order of "30: user > enterprise > ..."."""
     step, colon, order = text.partition(":")
     if not colon or not step.strip().isdecimal() or not 2 <= int(step) <= steps or not order.strip():
-        raise ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {quoted(text)}')
+        raise errors.ConfigError(
+            f'--then must look like "30: user_priority", with a step of 2..{steps}, got {errors.quoted(text)}'
+        )
     return int(step), order.strip()
 
 
@@ -123,11 +124,11 @@ def page_path(policy: Named, out: Path | None) -> Path:
     """Return where the page goes: where the user says, else beside the policy, else here."""
     if out is not None:
         is_page = out.is_file() or (out.suffix and not out.is_dir())
-        return out if is_page else out / REPLAY  # a browser shows a page without a suffix as text
+        return out if is_page else out / layout.REPLAY  # a browser shows a page without a suffix as text
     if isinstance(policy, Policy) or not Path(policy).exists():
-        return Path(REPLAY)
+        return Path(layout.REPLAY)
     path = Path(policy)
-    return (path if path.is_dir() else path.parent) / REPLAY
+    return (path if path.is_dir() else path.parent) / layout.REPLAY
 
 
 def write_replays(folder: Path) -> None:
@@ -140,12 +141,12 @@ def write_replays(folder: Path) -> None:
         places = {row.workflow: place for place, row in enumerate(run.ranked_trials.ranking.rows)}
         accepted = [trial for trial in run.trials if trial.accepted and trial.policy is not None]
         accepted.sort(key=lambda trial: places[run.workflow_of(trial)])
-        whom = [(f"trial {trial.id}", trial_folder(folder, trial.id), None) for trial in accepted]
+        whom = [(f"trial {trial.id}", layout.trial_folder(folder, trial.id), None) for trial in accepted]
     if len(whom) > MOST_REPLAYS:
         whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
     for name, policy, order in whom:
-        page = folder / replay_file(name)
+        page = folder / layout.replay_file(name)
         if page.parent.is_symlink():
-            raise RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
+            raise errors.RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
         page.parent.mkdir(exist_ok=True)
         write_replay(page, replay(policy, workflow=order))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Group, Parameter, Token
 
 from fixfirst import __version__
-from fixfirst.base.errors import in_one_line
+from fixfirst.base import errors
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -89,12 +89,12 @@ Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. 
 
 def note(text: str) -> None:
     """Print a line that the user should read, on stderr."""
-    print(f"fixfirst: {in_one_line(text)}", file=sys.stderr, flush=True)
+    print(f"fixfirst: {errors.in_one_line(text)}", file=sys.stderr, flush=True)
 
 
 def log(text: str) -> None:
     """A line about something that takes a while."""
-    print(f"fixfirst: {in_one_line(text)} ...", file=sys.stderr, flush=True)
+    print(f"fixfirst: {errors.in_one_line(text)} ...", file=sys.stderr, flush=True)
 
 
 def print_json(document: Any) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from fixfirst.base.jobs import available_cores, follow_parent
+from fixfirst.base import jobs
 from fixfirst.cli.app import Cyborg, Json, log, print_json
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
@@ -76,7 +76,7 @@ def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text
             say(f"stepping CybORG against {red}")
             result["steps_per_s"][red] |= cyborg_speeds(cyborg, red)
     say("stepping in worker processes")
-    result["workers"] = {"envs": WORKER_ENVS, "processes": available_cores(), "cost_us_per_env_step": worker_cost_us()}
+    result["workers"] = {"envs": WORKER_ENVS, "processes": jobs.available_cores(), "cost_us_per_env_step": worker_cost_us()}
     if cyborg is not None:
         result["times_cyborg"] = {
             red: {name: speed / speeds[CYBORG] for name, speed in speeds.items() if name != CYBORG}
@@ -178,7 +178,7 @@ _games: list[CyborgGame]  # of a process that plays plain CybORG
 
 def _open_games(folder: Path, number: int) -> None:
     global _games
-    follow_parent()
+    jobs.follow_parent()
     cyborg = load_cyborg(folder)
     _games = [CyborgGame(cyborg) for _ in range(number)]
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst import __version__
+from fixfirst.base import errors, jobs
 from fixfirst.base.compile import cache_folder, is_compiled
-from fixfirst.base.errors import CyborgError
-from fixfirst.base.jobs import available_cores
 from fixfirst.cli.app import Cyborg, Json, print_json
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
 from fixfirst.cyborg.variant import identify
@@ -47,7 +46,7 @@ def examine(cyborg: Path | None = None) -> dict[str, Any]:
     """All findings as one JSON-ready document. A CybORG that was asked for and is not there is an error."""
     return {
         "versions": {"fixfirst": __version__, "python": platform.python_version()} | {p: _version(p) for p in PACKAGES},
-        "threads": {"cores": available_cores()} | {name: os.environ.get(name) for name in THREAD_VARIABLES},
+        "threads": {"cores": jobs.available_cores()} | {name: os.environ.get(name) for name in THREAD_VARIABLES},
         "kernel": {"cache": str(cache_folder()), "compiled": is_compiled()},
         "cyborg": _cyborg(cyborg),
     }
@@ -66,7 +65,7 @@ def _cyborg(path: Path | None) -> dict[str, Any]:
     asked_for = path is not None or ENVIRONMENT_VARIABLE in os.environ
     try:
         return {"found": True} | vars(identify(find_cyborg(path)))
-    except CyborgError as e:
+    except errors.CyborgError as e:
         if asked_for:
             raise
         return {"found": False, "reason": str(e)}

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fixfirst.base.errors import ConfigError, FixfirstError, Interrupted, in_one_line
+from fixfirst.base import errors
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
@@ -32,14 +32,14 @@ for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    words, errors, before = sys.argv[1:] if arguments is None else arguments, sys.stderr, _answer_signals()
+    words, stderr, before = sys.argv[1:] if arguments is None else arguments, sys.stderr, _answer_signals()
     try:
-        sys.stderr = _Patient(errors)
+        sys.stderr = _Patient(stderr)
         _occupy_standard_files()
         _print_anywhere()
         code = _run(words)
         sys.stdout.flush()
-    except FixfirstError as e:
+    except errors.FixfirstError as e:
         for note in getattr(e, "__notes__", ()):  # the traceback of a worker process
             print(note, file=sys.stderr)
         return _fail(_as_typed(str(e), words))
@@ -54,10 +54,10 @@ def main(arguments: list[str] | None = None) -> int:
     except MemoryError:
         return _fail("out of memory; fewer environments (--n-envs), workers or episodes need less")
     except KeyboardInterrupt as e:
-        print(f"fixfirst: {e if isinstance(e, Interrupted) else 'interrupted'}", file=sys.stderr)
+        print(f"fixfirst: {e if isinstance(e, errors.Interrupted) else 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     finally:
-        sys.stderr = errors
+        sys.stderr = stderr
         for number, handler in before.items():
             signal.signal(number, handler)
     return code if isinstance(code, int) else 0
@@ -77,7 +77,7 @@ def _run(arguments: list[str]) -> object:
     try:
         return call(arguments)
     except CycloptsError as e:
-        raise ConfigError(_misuse(e)) from e
+        raise errors.ConfigError(_misuse(e)) from e
 
 
 # ---------------------------------------------------------------- signals
@@ -119,7 +119,7 @@ def _occupy_standard_files() -> None:
         os.set_inheritable(number, True)
     os.close(number)
     if lost:
-        raise ConfigError("stdout is closed; send it somewhere, if only to /dev/null")
+        raise errors.ConfigError("stdout is closed; send it somewhere, if only to /dev/null")
 
 
 def _print_anywhere() -> None:
@@ -165,7 +165,7 @@ class _Patient:
 
 def _fail(text: str) -> int:
     """One line on stderr, as wide as the terminal if it is one; nothing is broken inside a word."""
-    line = f"fixfirst: {in_one_line(text)}"
+    line = f"fixfirst: {errors.in_one_line(text)}"
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fixfirst.api.evaluate import evaluate, leaderboard
-from fixfirst.base.errors import ConfigError
+from fixfirst.base import errors
 from fixfirst.cli.app import Json, Quiet, Whole, as_whole, note, print_json
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Backend, Game
@@ -77,7 +77,7 @@ def evaluate_command(
     settings |= given(game) | given(judging)
     if as_leaderboard:
         if backend == "both":
-            raise ConfigError("--leaderboard is played in one world: --backend simulator, workers or cyborg")
+            raise errors.ConfigError("--leaderboard is played in one world: --backend simulator, workers or cyborg")
         if red_agent != ALL_REDS:
             settings["red_agent"] = red_agent
         if steps != ALL_STEPS:
@@ -93,7 +93,7 @@ def evaluate_command(
     try:
         lengths = [as_whole(part) for part in steps.split(",")]
     except ValueError:
-        raise ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
+        raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
     def run(where: Backend, episodes: int = episodes, **more: Any) -> list[Evaluation]:
         return evaluate(policy, red_agent=red_agent, steps=lengths, episodes=episodes, backend=where, **settings, **more)
@@ -114,7 +114,7 @@ def evaluate_command(
 def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> None:
     """The same policy on CybORG and on the simulator."""
     if margin <= 0:
-        raise ConfigError(f"--margin must be above 0, got {margin}")
+        raise errors.ConfigError(f"--margin must be above 0, got {margin}")
     theirs = run("cyborg", say=note)
     ours = run("simulator", SIMULATOR_SHARE * episodes)  # cheap, and it makes the difference more precise
     if as_json:

@@ -4,7 +4,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from fixfirst.base.jobs import Execution
+from fixfirst.base import jobs
 from fixfirst.cli.app import Cyborg, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_training
@@ -14,7 +14,7 @@ def resume_command(
     run: Path,
     /,
     *,
-    where: ExecutionFlags = Execution(),
+    where: ExecutionFlags = jobs.Execution(),
     cyborg: Cyborg = None,
     report: bool = True,
     quiet: Quiet = False,

@@ -9,10 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from fixfirst import __version__
-from fixfirst.base.errors import ConfigError, printable
+from fixfirst.base import errors
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter.screen import fitted, results
-from fixfirst.runs.layout import RUNS, Kind
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import RUNNING, duration
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import RunSummary, summarise_runs
@@ -22,7 +22,7 @@ WIDE, LONGEST_WORD = 110, 10
 MOST_SHOWN = 300  # characters of a text
 
 
-def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
+def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> int:
     """List runs: what they looked for, whether they are running, finished or interrupted, the best order, and the time.
 
     Parameters
@@ -31,7 +31,7 @@ def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
         Where to look.
     """
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder; runs are written to ./runs unless --out says otherwise")
+        raise errors.ConfigError(f"{folder}: no such folder; runs are written to ./runs unless --out says otherwise")
     found = summarise_runs(folder)
     if as_json:
         print_json([asdict(run) | {"folder": str(run.folder)} for run in found])
@@ -45,7 +45,7 @@ def runs_command(folder: Path = RUNS, /, *, as_json: Json = False) -> int:
 
 def welcome() -> int:
     """Say what this is, what is here, and what to do first."""
-    here = summarise_runs(RUNS)
+    here = summarise_runs(layout.RUNS)
     lines = [f"fixfirst {__version__}: {app.help}", ""]
     if here:
         states = ", ".join(f"{count} {state}" for state, count in Counter(run.status for run in here).items())
@@ -86,7 +86,7 @@ def runs_table(runs: Sequence[RunSummary], width: int = WIDE) -> Table:
 
 def _plain(text: str) -> str:
     """Escape a text from a file: a terminal finds nothing in it to obey, and rich no markup."""
-    return escape(printable(text[:MOST_SHOWN]))
+    return escape(errors.printable(text[:MOST_SHOWN]))
 
 
 def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
@@ -95,11 +95,11 @@ def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
         first = "a first answer in half a minute: which kind to fix first against B_line"
         full = ("fixfirst search", "the full answer, about a minute on two cores")
         return [("fixfirst search --total-episodes 30000", first), full]
-    latest, folder = runs[0], printable(str(runs[0].folder))
+    latest, folder = runs[0], errors.printable(str(runs[0].folder))
     steps = []
     if latest.status == Outcome.INTERRUPTED:
         steps.append((f"fixfirst resume {folder}", "go on where it stopped"))
-    if latest.kind == Kind.SEARCH:
+    if latest.kind == layout.Kind.SEARCH:
         steps.append((f"fixfirst report {folder}", "the whole story as one page"))
     if latest.mean is not None:
         steps.append((f"fixfirst watch {folder}", "see its best defender play"))

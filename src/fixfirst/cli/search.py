@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.base.jobs import Execution
+from fixfirst.base import jobs
 from fixfirst.cli.app import RARE, Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner.config import NONE
@@ -25,13 +25,13 @@ else:
         defaults={**SHARED_DEFAULTS, **TRIAL_DEFAULTS},
     )
 
-ExecutionFlags = Annotated[Execution, Parameter(name="*", group=RARE["Workers"])]
+ExecutionFlags = Annotated[jobs.Execution, Parameter(name="*", group=RARE["Workers"])]
 
 
 def search_command(
     *,
     settings: Annotated[SearchFlags, Parameter(name="*")] = SearchFlags(),
-    where: ExecutionFlags = Execution(),
+    where: ExecutionFlags = jobs.Execution(),
     seeds: Whole = 1,
     out: Path | None = None,
     units: Path | None = None,

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.checks import check_path
-from fixfirst.base.errors import CyborgError
+from fixfirst.base import checks, errors
 from fixfirst.game.state import RedAgent
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
@@ -34,16 +33,16 @@ def find_cyborg(path: str | Path | None = None) -> Path:
     """The folder that contains the package `CybORG`: below `path`, else below FIXFIRST_CYBORG, else on Python's path."""
     given = path or os.environ.get(ENVIRONMENT_VARIABLE)
     if given:
-        start = check_path("cyborg", given).expanduser().resolve()
+        start = checks.check_path("cyborg", given).expanduser().resolve()
         for folder in (start, start / "CybORG", start / "Debugged_CybORG" / "CybORG", start.parent):
             if _holds_package(folder):
                 return folder
-        raise CyborgError(f"{given} holds no package CybORG; {HOW_TO_GET_IT}")
+        raise errors.CyborgError(f"{given} holds no package CybORG; {HOW_TO_GET_IT}")
     spec = importlib.util.find_spec("CybORG")
     for package in (spec.submodule_search_locations or ()) if spec else ():
         if _holds_package(Path(package).parent):
             return Path(package).parent.resolve()
-    raise CyborgError(f"CybORG was not found; {HOW_TO_GET_IT}")
+    raise errors.CyborgError(f"CybORG was not found; {HOW_TO_GET_IT}")
 
 
 def _holds_package(folder: Path) -> bool:
@@ -73,7 +72,7 @@ def load_cyborg(folder: Path) -> Cyborg:
     """Import CybORG from `folder` into this process, without the notices its libraries print on import."""
     loaded = sys.modules.get("CybORG")
     if loaded is not None and Path(str(loaded.__file__)).parent.parent.resolve() != folder:
-        raise CyborgError(f"this process has already loaded another CybORG, from {loaded.__file__}")
+        raise errors.CyborgError(f"this process has already loaded another CybORG, from {loaded.__file__}")
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
@@ -83,7 +82,7 @@ def load_cyborg(folder: Path) -> Cyborg:
             wrappers = importlib.import_module("CybORG.Agents.Wrappers")
             controllers = importlib.import_module("CybORG.Simulator.SimulationController")
     except ModuleNotFoundError as e:
-        raise CyborgError(f"CybORG in {folder} needs the module {e.name}: pip install 'fixfirst[cyborg]'") from e
+        raise errors.CyborgError(f"CybORG in {folder} needs the module {e.name}: pip install 'fixfirst[cyborg]'") from e
     _parse_scenario_once(controllers.SimulationController)
     by_agent = {RedAgent.B_LINE: "B_lineAgent", RedAgent.MEANDER: "RedMeanderAgent", RedAgent.SLEEP: "SleepAgent"}
     return Cyborg(

@@ -19,8 +19,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fixfirst.base.errors import ConformanceError, in_one_line
-from fixfirst.base.files import MB, parse_json
+from fixfirst.base import errors, files
 from fixfirst.game import rules
 from fixfirst.game.attackers import own_addresses
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
@@ -33,7 +32,7 @@ RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
 RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
 OT_NAMES = tuple(state.name.lower() for state in OTService)
 PID_REUSED = "pid_reused"  # field of an episode: the step in which a process got a process id that blue had noted before
-LONGEST_EPISODE = 4 * MB  # as a line of text; one of 100 steps has 10 kB
+LONGEST_EPISODE = 4 * files.MB  # as a line of text; one of 100 steps has 10 kB
 DECISIONS = tuple(d.name.lower() for d in Decision if d not in (Decision.AGENT, Decision.REFUSED))
 
 # What a recording says of a step, in the order in which a difference explains itself best.
@@ -73,7 +72,7 @@ class Mismatch:
     def __str__(self) -> str:
         host = f" of {self.host}" if self.host else ""
         place = f"{self.file}, episode {self.episode}, step {self.step}"
-        return in_one_line(f"{place}: {self.field}{host}: expected {self.expected!r}, got {self.got!r}")
+        return errors.in_one_line(f"{place}: {self.field}{host}: expected {self.expected!r}, got {self.got!r}")
 
 
 @dataclass
@@ -186,19 +185,19 @@ def read_episodes(path: Path) -> Iterator[RecordedEpisode]:
             while line := file.readline(LONGEST_EPISODE + 1):
                 number += 1
                 if len(line) > LONGEST_EPISODE:
-                    raise ValueError(f"more than {LONGEST_EPISODE // MB} MB")
-                yield _episode(parse_json(line))
+                    raise ValueError(f"more than {LONGEST_EPISODE // files.MB} MB")
+                yield _episode(files.parse_json(line))
     except FileNotFoundError as e:
-        raise ConformanceError(f"{path}: no such file") from e
+        raise errors.ConformanceError(f"{path}: no such file") from e
     except (EOFError, zlib.error) as e:
-        raise ConformanceError(f"{path}: cut off or damaged after line {number} ({e})") from e
+        raise errors.ConformanceError(f"{path}: cut off or damaged after line {number} ({e})") from e
     except OSError as e:
-        raise ConformanceError(f"{path}: cannot be read ({e})") from e
+        raise errors.ConformanceError(f"{path}: cannot be read ({e})") from e
     except (KeyError, TypeError, ValueError, OverflowError) as e:
         reason = f"no field {e}" if isinstance(e, KeyError) else str(e)
-        raise ConformanceError(f"{path}, line {max(number, 1)}: not a recorded episode ({reason})") from e
+        raise errors.ConformanceError(f"{path}, line {max(number, 1)}: not a recorded episode ({reason})") from e
     if number == 0:
-        raise ConformanceError(f"{path}: holds no episodes")
+        raise errors.ConformanceError(f"{path}: holds no episodes")
 
 
 def _episode(data: dict[str, Any]) -> RecordedEpisode:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random.mtrand import set_bit_generator
 
-from fixfirst.base.errors import CyborgError
+from fixfirst.base import errors
 from fixfirst.cyborg.checkout import Cyborg
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb, Success
@@ -61,7 +61,7 @@ class CyborgGame:
         """A new episode against `red_agent`; all its chances follow from `entropy`. Blue's first view is all zeros."""
         agent = self._red_agents[red_agent]
         if agent is None:
-            raise CyborgError(f"CybORG has no red agent {red_agent.name.lower()!r}; play it on the simulator")
+            raise errors.CyborgError(f"CybORG has no red agent {red_agent.name.lower()!r}; play it on the simulator")
         for_python, for_numpy = np.random.SeedSequence(list(entropy)).spawn(2)
         random.seed(for_python.generate_state(8).tobytes())
         self._numpy_generator = np.random.MT19937(for_numpy)
@@ -91,7 +91,7 @@ class CyborgGame:
         action, told = self.controller.action["Red"], self.controller.observation["Red"].data
         name = type(action).__name__
         if name not in _VERBS:
-            raise CyborgError(f"red did {name}, which our model does not have: {action}")
+            raise errors.CyborgError(f"red did {name}, which our model does not have: {action}")
         target, exploit = NO_TARGET, -1
         if name == "DiscoverRemoteSystems":
             target = self.scenario.subnets.index(self.state.subnets[action.subnet].name)

@@ -20,9 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.checks import check_int
-from fixfirst.base.errors import CyborgError, WorkerError
-from fixfirst.base.jobs import available_cores, follow_parent
+from fixfirst.base import checks, errors, jobs
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
 from fixfirst.cyborg.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
@@ -83,9 +81,9 @@ def record(
     folder: Path, out: Path, recording: Recording, *, num_workers: int | None = None, say: Callable[[str], None] = print
 ) -> Summary:
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
-    check_int("episodes", recording.episodes), check_int("steps", recording.steps)
+    checks.check_int("episodes", recording.episodes), checks.check_int("steps", recording.steps)
     if recording.policy not in (MIXTURE, *DEFENDERS):
-        raise CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(DEFENDERS)}")
+        raise errors.CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(DEFENDERS)}")
     red_odds(recording.red_agent, 1), check_seeds(recording.seed, 1)
     cyborg = identify(folder)
     part = out.with_name(out.name + ".part")
@@ -100,9 +98,9 @@ def record(
                     say(f"{done} of {recording.episodes} episodes")
         part.replace(out)
     except BrokenProcessPool as e:
-        raise WorkerError("a recording process died; nothing was written") from e
+        raise errors.WorkerError("a recording process died; nothing was written") from e
     except OSError as e:
-        raise CyborgError(f"{out}: cannot be written ({e})") from e
+        raise errors.CyborgError(f"{out}: cannot be written ({e})") from e
     finally:
         part.unlink(missing_ok=True)
     return Summary(str(out), cyborg, recording.episodes, recording.episodes * recording.steps, pid_reuses)
@@ -110,7 +108,7 @@ def record(
 
 def _episodes(folder: Path, recording: Recording, variant: VariantName, num_workers: int | None) -> Iterator[dict[str, Any]]:
     """All episodes in order, played by a few processes."""
-    workers = min(recording.episodes, num_workers or available_cores())
+    workers = min(recording.episodes, num_workers or jobs.available_cores())
     with ProcessPoolExecutor(workers, get_context("spawn"), _open_recorder, (folder, recording, variant)) as pool:
         yield from pool.map(_play_episode, range(recording.episodes))
 
@@ -120,7 +118,7 @@ _recorder: "Recorder"  # of a recording process
 
 def _open_recorder(folder: Path, recording: Recording, variant: VariantName) -> None:
     global _recorder
-    follow_parent()
+    jobs.follow_parent()
     _recorder = Recorder(load_cyborg(folder), recording, variant)
 
 
@@ -287,7 +285,9 @@ class _Draw(float):
     def __lt__(self, probability: float) -> bool:
         odds, outcome = self._odds, float(self) < probability
         if probability != odds.probability:
-            raise CyborgError(f"CybORG decides {odds.decision!r} with probability {probability}, not {odds.probability}")
+            raise errors.CyborgError(
+                f"CybORG decides {odds.decision!r} with probability {probability}, not {odds.probability}"
+            )
         odds.note(odds.decision, int(outcome))
         return outcome
 

@@ -10,8 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.errors import CyborgError
-from fixfirst.base.jobs import follow_parent
+from fixfirst.base import errors, jobs
 from fixfirst.cyborg.checkout import Cyborg, commit_of, load_cyborg, version_of
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.scenario import CAGE2, VARIANTS, Variant, VariantName
@@ -84,7 +83,9 @@ def variant_of(cyborg: Cyborg) -> VariantName:
     others = "; ".join(
         f"{fact}: {value} instead of {expected[fact]}" for fact, value in found.items() if value != expected[fact]
     )
-    raise CyborgError(f"CybORG in {cyborg.folder} is none of our variants. It differs from {VARIANTS[0].name} in: {others}")
+    raise errors.CyborgError(
+        f"CybORG in {cyborg.folder} is none of our variants. It differs from {VARIANTS[0].name} in: {others}"
+    )
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Identity:
 
 def identify(folder: Path) -> Identity:
     """Who is there? Asked in a process of its own, so that this one stays free of CybORG."""
-    with ProcessPoolExecutor(1, get_context("spawn"), follow_parent) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), jobs.follow_parent) as pool:
         variant = pool.submit(_load_and_ask, folder).result()
     return Identity(str(folder), version_of(folder), commit_of(folder), variant)
 

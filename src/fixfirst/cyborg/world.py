@@ -1,7 +1,7 @@
 """N environments of real CybORG behind the interface of our own `World`, stepped one after the other.
 
-A worker process holds one of these (`game/backends.py`). An episode's chances follow from (seed, environment, episode), so they
-are the same however the environments are spread over processes. Only the draws differ from our own simulator's.
+A worker process holds one of these (`game/backends.py`). An episode's chances follow from (seed, environment, episode), so
+they are the same however the environments are spread over processes. Only the draws differ from our own simulator's.
 """
 
 import gc
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.errors import CyborgError
+from fixfirst.base import errors
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
@@ -32,10 +32,10 @@ class CyborgWorld(BaseWorld):
         cyborg = load_cyborg(folder)
         found = variant_of(cyborg)
         if game.variant not in (None, found):
-            raise CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
+            raise errors.CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
         super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
         if (self._red_odds[:, len(RedAgent) - 1] < 1).any():
-            raise CyborgError("CybORG has no red agents of your own; play them on the simulator")
+            raise errors.CyborgError("CybORG has no red agents of your own; play them on the simulator")
         self._games = [CyborgGame(cyborg, green=game.green, scenario=self.scenario) for _ in range(self.num_envs)]
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._episodes = np.zeros(self.num_envs, np.int64)

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from fixfirst.base import errors
 from fixfirst.base.compile import CompileError, address_of, call_address, inlined
-from fixfirst.base.errors import ConfigError
 from fixfirst.game import chance as dice
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import ENTERPRISE, OPERATIONAL, USER
@@ -178,6 +178,6 @@ def own_addresses(numbers: Iterable[int]) -> np.ndarray:
             try:
                 _ADDRESSES[number] = address_of(function, STATE_DTYPE, dice.CHANCE_DTYPE)
             except CompileError as e:
-                raise ConfigError(f"red agent {name!r} {e}; docs/extend.md tells what it may do") from e
+                raise errors.ConfigError(f"red agent {name!r} {e}; docs/extend.md tells what it may do") from e
             _FUNCTIONS[number] = function
     return _ADDRESSES

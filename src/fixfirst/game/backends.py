@@ -32,9 +32,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from fixfirst.base.checks import check_int
-from fixfirst.base.errors import WorkerError, WorldError, quoted
-from fixfirst.base.jobs import available_cores, follow_parent
+from fixfirst.base import checks, errors, jobs
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.world import BaseWorld, World, shown_arrays
@@ -71,10 +69,12 @@ class WorkerWorld(BaseWorld):
         autoreset: str = "next_step",
         **options: Any,
     ):
-        n = check_int("num_envs", num_envs)
-        num_workers = min(n, available_cores() if num_workers is None else check_int("num_workers", num_workers))
+        n = checks.check_int("num_envs", num_envs)
+        num_workers = min(n, jobs.available_cores() if num_workers is None else checks.check_int("num_workers", num_workers))
         if timeout_s is not None and not timeout_s > 0:
-            raise WorldError(f"timeout_s must be a positive number of seconds, or None, got {quoted(timeout_s)}")
+            raise errors.WorldError(
+                f"timeout_s must be a positive number of seconds, or None, got {errors.quoted(timeout_s)}"
+            )
         memory = _new_memory(_layout(n, game.scenario)[0])
         try:
             shared = _views(memory, n, game.scenario)
@@ -119,7 +119,7 @@ class WorkerWorld(BaseWorld):
 
     def _tell(self, command: str) -> list[Any]:
         if not self._end.alive:
-            raise WorkerError("these environments are closed")
+            raise errors.WorkerError("these environments are closed")
         return self._answers(f"a {command}", command)
 
     def _answers(self, task: str, command: str | None = None) -> list[Any]:
@@ -134,7 +134,7 @@ class WorkerWorld(BaseWorld):
                 ready = wait(list(pending), self.timeout_s)
                 if not ready:
                     slow = ", ".join(map(str, pending.values()))
-                    raise WorkerError(f"{slow}: no answer to {task} within {self.timeout_s:g} s")
+                    raise errors.WorkerError(f"{slow}: no answer to {task} within {self.timeout_s:g} s")
                 for pipe in ready:
                     worker = pending.pop(pipe)
                     answers[worker.rows.start] = worker.answer(task)
@@ -163,9 +163,9 @@ class _WorldProcess:
             how = f"exit code {self.process.exitcode}"
             if (code := self.process.exitcode) is not None and code < 0:
                 how = f"killed by {signal.Signals(-code).name}"
-            raise WorkerError(f"{self} died ({how}) during {task}") from e
+            raise errors.WorkerError(f"{self} died ({how}) during {task}") from e
         if failed:
-            error = WorkerError(f"{self} failed in {task}: {answer.strip().splitlines()[-1]}")
+            error = errors.WorkerError(f"{self} failed in {task}: {answer.strip().splitlines()[-1]}")
             error.add_note(f"In the worker:\n{answer}")
             raise error
         return answer
@@ -212,7 +212,7 @@ class _Memory:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if _DUP_FD is None:
-            raise WorkerError("this system hands no open file to a worker process: use backend='simulator'")
+            raise errors.WorkerError("this system hands no open file to a worker process: use backend='simulator'")
         return _received_memory, (self._size, _DUP_FD(self._file.fileno()))
 
     def close_file(self) -> None:
@@ -258,7 +258,7 @@ def _serve(
     pipe: "Connection[Any, Any]", rows: slice, make: MakeWorld, memory: _Memory, num_envs: int, scenario: Scenario
 ) -> None:
     """Live as a worker: build the world, answer commands until the pipe ends."""
-    follow_parent()
+    jobs.follow_parent()
     try:
         shared = {name: view[rows] for name, view in _views(memory, num_envs, scenario).items()}
         world = make(rows.stop - rows.start, arrays={name: shared[name] for name in shown_arrays(scenario)})

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, field_validator
 
-from fixfirst.base.checks import MOST, Settings, check_bool, check_choice, check_int
-from fixfirst.base.errors import ConfigError, WorldError, quoted
+from fixfirst.base import checks, errors
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import CAGE2, Scenario, VariantName
 from fixfirst.game.state import RedAgent
@@ -23,11 +22,11 @@ def scenario_named(name: Any) -> Scenario:
     """Return the scenario of this name; there is one."""
     if isinstance(name, Scenario):
         return name
-    check_choice("scenario", name, (CAGE2.name,))
+    checks.check_choice("scenario", name, (CAGE2.name,))
     return CAGE2
 
 
-class Game(Settings):
+class Game(checks.Settings):
     """In which network, against whom, in which release of the game, for how long, and who simulates it.
 
     For example:
@@ -46,7 +45,7 @@ class Game(Settings):
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
     )  # None, from Python: whatever the CybORG found is
     green: bool = Field(False, description="With users who scan ports at random.")
-    max_steps: int | None = Field(100, ge=1, le=MOST, description="Length of an episode.")  # None, for worlds: no end
+    max_steps: int | None = Field(100, ge=1, le=checks.MOST, description="Length of an episode.")  # None, for worlds: no end
     backend: Backend = Field(
         "simulator",
         description="simulator, cyborg (the real thing, in worker processes), or workers (our simulator there).",
@@ -72,14 +71,16 @@ class Game(Settings):
     def attacker(self) -> str:
         """The red agent or mixture that is met in all environments."""
         if not isinstance(self.red_agent, str):
-            raise ConfigError(f"one red agent or mixture must be given for all environments, got {quoted(self.red_agent)}")
+            raise errors.ConfigError(
+                f"one red agent or mixture must be given for all environments, got {errors.quoted(self.red_agent)}"
+            )
         return self.red_agent
 
     @property
     def steps(self) -> int:
         """The length of an episode, where all have one."""
         if self.max_steps is None:
-            raise ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
+            raise errors.ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
         return self.max_steps
 
     def red_odds(self, num_envs: int) -> np.ndarray:
@@ -95,15 +96,15 @@ class Game(Settings):
 
 def world_game(**settings: Any) -> Game:
     """Make a game from what somebody who makes environments says: types are checked as arguments of functions are."""
-    backend = check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
+    backend = checks.check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
     if "variant" in settings:
         check_variant(settings["variant"])
     elif backend == "cyborg":
         settings["variant"] = None  # CybORG says what it is
     if "green" in settings:
-        check_bool("green", settings["green"])
+        checks.check_bool("green", settings["green"])
     if settings.get("max_steps") is not None:
-        check_int("max_steps", settings["max_steps"])
+        checks.check_int("max_steps", settings["max_steps"])
     return Game(**settings)
 
 
@@ -127,7 +128,9 @@ def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
     """Return cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
     specs = [red_agent] if isinstance(red_agent, str) else list(red_agent)
     if len(specs) not in (1, num_envs):
-        raise WorldError(f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment")
+        raise errors.WorldError(
+            f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment"
+        )
     rows = np.array([_agent_weights(spec) for spec in specs])
     odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
     odds[:, -1] = 1.0  # rounding must not leave a gap
@@ -140,8 +143,8 @@ def red_agent_name(text: str) -> str:
     key = text.strip().lower() if isinstance(text, str) else str(text)
     name = _RED_ALIASES.get(key, key)
     if name not in red_agent_names():
-        raise WorldError(
-            f"unknown red agent {quoted(text)}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, "
+        raise errors.WorldError(
+            f"unknown red agent {errors.quoted(text)}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, "
             "RedMeanderAgent, SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
         )
     return name
@@ -157,28 +160,34 @@ def red_agent_spec(spec: str) -> str:
 def _agent_weights(spec: str) -> list[float]:
     """Return the weights of all agents in a name or a mixture `name:weight,name:weight`."""
     if not isinstance(spec, str):
-        raise WorldError(f"a red agent is given by name, got {quoted(spec)}")
+        raise errors.WorldError(f"a red agent is given by name, got {errors.quoted(spec)}")
     weights = [0.0] * len(red_agent_names())
     for part in spec.split(","):
         name, colon, weight = part.partition(":")
         if not colon and "," in spec:
-            raise WorldError(
-                f"red agent mixture {quoted(spec)} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5"
+            raise errors.WorldError(
+                f"red agent mixture {errors.quoted(spec)} needs a weight for {part.strip()!r}, as in b_line:0.5,meander:0.5"
             )
         try:
             value = float(weight) if colon else 1.0
         except ValueError:
-            raise WorldError(f"weight {weight!r} in red agent mixture {quoted(spec)} is not a number") from None
+            raise errors.WorldError(
+                f"weight {weight!r} in red agent mixture {errors.quoted(spec)} is not a number"
+            ) from None
         if not (math.isfinite(value) and value >= 0):
-            raise WorldError(f"weight {weight} in red agent mixture {quoted(spec)} must be a finite number, at least 0")
+            raise errors.WorldError(
+                f"weight {weight} in red agent mixture {errors.quoted(spec)} must be a finite number, at least 0"
+            )
         weights[red_agent_names().index(red_agent_name(name))] += value
     if not math.isfinite(sum(weights)):
-        raise WorldError(f"the weights of red agent mixture {quoted(spec)} are too large to be compared")
+        raise errors.WorldError(f"the weights of red agent mixture {errors.quoted(spec)} are too large to be compared")
     if sum(weights) <= 0:
-        raise WorldError(f"the weights of red agent mixture {quoted(spec)} sum to 0; at least one must be positive")
+        raise errors.WorldError(
+            f"the weights of red agent mixture {errors.quoted(spec)} sum to 0; at least one must be positive"
+        )
     return weights
 
 
 def check_variant(variant: str) -> VariantName:
     """Return the variant itself, if there is one of this name."""
-    return cast(VariantName, check_choice("variant", variant, get_args(VariantName)))
+    return cast(VariantName, checks.check_choice("variant", variant, get_args(VariantName)))

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TypeVar
 
-from fixfirst.base.errors import ConfigError, quoted
+from fixfirst.base import errors
 from fixfirst.game.state import RedAgent
 
 FILES_VARIABLE = "FIXFIRST_RED_AGENTS"
@@ -45,13 +45,13 @@ def red_agent(name: str) -> Callable[[Decide], Decide]:
             intends(env, Verb.DISCOVER, USER)
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name):
-        raise ConfigError(f"a red agent's name is a word in lower case, got {quoted(name)}")
+        raise errors.ConfigError(f"a red agent's name is a word in lower case, got {errors.quoted(name)}")
     if name.upper() in RedAgent.__members__:
-        raise ConfigError(f"{name} is one of our red agents; give yours another name")
+        raise errors.ConfigError(f"{name} is one of our red agents; give yours another name")
 
     def register(function: Decide) -> Decide:
         if not isinstance(function, FunctionType) or len(inspect.signature(function).parameters) != 2:
-            raise ConfigError(f"red agent {quoted(name)} must be a function of (env, chance)")
+            raise errors.ConfigError(f"red agent {errors.quoted(name)} must be a function of (env, chance)")
         _own[name] = function
         _share(function)
         return function
@@ -67,7 +67,7 @@ def own_agents() -> dict[str, Callable[..., None]]:
             if not _is_the_program(path):
                 try:
                     _run(path)
-                except ConfigError:
+                except errors.ConfigError:
                     _files.discard(path.resolve())
                     raise
     return dict(_own)
@@ -95,7 +95,7 @@ def _run(path: Path) -> None:
     """Run a file of the variable. Raises ConfigError, with the line where it stopped."""
     spec = importlib.util.spec_from_file_location(f"fixfirst_red_agents_{len(_files)}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise ConfigError(f"{FILES_VARIABLE} names {path}, which is not a Python file")
+        raise errors.ConfigError(f"{FILES_VARIABLE} names {path}, which is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
@@ -103,4 +103,4 @@ def _run(path: Path) -> None:
     except (Exception, SystemExit) as e:
         where = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename.endswith(str(path))]
         line = f", line {where[-1]}" if where else ""
-        raise ConfigError(f"{FILES_VARIABLE} names {path}, which does not run{line} ({type(e).__name__}: {e})") from e
+        raise errors.ConfigError(f"{FILES_VARIABLE} names {path}, which does not run{line} ({type(e).__name__}: {e})") from e

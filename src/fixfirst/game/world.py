@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fixfirst.base.checks import check_choice, check_int, check_seed
+from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.errors import ActionError, ResetNeeded, WorldError, quoted
 from fixfirst.game import rules
 from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.chance import CHANCE_DTYPE, Decision
@@ -63,11 +62,11 @@ class BaseWorld(ABC):
         env_ids: Sequence[int] | np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
     ):
-        self.num_envs = n = check_int("num_envs", num_envs)
+        self.num_envs = n = checks.check_int("num_envs", num_envs)
         self.game, self.scenario = game, game.scenario
         self.variant: VariantName = game.variant or "current"
         self._red_odds = game.red_odds(n)  # [N, 3 and own ones]
-        self.autoreset = check_choice("autoreset", autoreset, tuple(AUTORESET_MODES))
+        self.autoreset = checks.check_choice("autoreset", autoreset, tuple(AUTORESET_MODES))
         self._autoreset = AUTORESET_MODES[autoreset]
         self.env_ids = np.arange(n) if env_ids is None else check_env_ids(env_ids, n)
 
@@ -96,11 +95,11 @@ class BaseWorld(ABC):
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
         elif np.shape(values := as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
-            raise WorldError(f"reset_mask must be {self.num_envs} booleans, got {quoted(mask)}")
+            raise errors.WorldError(f"reset_mask must be {self.num_envs} booleans, got {errors.quoted(mask)}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         seeds = None if seed is None else check_seeds(seed, self.num_envs)
-        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, check_int("episode", episode, 0)))
+        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, checks.check_int("episode", episode, 0)))
 
     def begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         """`reset` with arguments already checked: mask [N] bool; seeds [N] uint64 or None; episodes [N], used with seeds."""
@@ -114,7 +113,7 @@ class BaseWorld(ABC):
         self._require_reset("step")
         if self._autoreset == rules.DISABLED and self.ended.any():
             which = np.flatnonzero(self.ended)[:5].tolist()
-            raise ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
+            raise errors.ResetNeeded(f"the episodes of environments {which} have ended: reset them before the next step")
         num_ended = self._step(actions_array(actions, self.num_envs))
         if num_ended < 0:
             raise out_of_range(actions, -1 - num_ended, self.scenario.num_actions)
@@ -139,18 +138,18 @@ class BaseWorld(ABC):
 
     def get_state(self) -> np.ndarray:
         """Return a copy of all states, where the environments' states are values."""
-        raise WorldError(f"a {type(self).__name__} cannot hand out its states: only the in-process simulator can")
+        raise errors.WorldError(f"a {type(self).__name__} cannot hand out its states: only the in-process simulator can")
 
     def set_state(self, states: np.ndarray) -> None:
         """Put states back, where the environments' states are values."""
-        raise WorldError(f"a {type(self).__name__} cannot take states: only the in-process simulator can")
+        raise errors.WorldError(f"a {type(self).__name__} cannot take states: only the in-process simulator can")
 
     def close(self) -> None:  # noqa: B027  most worlds hold nothing
         """Give back processes and memory held outside this process, if any. The arrays stay readable."""
 
     def _require_reset(self, what: str) -> None:
         if not self._all_started:
-            raise ResetNeeded(f"{what}() before reset(): call reset() first")
+            raise errors.ResetNeeded(f"{what}() before reset(): call reset() first")
 
     def __enter__(self) -> Self:
         return self
@@ -249,7 +248,7 @@ class World(BaseWorld):
         self._require_reset("set_state")
         array = as_array("states", states)
         if array.dtype != STATE_DTYPE or array.shape not in ((), (1,), (self.num_envs,)):
-            raise WorldError(
+            raise errors.WorldError(
                 f"states must be 1 or {self.num_envs} records as get_state() returns them, "
                 f"got shape {array.shape} of {'another dtype' if array.dtype != STATE_DTYPE else 'the right dtype'}"
             )
@@ -291,19 +290,19 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping
     for name, (shape, dtype) in right.items():
         array = arrays.get(name) if isinstance(arrays, Mapping) else None
         if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != ((num_envs, *shape), np.dtype(dtype)):
-            came = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else quoted(array)
-            raise WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {came}")
+            came = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else errors.quoted(array)
+            raise errors.WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {came}")
         if not (array.flags.writeable and array.flags.c_contiguous):
-            raise WorldError(f"arrays[{name!r}] must be writable and contiguous")
+            raise errors.WorldError(f"arrays[{name!r}] must be writable and contiguous")
 
 
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     """Return seeds [N] uint64 from one seed or one per environment."""
     if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(as_array("seed", seed)):
-        return np.full(num_envs, check_seed("a seed", seed), np.uint64)
-    seeds = [check_seed("a seed", one) for one in seed]
+        return np.full(num_envs, checks.check_seed("a seed", seed), np.uint64)
+    seeds = [checks.check_seed("a seed", one) for one in seed]
     if len(seeds) != num_envs:
-        raise WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
+        raise errors.WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
     return np.array(seeds, np.uint64)
 
 
@@ -311,7 +310,7 @@ def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndar
     """Return the numbers of environments [N] int64."""
     array = as_array("env_ids", env_ids)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
-        raise WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {quoted(env_ids)}")
+        raise errors.WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {errors.quoted(env_ids)}")
     return np.array(array, np.int64)
 
 
@@ -320,7 +319,7 @@ def as_array(what: str, value: object) -> np.ndarray:
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError) as e:
-        raise WorldError(f"{what} is no array: {quoted(value)} ({e})") from None
+        raise errors.WorldError(f"{what} is no array: {errors.quoted(value)} ({e})") from None
 
 
 def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
@@ -328,17 +327,17 @@ def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
     try:
         array = np.asarray(actions)
     except (ValueError, TypeError, OverflowError) as e:
-        raise ActionError(f"actions are no array: {quoted(actions)} ({e})") from None
+        raise errors.ActionError(f"actions are no array: {errors.quoted(actions)} ({e})") from None
     if array.shape != (num_envs,):
-        raise ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
+        raise errors.ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
     if array.dtype.kind not in "iu":
-        raise ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
+        raise errors.ActionError(f"actions must be whole numbers, got dtype {array.dtype}")
     return np.ascontiguousarray(array, np.int64)
 
 
-def out_of_range(actions: np.ndarray, i: int, count: int) -> ActionError:
+def out_of_range(actions: np.ndarray, i: int, count: int) -> errors.ActionError:
     """Return what to raise when the action of environment i is not one of so many."""
-    return ActionError(f"action {actions[i]} of environment {i} is not in 0..{count - 1}; nothing was stepped")
+    return errors.ActionError(f"action {actions[i]} of environment {i} is not in 0..{count - 1}; nothing was stepped")
 
 
 _HOST_SET, _PORT_SET, _SUBNET_SET = ((0, 2**count - 1) for count in (NUM_HOSTS, len(PORTS), len(SUBNETS)))
@@ -372,4 +371,4 @@ def check_states(states: np.ndarray) -> None:
         values = states[name]
         if (values < low).any() or (values > high).any():
             bad = values[(values < low) | (values > high)].flat[0]
-            raise WorldError(f"state field {name} is {bad}, not in {low}..{high}")
+            raise errors.WorldError(f"state field {name} is {bad}, not in {low}..{high}")

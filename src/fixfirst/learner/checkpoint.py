@@ -6,13 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from fixfirst.base.arrays import check_arrays, read_pair, write_pair
-from fixfirst.base.checks import MOST
-from fixfirst.base.errors import PolicyError
+from fixfirst.base import arrays, checks, errors
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
 from fixfirst.policy.network import shapes
-from fixfirst.runs.layout import CHECKPOINT_PREFIX, POLICY_JSON
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import versions
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
@@ -22,23 +20,23 @@ _KIND = "checkpoint"
 def save_checkpoint(folder: Path, training: Training) -> None:
     """Write a checkpoint, then forget all but the newest ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{CHECKPOINT_PREFIX}{training.updates:08d}.json"
+    path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
     document = {"config": training.config.model_dump(mode="json"), "numbers": training.numbers()}
-    write_pair(path, _KIND, document, training.tensors())
+    arrays.write_pair(path, _KIND, document, training.tensors())
     kept = {old.stem for old in checkpoints(folder)[:KEPT_CHECKPOINTS]}
-    for old in folder.glob(f"{CHECKPOINT_PREFIX}*"):
+    for old in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         if old.stem not in kept:
             old.unlink(missing_ok=True)
 
 
 def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a folder (their JSON files), newest first."""
-    return sorted(folder.glob(f"{CHECKPOINT_PREFIX}*.json"), reverse=True)
+    return sorted(folder.glob(f"{layout.CHECKPOINT_PREFIX}*.json"), reverse=True)
 
 
 def delete_checkpoints(folder: Path) -> None:
     """A finished training needs none, nor what a kill left of one."""
-    for path in folder.glob(f"{CHECKPOINT_PREFIX}*"):
+    for path in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         path.unlink(missing_ok=True)
 
 
@@ -47,14 +45,14 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
     complaints: list[str] = []
     for path in checkpoints(folder):
         try:
-            document, tensors = read_pair(path, _KIND)
+            document, tensors = arrays.read_pair(path, _KIND)
             if document.get("config") != training.config.model_dump(mode="json"):
-                raise PolicyError(f"{path}: belongs to a training with another configuration")
+                raise errors.PolicyError(f"{path}: belongs to a training with another configuration")
             numbers = _check_numbers(path, document.get("numbers"), training)
-            check_arrays(path.with_suffix(".safetensors"), tensors, _shapes(training, numbers))
+            arrays.check_arrays(path.with_suffix(".safetensors"), tensors, _shapes(training, numbers))
             training.restore(tensors, numbers)
             return complaints
-        except PolicyError as e:
+        except errors.PolicyError as e:
             complaints.append(str(e))
     return complaints
 
@@ -71,8 +69,8 @@ def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int,
     return expected | {f"{name}.{tensor}": shape for name in kept for tensor, shape in expected.items()}
 
 
-_Count = Annotated[int, Field(ge=0, le=MOST)]
-_Number = Annotated[float, Field(ge=-MOST, le=MOST)]
+_Count = Annotated[int, Field(ge=0, le=checks.MOST)]
+_Number = Annotated[float, Field(ge=-checks.MOST, le=checks.MOST)]
 _Opening = tuple[_Count, ...]
 
 
@@ -96,7 +94,7 @@ class _Numbers(BaseModel):
     opening: _Opening
     openings: tuple[_Opening, ...]
     contest: _Contest
-    look: tuple[Annotated[int, Field(ge=-1, le=MOST)], Annotated[int, Field(ge=-1, le=MOST)], bool]
+    look: tuple[Annotated[int, Field(ge=-1, le=checks.MOST)], Annotated[int, Field(ge=-1, le=checks.MOST)], bool]
 
     def fits(self, training: Training) -> bool:
         """Is it a place that this training can be at? Compiled code looks up choices by number."""
@@ -120,7 +118,7 @@ def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, An
     except ValidationError:
         checked = None
     if checked is None or not checked.fits(training):
-        raise PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
+        raise errors.PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
     return dict(numbers)
 
 
@@ -139,4 +137,4 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
         "config": config.model_dump(mode="json"),
         "notes": {"accepted": accepted},
     }
-    write_pair(folder / POLICY_JSON, "policy", document, training.learner.weights)
+    arrays.write_pair(folder / layout.POLICY_JSON, "policy", document, training.learner.weights)

@@ -13,8 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
-from fixfirst.base.checks import MOST, Settings
-from fixfirst.base.errors import ConfigError, quoted
+from fixfirst.base import checks, errors
 from fixfirst.game.game import Game
 from fixfirst.learner.settings import PRESETS, Needs, check_preset, flag, needs, resolve
 from fixfirst.orders.compliance import Gate, Judging
@@ -32,7 +31,7 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 Part = TypeVar("Part", bound=BaseModel)
 
 
-class PPOConfig(Settings):
+class PPOConfig(checks.Settings):
     """How one update learns. A batch is what one update sees: `episodes_per_update` whole episodes."""
 
     n_envs: int = Field(50, ge=1, description="Environments side by side.")
@@ -72,19 +71,21 @@ class PPOConfig(Settings):
     @model_validator(mode="after")
     def _whole_passes(self) -> "PPOConfig":
         if self.episodes_per_update % self.n_envs:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"--episodes-per-update must be a multiple of --n-envs {self.n_envs}, got {self.episodes_per_update}"
             )
         if list(self.growth) != sorted(self.growth) or not all(start >= 0 and factor >= 1 for start, factor in self.growth):
-            raise ConfigError(f"growth has pairs of (episodes, factor from 1 on), episodes in order, got {self.growth}")
+            raise errors.ConfigError(
+                f"growth has pairs of (episodes, factor from 1 on), episodes in order, got {self.growth}"
+            )
         return self
 
     @model_validator(mode="after")
     def _engine_can(self) -> "PPOConfig":
         if self.row_parts > 1 and self.uses_torch:
-            raise ConfigError(f"PyTorch's learner cuts by --minibatches, got --row-parts {self.row_parts}")
+            raise errors.ConfigError(f"PyTorch's learner cuts by --minibatches, got --row-parts {self.row_parts}")
         if self.engine == "compiled" and self.minibatches > 1:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"--engine compiled learns from all at once, got --minibatches {self.minibatches}; use --engine torch"
             )
         return self
@@ -131,7 +132,7 @@ class PPOConfig(Settings):
         return min(episodes / self.free_restores, 1.0) if self.free_restores else 1.0
 
 
-class Alignment(Settings):
+class Alignment(checks.Settings):
     """How a policy is made to keep to the order; reports never include its rewards.
 
     shield: what would break the order is masked (`policy/spec.py`); there is nothing to reward.
@@ -170,7 +171,7 @@ class Alignment(Settings):
         return min(max(moved, 0.0), self.alignment_limit)
 
 
-class Course(Settings):
+class Course(checks.Settings):
     """What a training goes through; by default one start that is trained to the end (`tournament.py`)."""
 
     starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best go on.")
@@ -194,15 +195,15 @@ class Course(Settings):
     @model_validator(mode="after")
     def _makes_sense(self) -> "Course":
         if self.starts > 1 and not self.start_episodes:
-            raise ConfigError(f"--starts {self.starts} needs --start-episodes: how many each of them has")
+            raise errors.ConfigError(f"--starts {self.starts} needs --start-episodes: how many each of them has")
         if self.opening == "find" and not self.opening_episodes:
-            raise ConfigError("--opening find needs --opening-episodes to train on from what was found")
+            raise errors.ConfigError("--opening find needs --opening-episodes to train on from what was found")
         if self.lines > self.starts:
-            raise ConfigError(f"--lines {self.lines} needs as many --starts, got {self.starts}")
+            raise errors.ConfigError(f"--lines {self.lines} needs as many --starts, got {self.starts}")
         if self.lines > 1 and not self.seeking:
-            raise ConfigError(f"--lines {self.lines} are compared by the openings they find: use --opening find")
+            raise errors.ConfigError(f"--lines {self.lines} are compared by the openings they find: use --opening find")
         if self.ends > self.finals + 1:
-            raise ConfigError(f"--ends {self.ends} needs as many --finals, got {self.finals}")
+            raise errors.ConfigError(f"--ends {self.ends} needs as many --finals, got {self.finals}")
         return self
 
     @property
@@ -300,7 +301,7 @@ class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
         """What comes from Python may be anything; arrays cannot even be compared with what a setting may be."""
         for name, value in values.items() if isinstance(values, Mapping) else ():
             if isinstance(value, np.ndarray | np.void):
-                raise ConfigError(f"{flag(name)} must be a plain value, got {quoted(value)}")
+                raise errors.ConfigError(f"{flag(name)} must be a plain value, got {errors.quoted(value)}")
         return values
 
     @model_validator(mode="after")
@@ -311,10 +312,10 @@ class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
         check_preset(self.preset)
         _ = self.idle_units, self.attacker  # they make sense
         if self.variant is None:
-            raise ConfigError("a training names its variant: current, leaderboard or debugged")
+            raise errors.ConfigError("a training names its variant: current, leaderboard or debugged")
         transitions = self.steps * self.episodes_per_update
         if self.minibatches > transitions:
-            raise ConfigError(f"--minibatches {self.minibatches} is more than the {transitions} steps of one update")
+            raise errors.ConfigError(f"--minibatches {self.minibatches} is more than the {transitions} steps of one update")
         return self
 
     def _view(self, part: type[Part]) -> Part:
@@ -384,18 +385,18 @@ class TrainConfig(TrainSettings):
         update = ppo.batch_at(0)
         first = course.start_episodes if course.starts > 1 else update
         if course.starts > 1 and first < update:
-            raise ConfigError(f"--start-episodes {first} is less than one update of {update} episodes")
+            raise errors.ConfigError(f"--start-episodes {first} is less than one update of {update} episodes")
         least = course.aside + course.lines * first
         if total < least:
             parts = {"starts that are given up": course.before, "finding an opening": course.finding, "it": course.after}
             spent = ", ".join(f"{episodes:,} for {what}" for what, episodes in parts.items() if episodes)
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"--total-episodes must be at least {least:,}{' with ' + spent if spent else ''}, got {total:,}"
             )
         plain = (total - course.aside) // course.lines
         rest, update = plain - first, ppo.batch_at(first)
         if course.starts > 1 and 0 < rest < update:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"--total-episodes {total:,} leaves {rest} episodes after the starts, less than one update of {update}; "
                 f"make it {least:,}, or {least + course.lines * update:,} or more"
             )
@@ -404,7 +405,7 @@ class TrainConfig(TrainSettings):
         later |= {"seek_episodes": course.seek_episodes, "final_episodes": course.final_episodes} if course.seeking else {}
         for name, episodes in later.items():
             if episodes < update:
-                raise ConfigError(f"{flag(name)} must be at least one update, {update} episodes, got {episodes}")
+                raise errors.ConfigError(f"{flag(name)} must be at least one update, {update} episodes, got {episodes}")
 
     @property
     def policy_scheme(self) -> UnitScheme | None:
@@ -420,7 +421,7 @@ class TrainConfig(TrainSettings):
             MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), scheme, (), shield, self.idle_units
         )
         if self.opening == "find" and not spec.action_set.macros:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"openings are found among decoy macros, the action set {spec.action_set} has none; use --action-set macros"
             )
         opened = self.opened(spec)  # makes sense, also if it is for later
@@ -432,7 +433,9 @@ class TrainConfig(TrainSettings):
             return spec
         names = tuple(name.strip() for name in self.opening.split(","))
         if len(names) >= self.steps:
-            raise ConfigError(f"an opening of {len(names)} choices leaves nothing to choose in {self.max_steps} steps")
+            raise errors.ConfigError(
+                f"an opening of {len(names)} choices leaves nothing to choose in {self.max_steps} steps"
+            )
         return replace(spec, opening=spec.action_set.numbers(names))
 
     @property
@@ -444,7 +447,7 @@ class TrainConfig(TrainSettings):
         if self.workflow != ALL:
             return (Workflow.parse(self.workflow, scheme),)
         if scheme.size > MOST_UNITS_AT_ONCE:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"--workflow all needs at most {MOST_UNITS_AT_ONCE} unit types (720 orders), this scheme has {scheme.size}"
             )
         return tuple(all_workflows(scheme))
@@ -454,8 +457,8 @@ def _check_size(name: str, value: Any) -> None:
     """Finite numbers that nothing overflows with, alone or in tuples."""
     for one in value if isinstance(value, tuple) else ():
         _check_size(name, one)
-    if isinstance(value, int | float) and not abs(value) <= MOST:
-        raise ConfigError(f"{flag(name)} must be a number of at most {MOST:,}, got {quoted(value)}")
+    if isinstance(value, int | float) and not abs(value) <= checks.MOST:
+        raise errors.ConfigError(f"{flag(name)} must be a number of at most {checks.MOST:,}, got {errors.quoted(value)}")
 
 
 def make_config(preset: str = "default", **settings: Any) -> TrainConfig:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fixfirst.base.checks import needs_torch
+from fixfirst.base import checks
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn, values_of_rows
@@ -202,7 +202,7 @@ class PPO:
 def make_learner(config: PPOConfig, spec: PolicySpec, seed: int) -> Learner:
     """Make the learner that a config asks for. PyTorch is an extra, and takes seconds to import: only who needs it waits."""
     if config.uses_torch:
-        learner: Learner = needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, spec, seed)
+        learner: Learner = checks.needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, spec, seed)
         return learner
     return PPO(config, spec, seed)
 

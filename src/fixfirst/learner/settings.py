@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fixfirst.base.checks import first_problem
-from fixfirst.base.errors import ConfigError, did_you_mean, quoted
+from fixfirst.base import checks, errors
 from fixfirst.orders.order import UnitScheme
 from fixfirst.runs.config_reading import CODE, flatten
 from fixfirst.runs.manifest import read_toml
@@ -114,8 +113,8 @@ def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
 def check_preset(name: Any) -> str:
     """The name itself, if there is a preset of this name."""
     if not isinstance(name, str) or name not in PRESETS:
-        hint = did_you_mean(str(name), PRESETS)
-        raise ConfigError(f"--preset must be one of {', '.join(PRESETS)}, got {quoted(name)}{hint}")
+        hint = errors.did_you_mean(str(name), PRESETS)
+        raise errors.ConfigError(f"--preset must be one of {', '.join(PRESETS)}, got {errors.quoted(name)}{hint}")
     return name
 
 
@@ -128,7 +127,9 @@ def gather(
     from_file = {} if file is None else _flat(model, read_toml(file), f"{file}: ")
     if name := next((name for name in CODE if name in from_file), None):  # files go from hand to hand
         variable = ENVIRONMENT_PREFIX + name.upper()
-        raise ConfigError(f"{file}: {name} names code to be run, which no file may; say it with {flag(name)} or {variable}")
+        raise errors.ConfigError(
+            f"{file}: {name} names code to be run, which no file may; say it with {flag(name)} or {variable}"
+        )
     return (
         _flat(model, {**given, **grouping}),
         {name: _number(text) for name, text in variables if text is not None},
@@ -159,14 +160,14 @@ def resolve(
     try:
         config = model.model_validate({**usual, **said})
     except ValidationError as error:  # one ConfigError that names the setting as it is typed, and what came
-        raise first_problem(error, lambda place: flag(place[0]) if place else "") from None
+        raise checks.first_problem(error, lambda place: flag(place[0]) if place else "") from None
     for name, (words, holds) in getattr(model, "needs", EMPTY).items():
         if (
             (name in given or name in file)
             and not holds(config)
             and getattr(config, name) != _usual(model, name, usual, said)
         ):
-            raise ConfigError(f"{flag(name)} has no effect here: it needs {words}")
+            raise errors.ConfigError(f"{flag(name)} has no effect here: it needs {words}")
     return config
 
 
@@ -181,8 +182,8 @@ def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "")
     flat = flatten(settings)
     for name in flat:
         if name not in model.model_fields:
-            hint = did_you_mean(name, model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"
-            raise ConfigError(f"{source}unknown setting {quoted(name)}{hint}")
+            hint = errors.did_you_mean(name, model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"
+            raise errors.ConfigError(f"{source}unknown setting {errors.quoted(name)}{hint}")
     return flat
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError
+from fixfirst.base import errors
 from fixfirst.game.game import Game
 from fixfirst.learner.config import PPOConfig, TrainConfig
 from fixfirst.learner.ppo import part_of
@@ -115,7 +115,9 @@ def first_openings(spec: PolicySpec) -> tuple[Opening, ...]:
     """All openings of one decoy."""
     macros = range(len(spec.action_set.actions), spec.actions)
     if not macros:
-        raise ConfigError(f"openings are made of decoy macros, and the action set {spec.action_set} has none; use macros")
+        raise errors.ConfigError(
+            f"openings are made of decoy macros, and the action set {spec.action_set} has none; use macros"
+        )
     return tuple((macro,) for macro in macros)
 
 

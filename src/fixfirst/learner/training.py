@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base.checks import needs_torch
-from fixfirst.base.errors import ConfigError
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base import checks, errors, statistics
 from fixfirst.game.backends import make_world
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
@@ -118,7 +116,9 @@ class Training:
         self._openings = first_openings(self.spec) if self.stage.begin == StageKind.SEEK else ()  # that are still thought of
         number = sum(earlier.entrants for earlier in self.stages[:stage]) + place
         names = () if number == 0 else (number,)  # each has episodes and weights of its own
-        self._seeds = {name: stream_seed(self.config.seed, name, *names) for name in ("world", "policy", "weights")}
+        self._seeds = {
+            name: statistics.stream_seed(self.config.seed, name, *names) for name in ("world", "policy", "weights")
+        }
         self.learner = learner if learner is not None else make_learner(self.stage.ppo, self.spec, self._seeds["weights"])
         if tensors is not None and self.stage.begin == StageKind.OPENING:
             self.learner.start_from(part_of(tensors, "net."))  # with a fresh optimiser
@@ -246,10 +246,10 @@ class Training:
             (self._rewards(rollout) + alignment)[opening:],
             entropy=self._entropy(counts),
             progress=self._progress,
-            seed=stream_seed(config.seed, "batch", self.updates),
+            seed=statistics.stream_seed(config.seed, "batch", self.updates),
         )
         if not self.learner.is_sound:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"training diverged in update {self.updates + 1}; try a learning rate below {config.ppo.learning_rate}"
             )
         self._player.forget()
@@ -454,8 +454,10 @@ def _share(hits: np.ndarray, trials: np.ndarray) -> float | None:
 def check_trainable(config: TrainConfig) -> None:
     """Raise what would keep a training from beginning: an extra or CybORG is not there, or is not what the config says."""
     if config.tensorboard and find_spec("tensorboard") is None:
-        raise ConfigError("--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'")
+        raise errors.ConfigError(
+            "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
+        )
     if config.ppo.uses_torch:
-        needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
+        checks.needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":
         make_world(config.game, 1).close()

@@ -14,16 +14,14 @@ from multiprocessing import current_process
 from pathlib import Path
 from typing import Any, Self
 
-from fixfirst.base.errors import RunDirError
-from fixfirst.base.files import read_file, sha256, write_document
-from fixfirst.base.jobs import POLL_S, ProcessScheduler, Tell, available_cores
+from fixfirst.base import errors, files, jobs
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.tournament import Candidate, Contest
 from fixfirst.learner.training import Training, Update
 from fixfirst.policy.network import Weights
+from fixfirst.runs import layout
 from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG, run_hash_of
 from fixfirst.runs.rows import CsvLog, EpisodeRow, UpdateRow
 
 
@@ -57,8 +55,8 @@ class TrainingRun:
             if start is not None:
                 training.inherit(start)
             self.complaints = restore_checkpoint(folder, training)  # what was wrong with newer ones
-            self._updates = self._log(TRAINING_LOG, UpdateRow) if UpdateRow in logs else None
-            self._episodes = self._log(EPISODE_LOG, EpisodeRow) if EpisodeRow in logs else None
+            self._updates = self._log(layout.TRAINING_LOG, UpdateRow) if UpdateRow in logs else None
+            self._episodes = self._log(layout.EPISODE_LOG, EpisodeRow) if EpisodeRow in logs else None
             self._board = TensorBoard(tensorboard, training.episodes + 1)
             self._open.callback(self._board.close)
         except BaseException:
@@ -71,7 +69,9 @@ class TrainingRun:
         log: CsvLog[Any] = CsvLog(path, kind, (lambda row: row.update <= updates) if updates else None)
         self._open.callback(log.close)
         if (0 if log.last is None else log.last.update) < updates:  # it is written before the checkpoint
-            raise RunDirError(f"{path}: rows of the first {updates} updates are missing; put them back, or begin a new run")
+            raise errors.RunDirError(
+                f"{path}: rows of the first {updates} updates are missing; put them back, or begin a new run"
+            )
         return log
 
     def __enter__(self) -> Self:
@@ -104,9 +104,9 @@ class TrainingRun:
 
     def conclude(self, result: dict[str, Any]) -> None:
         """Write the result; with it the training is done, and only then its checkpoints go."""
-        policy = sha256(read_file(self.folder / POLICY_TENSORS))
-        run = run_hash_of(self.folder) or ""
-        write_document(self.folder / RESULT, "result", result | {"policy_sha256": policy}, run)
+        policy = files.sha256(files.read_file(self.folder / layout.POLICY_TENSORS))
+        run = layout.run_hash_of(self.folder) or ""
+        files.write_document(self.folder / layout.RESULT, "result", result | {"policy_sha256": policy}, run)
         delete_checkpoints(self.folder)
 
     def _write(self, update: Update) -> None:
@@ -146,7 +146,7 @@ class TrainedEntrant:
     candidates: list[Candidate]
 
 
-def train_entrant(job: EntrantJob, tell: Tell, interrupt: object) -> TrainedEntrant | None:
+def train_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> TrainedEntrant | None:
     """Train one entrant from its beginning to its end; None if interrupted."""
     training, updates = Training.beginning(**vars(job)), []
     while not training.stage_is_over:
@@ -159,7 +159,7 @@ def train_entrant(job: EntrantJob, tell: Tell, interrupt: object) -> TrainedEntr
 def useful_workers(config: TrainConfig, workers: int) -> int:
     """How many processes may train, this one among them, if so many are asked for (0: as many as there are cores)."""
     alone = config.game.backend == "cyborg" or config.gate.stop_when_compliant or current_process().daemon
-    return 1 if alone else workers or available_cores()
+    return 1 if alone else workers or jobs.available_cores()
 
 
 class SideBySide:
@@ -172,7 +172,7 @@ class SideBySide:
 
     def __init__(self, training: Training, workers: int = 1):
         self.training = training
-        self.scheduler = ProcessScheduler(workers - 1) if workers > 1 else None
+        self.scheduler = jobs.ProcessScheduler(workers - 1) if workers > 1 else None
         self._stage = -1  # whose entrants these are
         self._waiting: list[int] = []  # places that nobody has begun
         self._elsewhere: dict[int, TrainedEntrant | None] = {}  # by place; None: being trained
@@ -189,12 +189,12 @@ class SideBySide:
                 if trained is not None:
                     training.take_over(trained.updates, trained.candidates)
                     return trained.updates
-                self._collect(self.scheduler, POLL_S)
+                self._collect(self.scheduler, jobs.POLL_S)
             if training.place in self._elsewhere:
                 return []
         return [training.step()]
 
-    def _hand_out(self, scheduler: ProcessScheduler) -> None:
+    def _hand_out(self, scheduler: jobs.ProcessScheduler) -> None:
         """Let idle processes begin with the last that nobody has begun."""
         training = self.training
         if self._stage != training.stage_number:
@@ -216,7 +216,7 @@ class SideBySide:
         contest = replace(training.contest, best=())
         return EntrantJob(training.config, training.number, contest, training.stage_number, place, behind)
 
-    def _collect(self, scheduler: ProcessScheduler, timeout_s: float) -> bool:
+    def _collect(self, scheduler: jobs.ProcessScheduler, timeout_s: float) -> bool:
         """Take what another process has finished, if any has within this time."""
         ended = scheduler.wait(lambda key, message: None, timeout_s)
         if ended is None:

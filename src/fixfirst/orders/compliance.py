@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from fixfirst.base.checks import Settings
-from fixfirst.base.statistics import beta_quantile
+from fixfirst.base import checks, statistics
 
 if TYPE_CHECKING:
     from fixfirst.orders.judging import Counts
@@ -33,7 +32,7 @@ BOOTSTRAP_SAMPLES = 1_000
 MOST_KEPT_WEIGHTS = 1_000  # episodes: 8 MB
 
 
-class Judging(Settings):
+class Judging(checks.Settings):
     """When a repair is in order. Which hosts form a unit type, each workflow says itself.
 
     For example:
@@ -136,7 +135,7 @@ def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray, conf
     total, successes = int(trials.sum()), int(hits.sum())
     if total == 0:
         return None
-    exact = beta_quantile(successes, total - successes + 1, 1 - confidence) if successes else 0.0
+    exact = statistics.beta_quantile(successes, total - successes + 1, 1 - confidence) if successes else 0.0
     return float(min(np.quantile(_resampled(hits, trials, weights), 1 - confidence), exact))
 
 

@@ -15,9 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fixfirst.base.checks import check_int, check_ints, check_path, check_strings
-from fixfirst.base.errors import WorkflowError, did_you_mean, quoted
-from fixfirst.base.files import read_toml
+from fixfirst.base import checks, errors, files
 from fixfirst.game.scenario import CAGE2, Scenario
 
 MIN_UNITS = 2
@@ -39,21 +37,23 @@ class UnitScheme:
     scenario: Scenario = field(default=CAGE2, repr=False)
 
     def __post_init__(self) -> None:
-        check_strings("names", self.names)
+        checks.check_strings("names", self.names)
         most = self.scenario.num_hosts
         if not MIN_UNITS <= len(self.names) <= most:
-            raise WorkflowError(f"a unit scheme has {MIN_UNITS} to {most} unit types, got {len(self.names)}")
+            raise errors.WorkflowError(f"a unit scheme has {MIN_UNITS} to {most} unit types, got {len(self.names)}")
         for name in self.names:
             if not re.fullmatch(r"\w[\w.-]*", name):
-                raise WorkflowError(f"unit type {quoted(name)} must be a word of letters, digits, '_', '-' or '.'")
+                raise errors.WorkflowError(
+                    f"unit type {errors.quoted(name)} must be a word of letters, digits, '_', '-' or '.'"
+                )
         if len(set(self.names)) != len(self.names):
-            raise WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
-        if not all(0 <= unit < len(self.names) for unit in check_ints("host_unit", self.host_unit)):
+            raise errors.WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
+        if not all(0 <= unit < len(self.names) for unit in checks.check_ints("host_unit", self.host_unit)):
             # Compiled code looks up ranks by them, and checks nothing.
-            raise WorkflowError(f"host_unit must hold unit ids of 0..{len(self.names) - 1}, got {self.host_unit}")
+            raise errors.WorkflowError(f"host_unit must hold unit ids of 0..{len(self.names) - 1}, got {self.host_unit}")
         empty = [name for unit, name in enumerate(self.names) if unit not in self.host_unit]
         if len(self.host_unit) != self.scenario.num_hosts or empty:
-            raise WorkflowError(
+            raise errors.WorkflowError(
                 f"every unit type needs a host and every host a unit type (empty: {', '.join(empty) or 'none'})"
             )
 
@@ -71,7 +71,7 @@ class UnitScheme:
 
     def untouched(self, held: int) -> tuple[str, ...]:
         """Return the unit types of which a set of hosts has none, red's foothold apart."""
-        check_int("a set of hosts, as bits", held, 0, 2**self.scenario.num_hosts - 1)
+        checks.check_int("a set of hosts, as bits", held, 0, 2**self.scenario.num_hosts - 1)
         foothold = self.scenario.foothold_id
         touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != foothold}
         return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
@@ -79,15 +79,17 @@ class UnitScheme:
     def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:
         """Return the ids of unit types by name. what: who names them, for the error."""
         if not isinstance(names, list | tuple):
-            raise WorkflowError(f"{what} must be a list of unit types, got {quoted(names)}")
+            raise errors.WorkflowError(f"{what} must be a list of unit types, got {errors.quoted(names)}")
         for name in names:
             if not isinstance(name, str) or name not in self.names:
-                raise WorkflowError(f"{what} names {quoted(name)}, which is none of the unit types {', '.join(self.names)}")
+                raise errors.WorkflowError(
+                    f"{what} names {errors.quoted(name)}, which is none of the unit types {', '.join(self.names)}"
+                )
         return tuple(self.names.index(name) for name in names)
 
     def hosts(self, unit: int) -> tuple[str, ...]:
         """Return the names of a unit type's hosts."""
-        check_int("unit", unit, 0, self.size - 1)
+        checks.check_int("unit", unit, 0, self.size - 1)
         return tuple(name for name, u in zip(self.scenario.host_names, self.host_unit, strict=True) if u == unit)
 
     def as_dict(self) -> dict[str, list[str]]:
@@ -98,34 +100,34 @@ class UnitScheme:
     def from_dict(cls, units: dict[str, list[str]], scenario: Scenario = CAGE2) -> "UnitScheme":
         """Make one from unit type -> hosts; every host must appear exactly once."""
         if not isinstance(units, dict) or not all(isinstance(v, list) and isinstance(k, str) for k, v in units.items()):
-            raise WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
+            raise errors.WorkflowError('a unit scheme gives a list of hosts per unit type, e.g. servers = ["Op_Server0"]')
         owner: dict[str, int] = {}
         known = scenario.host_names
         for unit, (name, hosts) in enumerate(units.items()):
             for host in hosts:
                 if host not in known:
-                    raise WorkflowError(
-                        f"unit type {quoted(name)} names {quoted(host)}, which is none of {', '.join(known)}"
+                    raise errors.WorkflowError(
+                        f"unit type {errors.quoted(name)} names {errors.quoted(host)}, which is none of {', '.join(known)}"
                     )
                 if host in owner:
-                    raise WorkflowError(f"host {host} is in more than one unit type")
+                    raise errors.WorkflowError(f"host {host} is in more than one unit type")
                 owner[host] = unit
         missing = [host for host in known if host not in owner]
         if missing:
-            raise WorkflowError(f"every host needs a unit type (missing: {', '.join(missing)})")
+            raise errors.WorkflowError(f"every host needs a unit type (missing: {', '.join(missing)})")
         return cls(tuple(units), tuple(owner[host] for host in known), scenario)
 
     @classmethod
     def from_toml(cls, path: str | Path, scenario: Scenario = CAGE2) -> "UnitScheme":
         """Read one from a TOML file with a table [units]: unit type = list of hosts."""
         try:
-            document = read_toml(check_path("units", path))
+            document = files.read_toml(checks.check_path("units", path))
         except OSError as e:
-            raise WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
+            raise errors.WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
         except ValueError as e:
-            raise WorkflowError(f"{path}: not a TOML file ({e})") from e
+            raise errors.WorkflowError(f"{path}: not a TOML file ({e})") from e
         if "units" not in document:
-            raise WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
+            raise errors.WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
         return cls.from_dict(document["units"], scenario)
 
     @classmethod
@@ -170,18 +172,20 @@ class Workflow:
 
     def __post_init__(self) -> None:
         if not isinstance(self.scheme, UnitScheme):
-            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {quoted(self.scheme)}")
-        check_ints("order", self.order)
+            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(self.scheme)}")
+        checks.check_ints("order", self.order)
         if sorted(self.order) != list(range(self.scheme.size)):
-            raise WorkflowError(f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}")
+            raise errors.WorkflowError(
+                f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}"
+            )
 
     @classmethod
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
         if not isinstance(scheme, UnitScheme):
-            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {quoted(scheme)}")
+            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
         if not isinstance(text, str):
-            raise WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {quoted(text)}")
+            raise errors.WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {errors.quoted(text)}")
         if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:
             text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
         names = [name.strip() for name in re.split(r"->|>|→|,", text)]
@@ -192,19 +196,21 @@ class Workflow:
             named = tuple(NAMED_ORDERS) if scheme == FIVE_TYPES else ()
             problems = (("unknown", unknown), ("twice", twice), ("missing", missing))
             said = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
-            hint = did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
+            hint = errors.did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
             known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
             every = ", ".join(scheme.names)
-            raise WorkflowError(f"workflow {quoted(text)} must name each of {every} exactly once ({said}){known}{hint}")
+            raise errors.WorkflowError(
+                f"workflow {errors.quoted(text)} must name each of {every} exactly once ({said}){known}{hint}"
+            )
         return cls(tuple(scheme.names.index(name) for name in names), scheme)
 
     @classmethod
     def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """The order of this number, 0..U!-1."""
         if not isinstance(scheme, UnitScheme):
-            raise WorkflowError(f"the unit types of a workflow are a UnitScheme, got {quoted(scheme)}")
-        if not 0 <= check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
-            raise WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
+            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
+        if not 0 <= checks.check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
+            raise errors.WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
         units, order = list(range(scheme.size)), []
         for left in range(scheme.size - 1, -1, -1):
             index, number = divmod(number, math.factorial(left))
@@ -240,7 +246,7 @@ class Workflow:
 
     def with_last(self, units: Sequence[int]) -> "Workflow":
         """The same order with these unit types at its end, among themselves by id."""
-        check_ints("units", units)
+        checks.check_ints("units", units)
         kept = tuple(unit for unit in self.order if unit not in units)
         return Workflow(kept + tuple(sorted(units)), self.scheme)
 
@@ -252,9 +258,9 @@ class Workflow:
     def kendall_distance(self, other: "Workflow") -> float:
         """Share of pairs of unit types that the two orders rank differently: 0 equal, 1 reversed."""
         if not isinstance(other, Workflow):
-            raise WorkflowError(f"a workflow is compared with another one, got {quoted(other)}")
+            raise errors.WorkflowError(f"a workflow is compared with another one, got {errors.quoted(other)}")
         if self.scheme != other.scheme:
-            raise WorkflowError("workflows of different unit schemes cannot be compared")
+            raise errors.WorkflowError("workflows of different unit schemes cannot be compared")
         return float((self.pair_signs() != other.pair_signs()).mean())
 
 

@@ -26,7 +26,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fixfirst.base.statistics import t_quantile
+from fixfirst.base import statistics
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import Workflow
 
@@ -137,7 +137,7 @@ def price_swaps(workflows: Sequence[Workflow], values: np.ndarray, relevant: Seq
         return ()
     samples, names = np.array(effects).T, workflows[0].scheme.names  # [R, K]
     error, freedom = standard_errors(samples)
-    half = t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / len(pairs)) * error
+    half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / len(pairs)) * error
     found = [
         Swap(names[a], names[b], float(m), float(m - h), float(m + h), tuple(column.tolist()))
         for (a, b), m, h, column in zip(pairs, samples.mean(axis=0), half, samples.T, strict=True)
@@ -155,7 +155,7 @@ def _orders(workflows: Sequence[Workflow], values: np.ndarray, margin: float, se
     """What one training earns more than another under all orders alike says nothing about orders: it is taken out."""
     count, mean = values.shape[1], values.mean(axis=0)
     error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
-    half = t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / count) * error
+    half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / count) * error
     rng = np.random.default_rng(seed)
     normal, chi2 = rng.standard_normal((DRAWS, count)), rng.chisquare(freedom, (DRAWS, count))
     draws = mean + error * normal / np.sqrt(chi2 / freedom)

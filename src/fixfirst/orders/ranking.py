@@ -30,8 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.base.errors import SearchError
-from fixfirst.base.statistics import normal_cdf, normal_quantile, t_quantile
+from fixfirst.base import errors, statistics
 from fixfirst.orders.order import Workflow
 
 
@@ -72,13 +71,13 @@ class Ranking:
         )
 
 
-def merge(orders: np.ndarray, values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def merge(orders: np.ndarray, values: np.ndarray, ses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Replicates of an order as one observation: precision-weighted mean and its standard error. Sorted by order.
 
-    orders [n, U], values [n], errors [n] -> the same with distinct orders.
+    orders [n, U], values [n], ses [n] (standard errors) -> the same with distinct orders.
     """
     # An error of exactly 0 (every episode earned the same) would claim infinite precision.
-    precision = 1 / np.maximum(errors, 1e-6 * (np.ptp(values) or 1.0)) ** 2
+    precision = 1 / np.maximum(ses, 1e-6 * (np.ptp(values) or 1.0)) ** 2
     distinct, group = np.unique(orders, axis=0, return_inverse=True)
     total = np.bincount(group, precision)
     return distinct, np.bincount(group, precision * values) / total, 1 / np.sqrt(total)
@@ -90,7 +89,7 @@ def may_be_best(mean: np.ndarray, error: np.ndarray, level: float) -> np.ndarray
     np.fill_diagonal(lead, -np.inf)
     largest = lead.max(axis=1)
     # Bounds decide most cases: that probability is at least one comparison's and at most the sum of all k - 1.
-    single = normal_cdf(-largest)
+    single = statistics.normal_cdf(-largest)
     may = single >= level
     for i in np.flatnonzero(~may & ((len(mean) - 1) * single >= level)):
         others = np.delete(error, i)
@@ -107,22 +106,22 @@ for _constant in (Z, Z_WEIGHT):
 GROUPS = 24  # of orders with similar errors
 
 
-def lead_p_value(lead: float, error: float, errors: np.ndarray) -> float:
+def lead_p_value(lead: float, error: float, ses: np.ndarray) -> float:
     """Probability that some of k - 1 equally good orders leads an order by this many standard errors of the difference.
 
     1 - E_z prod_j Phi((lead * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j); z, standard normal, is the noise of the order itself.
     """
-    below = normal_cdf((lead * np.hypot(error, errors)[:, None] + error * Z) / errors[:, None]).prod(axis=0)
+    below = statistics.normal_cdf((lead * np.hypot(error, ses)[:, None] + error * Z) / ses[:, None]).prod(axis=0)
     return float(1 - below @ Z_WEIGHT)
 
 
-def lead_p_bounds(lead: float, error: float, errors: np.ndarray) -> tuple[float, float]:
+def lead_p_bounds(lead: float, error: float, ses: np.ndarray) -> tuple[float, float]:
     """Between which numbers lead_p_value() lies, for a positive lead; cheap when there are thousands of orders.
 
     With r = s_i / s_j, a factor is Phi(lead * sqrt(1 + r^2) + r * z), its argument convex in r. So over a group of orders
     with similar errors it is largest at one end of their r, and smallest at an end or where lead * r / sqrt(1 + r^2) = -z.
     """
-    groups = np.array_split(np.sort(error / errors), GROUPS)
+    groups = np.array_split(np.sort(error / ses), GROUPS)
     count = np.array([len(group) for group in groups])
     first, last = (np.array([group[end] for group in groups])[:, None] for end in (0, -1))
     flat = np.where(lead > -Z, np.maximum(-Z, 0) / np.sqrt(np.maximum(lead**2 - Z**2, 1e-300)), np.inf)
@@ -131,14 +130,14 @@ def lead_p_bounds(lead: float, error: float, errors: np.ndarray) -> tuple[float,
         return np.asarray(lead * np.sqrt(1 + r**2) + r * Z)
 
     smallest, largest = value(np.clip(flat, first, last)), np.maximum(value(first), value(last))
-    powers = (normal_cdf(terms) ** count[:, None] for terms in (largest, smallest))
+    powers = (statistics.normal_cdf(terms) ** count[:, None] for terms in (largest, smallest))
     low, high = (1 - power.prod(axis=0) @ Z_WEIGHT for power in powers)
     return float(low), float(high)
 
 
 def t_over_normal(freedom: int, tail: float) -> float:
     """How much wider a t distribution is than a normal one at this tail."""
-    return t_quantile(freedom, 1 - tail) / normal_quantile(1 - tail)
+    return statistics.t_quantile(freedom, 1 - tail) / statistics.normal_quantile(1 - tail)
 
 
 def training_spread(workflows: Sequence[Workflow], means: Sequence[float], standard_errors: Sequence[float]) -> float:
@@ -172,15 +171,15 @@ def rank(
     """
     mean, error = np.array(means, np.float64), np.array(standard_errors, np.float64)
     if not len(workflows) == len(mean) == len(error) >= 1 or (episodes is not None and len(episodes) != len(mean)):
-        raise SearchError(f"ranking {len(workflows)} orders needs as many means and standard errors, at least 1")
+        raise errors.SearchError(f"ranking {len(workflows)} orders needs as many means and standard errors, at least 1")
     if not (np.isfinite(mean).all() and np.isfinite(error).all() and (error >= 0).all()):
-        raise SearchError("mean returns must be finite, and standard errors finite and at least 0")
+        raise errors.SearchError("mean returns must be finite, and standard errors finite and at least 0")
     if not 0 < confidence < 1:
-        raise SearchError(f"confidence must lie between 0 and 1, got {confidence}")
+        raise errors.SearchError(f"confidence must lie between 0 and 1, got {confidence}")
     if len({workflow.scheme for workflow in workflows}) > 1:
-        raise SearchError("orders of different unit schemes cannot be ranked together")
+        raise errors.SearchError("orders of different unit schemes cannot be ranked together")
     if episodes is not None and min(episodes) < 2:
-        raise SearchError(f"a standard error needs at least 2 episodes, got {min(episodes)}")
+        raise errors.SearchError(f"a standard error needs at least 2 episodes, got {min(episodes)}")
 
     scheme = workflows[0].scheme
     orders = np.array([workflow.order for workflow in workflows])
@@ -196,9 +195,9 @@ def rank(
     if episodes is not None:
         wide *= t_over_normal(min(episodes) - 1, half_alpha / k)
     maybe_best = may_be_best(mean, wide, half_alpha)
-    if (mean[0] - mean[1:] > -normal_quantile(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
+    if (mean[0] - mean[1:] > -statistics.normal_quantile(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
         maybe_best[1:] = False
-    half_width = normal_quantile((1 + confidence ** (1 / k)) / 2) * wide
+    half_width = statistics.normal_quantile((1 + confidence ** (1 / k)) / 2) * wide
     rows = (
         Ranked(
             Workflow(tuple(orders[i].tolist()), scheme),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError, quoted
+from fixfirst.base import errors
 from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, Scenario
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Player
@@ -210,10 +210,10 @@ BASELINES = ("sleep", "random", "react-restore", "react-remove", "priority-resto
 def make_baseline(name: str, workflows: Sequence[Workflow] = ()) -> Player:
     """Return a baseline by name; `priority-restore` follows the given workflow, the others read observations only."""
     if name not in BASELINES:
-        raise ConfigError(f"unknown baseline {quoted(name)}; use {', '.join(BASELINES)}")
+        raise errors.ConfigError(f"unknown baseline {errors.quoted(name)}; use {', '.join(BASELINES)}")
     if name == "priority-restore":
         if not workflows:
-            raise ConfigError("priority-restore follows an order: give one with --workflow")
+            raise errors.ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
     scenario = workflows[0].scheme.scenario if workflows else CAGE2
     count = scenario.num_actions

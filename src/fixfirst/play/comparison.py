@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.base.statistics import t_quantile
+from fixfirst.base import statistics
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.play.evaluation import EpisodeBatch
@@ -57,7 +57,7 @@ def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> P
     a, b = first.returns, second.returns
     gains, episodes = b - a, len(a)
     mean, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(episodes))
-    half = t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * comparisons)) * error
+    half = statistics.t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * comparisons)) * error
     apart = a.var(ddof=1) + b.var(ddof=1)
     return Paired(
         red_agent=first.game.attacker,

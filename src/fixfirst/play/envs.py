@@ -15,10 +15,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from fixfirst.base.checks import check_seed
-from fixfirst.base.errors import ActionError, WorldError, quoted
+from fixfirst.base import checks, errors
+from fixfirst.game import drawing
 from fixfirst.game.backends import DEFAULT_TIMEOUT_S, make_world
-from fixfirst.game.drawing import as_text, picture, summarise_turn
 from fixfirst.game.game import world_game
 from fixfirst.game.world import AUTORESET_MODES, BaseWorld, as_array, pack
 from fixfirst.policy.action_sets import ActionSet
@@ -37,14 +36,16 @@ def _bits(count: int) -> gym.spaces.Box:
 def single_action(action: np.int64 | int) -> np.ndarray:
     """Return the action of a single environment as that of a batch of one."""
     if np.ndim(as_array("action", action)) != 0:
-        raise ActionError(f"action must be one whole number, got {quoted(action)}")
+        raise errors.ActionError(f"action must be one whole number, got {errors.quoted(action)}")
     return np.array([action])
 
 
 def render_mode_name(mode: str | None) -> str | None:
     """Return the mode itself, if there is one of this name."""
     if mode is not None and (not isinstance(mode, str) or mode not in RENDER_MODES):
-        raise WorldError(f"render_mode {quoted(mode)} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
+        raise errors.WorldError(
+            f"render_mode {errors.quoted(mode)} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out"
+        )
     return mode
 
 
@@ -52,25 +53,25 @@ def autoreset_name(mode: AutoresetMode | str) -> str:
     """Return next_step, same_step or disabled, from Gymnasium's name or ours."""
     name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
     if name not in AUTORESET_MODES:
-        raise WorldError(f"autoreset_mode {quoted(mode)} is not one of {', '.join(AUTORESET_MODES)}")
+        raise errors.WorldError(f"autoreset_mode {errors.quoted(mode)} is not one of {', '.join(AUTORESET_MODES)}")
     return name
 
 
 def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
     """Return the options of a reset; none of them need be given."""
     if not isinstance(options, dict | None):
-        raise WorldError(f"options must be a dict, or None, got {quoted(options)}")
+        raise errors.WorldError(f"options must be a dict, or None, got {errors.quoted(options)}")
     return options or {}
 
 
 def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] | tuple[str, ...]:
     """Return how every environment stands: pictures (rgb_array) or text (ansi) of the network. Shows the truth, too."""
-    moments = [summarise_turn(turn, world.variant, world.scenario) for turn in world.turns()]
+    moments = [drawing.summarise_turn(turn, world.variant, world.scenario) for turn in world.turns()]
     if render_mode == "rgb_array":
-        return tuple(picture(moment, world.scenario) for moment in moments)
+        return tuple(drawing.picture(moment, world.scenario) for moment in moments)
     if render_mode == "ansi":
-        return tuple(as_text(moment, world.scenario) for moment in moments)
-    raise WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
+        return tuple(drawing.as_text(moment, world.scenario) for moment in moments)
+    raise errors.WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
 
 
 class VecCage2(gym.vector.VectorEnv):
@@ -272,7 +273,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a new episode."""
         reset_options(options)
-        seed = None if seed is None else check_seed("seed", seed)
+        seed = None if seed is None else checks.check_seed("seed", seed)
         super().reset(seed=seed)
         self.world.reset(seed)
         return self.world.observations[0].copy(), {"access": self.world.access[0].copy()}
@@ -319,14 +320,14 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         action_set: ActionSet | str = "macros",
     ):
         if not isinstance(env, gym.Env):
-            raise WorldError(f"Remember needs an environment, got {quoted(env)}")
+            raise errors.WorldError(f"Remember needs an environment, got {errors.quoted(env)}")
         spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set))
         self.memories = Memories(spec, 1)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
         bits, actions = spec.scenario.observation_bits, spec.scenario.num_actions
         if env.observation_space.shape != (bits,) or env.action_space != gym.spaces.Discrete(actions):
-            raise WorldError(
+            raise errors.WorldError(
                 f"Remember needs an environment with {bits} observations and {actions} actions, "
                 f"got {env.observation_space} and {env.action_space}"
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.game.drawing import TurnSummary, summarise_turn, tenths
+from fixfirst.game import drawing
 from fixfirst.game.game import red_agent_names
 from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, Scenario
 from fixfirst.game.state import OTService, RedVerb, Success
@@ -27,7 +27,7 @@ from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
 class Step:
     """One turn of an episode; the first of an episode is its start, before anyone acts."""
 
-    moment: TurnSummary
+    moment: drawing.TurnSummary
     reward10: int  # as the world gave it
     needed: tuple[str, ...]  # hosts that needed repair when blue chose its action
     suspected: tuple[str, ...]  # hosts that blue suspected or believed not clean then, where the order is a mask
@@ -50,7 +50,7 @@ class Episode:
     steps: tuple[Step, ...]
 
     @property
-    def moments(self) -> list[TurnSummary]:
+    def moments(self) -> list[drawing.TurnSummary]:
         """[T + 1]"""
         return [step.moment for step in self.steps]
 
@@ -88,13 +88,24 @@ def describe_episode(
     judged, remembered = _judged(played, number, judging), _remembered(played, number, spec)
     shielded = _shielded(played, number, spec)
     steps = [
-        Step(summarise_turn(turns[0], played.variant, scenario), 0, (), (), (), False, False, None, False, remembered[0])
+        Step(
+            drawing.summarise_turn(turns[0], played.variant, scenario),
+            0,
+            (),
+            (),
+            (),
+            False,
+            False,
+            None,
+            False,
+            remembered[0],
+        )
     ]
     for t, turn in enumerate(turns[1:]):
         needy, repair = needy_hosts(int(held[t]), scheme, judging), scenario.repaired_hosts[actions[t]] >= 0
         steps.append(
             Step(
-                moment=summarise_turn(turn, played.variant, scenario),
+                moment=drawing.summarise_turn(turn, played.variant, scenario),
                 reward10=int(rewards10[t]),
                 needed=tuple(scenario.host_names[host] for host in needy),
                 suspected=shielded[t][0],
@@ -189,7 +200,7 @@ _LEADS = {
 
 
 def explain_return(
-    label: str, moments: Sequence[TurnSummary], mean: float, episodes: int, scenario: Scenario = CAGE2
+    label: str, moments: Sequence[drawing.TurnSummary], mean: float, episodes: int, scenario: Scenario = CAGE2
 ) -> str:
     """Say in one sentence why an episode earned what it did: what cost most, since when, and whether blue saw it.
 
@@ -210,15 +221,16 @@ def explain_return(
             lost[cost.what] = lost.get(cost.what, 0) + cost.tenths
     dearest = sorted(lost, key=lambda what: (lost[what], what))
     named = [what for what in dearest[:MOST_CAUSES] if what == dearest[0] or lost[what] <= ENOUGH * earned10]
-    of_all = f" of {tenths(earned10)}"
+    of_all = f" of {drawing.tenths(earned10)}"
     causes = [
-        f"{_cause(what, steps_of[what], moments, scenario)} ({tenths(lost[what])}{of_all if what == dearest[0] else ''})"
+        f"{_cause(what, steps_of[what], moments, scenario)} "
+        f"({drawing.tenths(lost[what])}{of_all if what == dearest[0] else ''})"
         for what in named
     ]
     return f"{lead}: {'; and '.join(causes)}."
 
 
-def _cause(what: str, steps: Sequence[int], moments: Sequence[TurnSummary], scenario: Scenario) -> str:
+def _cause(what: str, steps: Sequence[int], moments: Sequence[drawing.TurnSummary], scenario: Scenario) -> str:
     if what == "restore":
         targets = [str(moments[step].blue_target) for step in steps]
         most = max(dict.fromkeys(targets), key=targets.count)
@@ -253,7 +265,7 @@ def _longest(steps: Sequence[int]) -> tuple[int, int]:
     return best
 
 
-def _held_since(host: int, step: int, moments: Sequence[TurnSummary]) -> int:
+def _held_since(host: int, step: int, moments: Sequence[drawing.TurnSummary]) -> int:
     """Return the step in which red came to a host that it holds in this one."""
     while step > 0 and moments[step - 1].access[host] != "none":
         step -= 1

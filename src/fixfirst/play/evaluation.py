@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError, quoted
-from fixfirst.base.statistics import stream_seed, t_cdf, t_quantile
+from fixfirst.base import errors, statistics
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VariantName
@@ -82,7 +81,7 @@ def play(
     episodes are done, now and then.
     """
     if keep_turns and not 1 <= episodes <= MOST_KEPT:
-        raise ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
+        raise errors.ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
     batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
     with nullcontext(world) if world is not None else make_world(game, batch, autoreset="disabled") as place:
         parts = []
@@ -91,8 +90,8 @@ def play(
                 collect(
                     place,
                     player,
-                    world_seed=stream_seed(seed, purpose, "world"),
-                    policy_seed=stream_seed(seed, purpose, "policy"),
+                    world_seed=statistics.stream_seed(seed, purpose, "world"),
+                    policy_seed=statistics.stream_seed(seed, purpose, "policy"),
                     first_episode=number,
                     workflows=workflows,
                     changes=changes,
@@ -134,7 +133,7 @@ class Evaluation:
         returns, counts = played.returns, played.counts(judging)
         episodes, mean = len(returns), float(returns.mean())
         error = float(returns.std(ddof=1) / np.sqrt(episodes))
-        margin = t_quantile(episodes - 1, 0.5 + CONFIDENCE / 2) * error
+        margin = statistics.t_quantile(episodes - 1, 0.5 + CONFIDENCE / 2) * error
         return cls(
             red_agent=played.game.attacker,
             steps=len(played.rollout.actions),
@@ -177,9 +176,9 @@ def evaluate(
 def check_enough(episodes: int) -> None:
     """Are there enough to judge by?"""
     if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes > MOST_EPISODES:
-        raise ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {quoted(episodes)}")
+        raise errors.ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {errors.quoted(episodes)}")
     if episodes < 2:
-        raise ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
+        raise errors.ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
         inside = abs(mean) < margin
         return Difference(mean, mean, mean, margin, 0.0 if inside else 1.0, inside, abs(mean))
     freedom = error**4 / (variances[0] ** 2 / (first.episodes - 1) + variances[1] ** 2 / (second.episodes - 1))
-    half = t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
-    p_value = t_cdf(freedom, (abs(mean) - margin) / error)
-    smallest = abs(mean) + t_quantile(freedom, CONFIDENCE) * error
+    half = statistics.t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
+    p_value = statistics.t_cdf(freedom, (abs(mean) - margin) / error)
+    smallest = abs(mean) + statistics.t_quantile(freedom, CONFIDENCE) * error
     return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - CONFIDENCE, smallest)

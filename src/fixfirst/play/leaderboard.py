@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base.statistics import t_quantile
+from fixfirst.base import statistics
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Judging
 from fixfirst.play.evaluation import PROTOCOL_STEPS, EpisodeBatch, Evaluation
 
@@ -93,5 +93,5 @@ def _total(sums: Sequence[np.ndarray]) -> Total:
     if error == 0:
         return Total(mean, 0.0, mean, mean)
     freedom = error**4 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, sums, strict=True))
-    half = t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
+    half = statistics.t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
     return Total(mean, error, mean - half, mean + half)

@@ -15,8 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.base.checks import check_bool, check_int, check_ints, check_strings
-from fixfirst.base.errors import WorldError, did_you_mean, quoted
+from fixfirst.base import checks, errors
 from fixfirst.game.scenario import CAGE2, GUESSED_PASSWORD, ROOT_SHELL, USER_SHELL, Decoy, Host, Scenario
 
 # ---------------------------------------------------------------- decoys
@@ -129,20 +128,22 @@ class ActionSet:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise WorldError(f"an action set is named by a text, got {quoted(self.name)}")
-        check_ints(f"actions of action set {self.name!r}", self.actions)
-        check_strings(f"macros of action set {self.name!r}", self.macros)
+            raise errors.WorldError(f"an action set is named by a text, got {errors.quoted(self.name)}")
+        checks.check_ints(f"actions of action set {self.name!r}", self.actions)
+        checks.check_strings(f"macros of action set {self.name!r}", self.macros)
         if not isinstance(self.lists, list | tuple):
-            raise WorldError(f"lists of action set {self.name!r} must be a tuple of them, got {quoted(self.lists)}")
+            raise errors.WorldError(
+                f"lists of action set {self.name!r} must be a tuple of them, got {errors.quoted(self.lists)}"
+            )
         for decoys in self.lists:
-            check_strings(f"a list of action set {self.name!r}", decoys)
-        check_bool("repeats", self.repeats)
+            checks.check_strings(f"a list of action set {self.name!r}", decoys)
+        checks.check_bool("repeats", self.repeats)
         if not all(0 <= action < self.scenario.num_actions for action in self.actions):
-            raise WorldError(
+            raise errors.WorldError(
                 f"action set {self.name!r} needs actions of 0..{self.scenario.num_actions - 1}, got {self.actions}"
             )
         if not self.actions:
-            raise WorldError(
+            raise errors.WorldError(
                 f"action set {self.name!r} needs an action of the world, such as {self._sleep} (Sleep): "
                 "without one, nothing is allowed once all decoys stand"
             )
@@ -150,13 +151,15 @@ class ActionSet:
             object.__setattr__(self, "lists", tuple(self._slots.lists.get(host, ()) for host in self.macros))
         if len(self.lists) != len(self.macros) or not all(self.lists):
             known = tuple(host for host, decoys in self._slots.lists.items() if decoys)
-            raise WorldError(f"action set {self.name!r} has macros for {self.macros}; there are lists for {known}")
+            raise errors.WorldError(f"action set {self.name!r} has macros for {self.macros}; there are lists for {known}")
         for host, decoys in zip(self.macros, self.lists, strict=True):
             for decoy in decoys:
                 if (host, decoy) not in self._slots.number:
-                    raise WorldError(f"action set {self.name!r}: {decoy} cannot be placed on {host}")
+                    raise errors.WorldError(f"action set {self.name!r}: {decoy} cannot be placed on {host}")
         if self.macros and self.size > MOST_WITH_MACROS:
-            raise WorldError(f"action set {self.name!r} has {self.size} choices, with macros at most {MOST_WITH_MACROS}")
+            raise errors.WorldError(
+                f"action set {self.name!r} has {self.size} choices, with macros at most {MOST_WITH_MACROS}"
+            )
 
     @classmethod
     def parse(cls, text: "ActionSet | str", scenario: Scenario = CAGE2) -> "ActionSet":
@@ -165,7 +168,7 @@ class ActionSet:
             return text
         known = action_sets(scenario)
         if not isinstance(text, str) or text not in known:
-            raise WorldError(f"unknown action set {quoted(text)}; use {', '.join(known)}")
+            raise errors.WorldError(f"unknown action set {errors.quoted(text)}; use {', '.join(known)}")
         return known[text]
 
     @property
@@ -187,17 +190,17 @@ class ActionSet:
 
     def numbers(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return the choices of these names."""
-        for name in check_strings("choices", names):
+        for name in checks.check_strings("choices", names):
             if name not in self.names:
-                hint = did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
-                raise WorldError(f"the action set {self.name} has no choice {quoted(name)}{hint}")
+                hint = errors.did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
+                raise errors.WorldError(f"the action set {self.name} has no choice {errors.quoted(name)}{hint}")
         return tuple(self.names.index(name) for name in names)
 
     def first_masked(self, choices: Sequence[int]) -> int | None:
         """Return the place of the first of these choices that is masked if an episode begins with them; None if none is."""
         standing = 0
-        for place, choice in enumerate(check_ints("choices", choices)):
-            check_int("a choice", choice, 0, self.size - 1)
+        for place, choice in enumerate(checks.check_ints("choices", choices)):
+            checks.check_int("a choice", choice, 0, self.size - 1)
             macro = choice - len(self.actions)
             if self.masks and macro >= 0 and not self.slots[macro] & ~standing:
                 return place

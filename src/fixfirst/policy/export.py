@@ -23,8 +23,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError
-from fixfirst.base.files import write_atomically
+from fixfirst.base import errors, files
 from fixfirst.game.scenario import BITS_PER_HOST, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
@@ -45,9 +44,11 @@ def export_policy(policy: Policy, path: Path, to: Target, workflow: Workflow | s
     facts = _facts(policy, portable)
     write = {"onnx": _onnx, "torch": _torch, "numpy": _numpy}[to]
     try:
-        write_atomically(path, write(portable, facts))
+        files.write_atomically(path, write(portable, facts))
     except ModuleNotFoundError as e:
-        raise ConfigError(f"a file for {to} needs {e.name}, which is not installed: pip install 'fixfirst[{to}]'") from e
+        raise errors.ConfigError(
+            f"a file for {to} needs {e.name}, which is not installed: pip install 'fixfirst[{to}]'"
+        ) from e
 
 
 def _facts(policy: Policy, portable: "Portable") -> dict[str, str]:

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.base.arrays import check_arrays, read_pair, write_pair
-from fixfirst.base.checks import check_bool, check_int, check_path, check_seed, needs_torch
-from fixfirst.base.errors import ConfigError, PolicyError, WorkflowError, did_you_mean, quoted
+from fixfirst.base import arrays, checks, errors
 from fixfirst.game.world import pack
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.network import Network, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
-from fixfirst.runs.layout import BEST, MANIFEST, POLICY_JSON, POLICY_TENSORS, STUDY, trial_folder
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import RUNNING, status
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import find_runs
@@ -35,7 +33,7 @@ MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 def shipped_policies() -> list[str]:
     """The names of the policies that come with fixfirst."""
-    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{POLICY_JSON}"))
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.POLICY_JSON}"))
 
 
 class _Play:
@@ -99,7 +97,7 @@ class Policy:
     @property
     def network(self) -> Network:
         """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
-        check_arrays("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        arrays.check_arrays("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
     def player(self, workflow: Order | None = None, *, greedy: bool = False) -> PolicyTable:
@@ -109,22 +107,22 @@ class Policy:
     def player_of(self, orders: Sequence[Workflow], *, greedy: bool = False) -> PolicyTable:
         """It as a player that knows several orders, which environments are assigned by number."""
         if not isinstance(orders, list | tuple) or not all(isinstance(order, Workflow) for order in orders):
-            raise WorkflowError(f"orders must be a list of workflows, got {quoted(orders)}")
+            raise errors.WorkflowError(f"orders must be a list of workflows, got {errors.quoted(orders)}")
         if self.spec.shield and not orders:
-            raise WorkflowError("this policy keeps to an order: name one, or several")
+            raise errors.WorkflowError("this policy keeps to an order: name one, or several")
         orders = [order for one in orders for order in self.orders(one)]
         return PolicyTable(self.network, orders, spec=self.spec, greedy=greedy)
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """The different orders that are to be followed, and the number [N] of each environment's among them."""
-        check_int("num_envs", num_envs, 0)
+        checks.check_int("num_envs", num_envs, 0)
         if workflow is None or isinstance(workflow, Workflow | str):
             orders = self.orders(workflow)
             if workflow is not None and not orders:
-                raise ConfigError(_KNOWS_NONE)
+                raise errors.ConfigError(_KNOWS_NONE)
             return orders, np.zeros(num_envs, np.int64)
         if self.scheme is None:
-            raise ConfigError(_KNOWS_NONE)
+            raise errors.ConfigError(_KNOWS_NONE)
         each = _one_each(workflow, num_envs)
         said = {order: number for number, order in enumerate(dict.fromkeys(each))}
         parsed = tuple(order for one in said for order in self.orders(one))
@@ -132,7 +130,7 @@ class Policy:
 
     def reset(self, num_envs: int = 1) -> None:
         """Episodes begin in this many environments: nothing is remembered."""
-        self._kept["play"] = _Play(check_int("num_envs", num_envs, 0), self.spec)
+        self._kept["play"] = _Play(checks.check_int("num_envs", num_envs, 0), self.spec)
 
     def act(
         self,
@@ -152,12 +150,12 @@ class Policy:
         """
         batch = _bits("observations", obs, self.spec.scenario.observation_bits, "; what a policy remembers it keeps itself")
         orders, assigned = self.assign(workflow, len(batch))
-        player = self._player(orders, check_bool("greedy", greedy))
+        player = self._player(orders, checks.check_bool("greedy", greedy))
         play = self._play(len(batch), episode_start)
         words = pack(batch)
         keys = np.empty(len(words), np.uint64)
-        chance_keys(check_seed("seed", seed, bits=63), 0, keys)
-        steps = play.steps if step is None else np.full(len(words), check_int("step", step, 0), np.int64)
+        chance_keys(checks.check_seed("seed", seed, bits=63), 0, keys)
+        steps = play.steps if step is None else np.full(len(words), checks.check_int("step", step, 0), np.int64)
         numbers = np.array([player.number_of(order) for order in orders] or [0], np.int64)
         _, _, actions = player.choose_with(play.memories, words, numbers[assigned], keys, steps)
         play.steps += 1
@@ -178,7 +176,7 @@ class Policy:
         if play is None or (len(play.steps) != num_envs and (starts.all() or not self._keeps_something)):
             play = self._kept["play"] = _Play(num_envs, self.spec)
         if len(play.steps) != num_envs:
-            raise PolicyError(
+            raise errors.PolicyError(
                 f"this policy remembers {len(play.steps)} environments and got {num_envs} observations; "
                 f"begin new episodes with reset({num_envs})"
             )
@@ -191,7 +189,7 @@ class Policy:
 
     def to_torch(self) -> "ActorCritic":
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
-        return needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
+        return checks.needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
 
     def orders(self, workflow: Order | None = None) -> tuple[Workflow, ...]:
         """The order to play by: the given one, else its own; empty for a policy that knows none."""
@@ -199,10 +197,12 @@ class Policy:
             return ()
         chosen = workflow if workflow is not None else self.workflow
         if chosen is None:
-            raise ConfigError("this policy follows any order: say which one (workflow=..., --workflow)")
+            raise errors.ConfigError("this policy follows any order: say which one (workflow=..., --workflow)")
         order = chosen if isinstance(chosen, Workflow) else Workflow.parse(chosen, self.scheme)
         if order.scheme != self.scheme:
-            raise WorkflowError(f"this policy orders {', '.join(self.scheme.names)}, not {', '.join(order.scheme.names)}")
+            raise errors.WorkflowError(
+                f"this policy orders {', '.join(self.scheme.names)}, not {', '.join(order.scheme.names)}"
+            )
         return (order,)
 
 
@@ -211,22 +211,26 @@ def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
     try:
         rows = np.atleast_2d(np.asarray(values))
     except Exception as e:  # whatever stands there may raise anything
-        raise PolicyError(f"{what} are no array: {quoted(values)} ({e})") from None
+        raise errors.PolicyError(f"{what} are no array: {errors.quoted(values)} ({e})") from None
     if rows.ndim != 2 or rows.shape[1] != number or rows.dtype.kind not in "biuf" or not np.isin(rows, (0, 1)).all():
-        raise PolicyError(f"{what} must be [N, {number}] bits, got shape {rows.shape}{hint}")
+        raise errors.PolicyError(f"{what} must be [N, {number}] bits, got shape {rows.shape}{hint}")
     return rows
 
 
 def _one_each(workflow: Any, num_envs: int) -> list[Order]:
     """[N] orders."""
     if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
-        raise WorkflowError(f"workflow must be an order, or a list with one for each environment, got {quoted(workflow)}")
+        raise errors.WorkflowError(
+            f"workflow must be an order, or a list with one for each environment, got {errors.quoted(workflow)}"
+        )
     each: list[Any] = list(workflow)
     if len(each) != num_envs:
-        raise WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {len(each)}")
+        raise errors.WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {len(each)}")
     for place, order in enumerate(each):
         if not isinstance(order, Workflow | str):
-            raise WorkflowError(f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {quoted(order)}")
+            raise errors.WorkflowError(
+                f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {errors.quoted(order)}"
+            )
     return each
 
 
@@ -237,16 +241,18 @@ def _mask(values: Any, num_envs: int) -> np.ndarray:
     except ValueError:
         array = np.empty(0)
     if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
-        raise PolicyError(f"episode_start must be {num_envs} booleans, got {quoted(values)}")
+        raise errors.PolicyError(f"episode_start must be {num_envs} booleans, got {errors.quoted(values)}")
     return array.reshape(-1)
 
 
 def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
     """A policy that follows any order, for somebody who wants this one unless told otherwise."""
-    facts, tensors = read_pair(source / POLICY_JSON, "policy")
+    facts, tensors = arrays.read_pair(source / layout.POLICY_JSON, "policy")
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
-    write_pair(target / POLICY_JSON, "policy", document | {"workflow": str(workflow), "follows": ANY_ORDER}, tensors)
+    arrays.write_pair(
+        target / layout.POLICY_JSON, "policy", document | {"workflow": str(workflow), "follows": ANY_ORDER}, tensors
+    )
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -257,16 +263,16 @@ def load_policy(path: str | Path) -> Policy:
         policy = ff.load_policy("champion")
         action = policy.act(np.zeros(52), greedy=True)
     """
-    folder = policy_folder(check_path("a policy", path))
-    facts, tensors = read_pair(folder / POLICY_JSON, "policy")
+    folder = policy_folder(checks.check_path("a policy", path))
+    facts, tensors = arrays.read_pair(folder / layout.POLICY_JSON, "policy")
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
-        raise PolicyError(f"{folder / POLICY_JSON}: damaged (its {odd[0]} is not a table)")
+        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged (its {odd[0]} is not a table)")
     try:
         spec, order = PolicySpec.from_dict(facts), facts["workflow"]
         workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
-        raise PolicyError(f"{folder / POLICY_JSON}: damaged ({e})") from e
-    check_arrays(folder / POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
+    arrays.check_arrays(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
     return Policy(tensors, workflow, spec, facts.get("config", {}), facts)
 
 
@@ -277,14 +283,14 @@ def load_parent(path: Path, spec: PolicySpec) -> Policy:
     need = {"memory": spec.memory.name, "action set": spec.action_set.name}
     for what in need:
         if have[what] != need[what]:
-            raise ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
+            raise errors.ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
     if policy.scheme not in (None, scheme):
         known = ", ".join(policy.scheme.names)
         wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
-        raise ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
+        raise errors.ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
     if policy.scheme is not None and policy.spec.shield != spec.shield:
         kept = {True: "a shield", False: "rewards only"}
-        raise ConfigError(
+        raise errors.ConfigError(
             f"{path}: keeps its order by {kept[policy.spec.shield]}, the training by {kept[spec.shield]} (--keep)"
         )
     return policy
@@ -294,11 +300,11 @@ def policy_folder(path: Path) -> Path:
     """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
     if not path.exists() and str(path) in shipped_policies():
         return SHIPPED / str(path)
-    folder = path.parent if path.name in (POLICY_JSON, POLICY_TENSORS) else path
-    if not (folder / POLICY_JSON).exists() and (folder / BEST / POLICY_JSON).exists():
-        folder = folder / BEST
-    if not (folder / POLICY_JSON).exists():
-        raise PolicyError(f"{path}: holds no policy ({_why_none(folder)})")
+    folder = path.parent if path.name in (layout.POLICY_JSON, layout.POLICY_TENSORS) else path
+    if not (folder / layout.POLICY_JSON).exists() and (folder / layout.BEST / layout.POLICY_JSON).exists():
+        folder = folder / layout.BEST
+    if not (folder / layout.POLICY_JSON).exists():
+        raise errors.PolicyError(f"{path}: holds no policy ({_why_none(folder)})")
     return folder
 
 
@@ -306,15 +312,16 @@ def _why_none(folder: Path) -> str:
     """What a folder without a policy is, and what to do about it."""
     if not folder.exists():
         shipped = shipped_policies()
-        return f"there is no such file or run; {', '.join(shipped)} come with fixfirst{did_you_mean(str(folder), shipped)}"
-    if (folder / STUDY).is_file():
+        near = errors.did_you_mean(str(folder), shipped)
+        return f"there is no such file or run; {', '.join(shipped)} come with fixfirst{near}"
+    if (folder / layout.STUDY).is_file():
         searches = [run.name for run in find_runs(folder, 1)]
         return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"
-    if not (folder / MANIFEST).is_file():
-        return f"{POLICY_JSON} is missing"
+    if not (folder / layout.MANIFEST).is_file():
+        return f"{layout.POLICY_JSON} is missing"
     state = status(folder)
     if state == RUNNING:
         return "the run is going on and has none yet: wait for it, or look at it with fixfirst report"
     if state == Outcome.INTERRUPTED:
         return f"the run was interrupted before it had one: fixfirst resume {folder}"
-    return f"no order passed the gate; those of single trials are in {trial_folder(folder, 0).parent}"
+    return f"no order passed the gate; those of single trials are in {layout.trial_folder(folder, 0).parent}"

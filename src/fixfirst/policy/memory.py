@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base.checks import check_strings
-from fixfirst.base.errors import WorldError, did_you_mean, quoted
+from fixfirst.base import checks, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.tables import HALF, HALF_BITS
 from fixfirst.policy.action_sets import decoy_slots
@@ -136,12 +135,12 @@ class MemoryScheme:
     scenario: Scenario = field(default=CAGE2, repr=False)
 
     def __post_init__(self) -> None:
-        for group in check_strings("groups", self.groups):
+        for group in checks.check_strings("groups", self.groups):
             if group not in GROUP_NAMES:
-                hint = did_you_mean(group, (*SCHEMES, *GROUP_NAMES))
-                raise WorldError(f"memory {quoted(group)} is not known; {_RIGHT}{hint}")
+                hint = errors.did_you_mean(group, (*SCHEMES, *GROUP_NAMES))
+                raise errors.WorldError(f"memory {errors.quoted(group)} is not known; {_RIGHT}{hint}")
         if len(set(self.groups)) != len(self.groups):
-            raise WorldError(f"memory {'+'.join(self.groups)} names a group twice; {_RIGHT}")
+            raise errors.WorldError(f"memory {'+'.join(self.groups)} names a group twice; {_RIGHT}")
         object.__setattr__(self, "groups", tuple(sorted(self.groups, key=GROUP_NAMES.index)))
 
     @classmethod
@@ -150,7 +149,7 @@ class MemoryScheme:
         if isinstance(text, MemoryScheme):
             return text
         if not isinstance(text, str):
-            raise WorldError(f"memory is given by name, got {quoted(text)}; {_RIGHT}")
+            raise errors.WorldError(f"memory is given by name, got {errors.quoted(text)}; {_RIGHT}")
         parts = [part.strip() for part in text.split("+")]
         return cls(tuple(group for part in parts for group in SCHEMES.get(part, (part,))), scenario)
 
@@ -170,7 +169,7 @@ class MemoryScheme:
         each = bits.tolist() if isinstance(bits, np.ndarray) else bits
         right = isinstance(each, list | tuple) and all(isinstance(bit, int | float) for bit in each)
         if not right or len(each) != self.bits:
-            raise WorldError(f"a memory of {self.name} has {self.bits} bits, got {quoted(bits)}")
+            raise errors.WorldError(f"a memory of {self.name} has {self.bits} bits, got {errors.quoted(bits)}")
         short = {group.name: group.short for group in memory_groups(self.scenario)}
         found: dict[str, dict[str, list[str]]] = {}
         for name in (name for name, bit in zip(self.names, each, strict=True) if bit):

@@ -7,8 +7,8 @@ compiled code takes the pieces for one environment; others take `Memories`. N en
 import numpy as np
 from numba import uint64
 
+from fixfirst.base import errors
 from fixfirst.base.compile import compiled, inlined
-from fixfirst.base.errors import WorldError
 from fixfirst.game.tables import HALF, HALF_BITS
 from fixfirst.game.world import actions_array, out_of_range
 from fixfirst.policy.action_sets import ActionSet
@@ -271,12 +271,12 @@ class Memories:
         except ValueError:  # ragged
             array = np.empty(0, object)
         if array.dtype != right or array.shape not in ((), (1,), self.records.shape):
-            raise WorldError(
+            raise errors.WorldError(
                 f"memories must be 1 or {len(self.records)} records as `memories.records` holds them, "
                 f"got shape {array.shape} of {array.dtype if array.dtype != right else 'the right dtype'}"
             )
         for group in memory_groups(self.spec.scenario):
             values, high = array[group.field], 2 ** len(group.parts) - 1
             if ((values < 0) | (values > high)).any():
-                raise WorldError(f"memories hold a {group.field} that is not in 0..{high}")
+                raise errors.WorldError(f"memories hold a {group.field} that is not in 0..{high}")
         return array

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError
+from fixfirst.base import errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
@@ -65,14 +65,14 @@ class PolicySpec:
     def __post_init__(self) -> None:
         for part in (self.action_set, self.units):
             if part is not None and part.scenario != self.scenario:
-                raise ConfigError(f"a policy of {self.scenario.name} cannot have parts of {part.scenario.name}")
+                raise errors.ConfigError(f"a policy of {self.scenario.name} cannot have parts of {part.scenario.name}")
         wrong = [choice for choice in self.opening if not 0 <= choice < self.action_set.size]
         if wrong:
-            raise ConfigError(f"an opening names choices of 0..{self.action_set.size - 1}, got {wrong[0]}")
+            raise errors.ConfigError(f"an opening names choices of 0..{self.action_set.size - 1}, got {wrong[0]}")
         masked = self.action_set.first_masked(self.opening)
         if masked is not None:
             name = self.action_set.names[self.opening[masked]]
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"the opening cannot be played: its choice {masked + 1}, {name}, is masked, as all its decoys stand by then"
             )
 

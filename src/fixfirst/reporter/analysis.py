@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fixfirst.base.statistics import t_quantile
+from fixfirst.base import statistics
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.read import RunData
@@ -55,7 +55,7 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
     half = np.full(len(coefficients), np.nan)
     if freedom > 0:
         variance = np.square(y - design @ coefficients).sum() / freedom
-        half = t_quantile(freedom, (1 + CONFIDENCE) / 2) * np.sqrt(variance * np.square(inverse).sum(axis=1))
+        half = statistics.t_quantile(freedom, (1 + CONFIDENCE) / 2) * np.sqrt(variance * np.square(inverse).sum(axis=1))
 
     effects = []
     for column, (a, b) in enumerate(combinations(scheme.names, 2), start=1):

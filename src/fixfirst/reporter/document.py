@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.errors import printable
+from fixfirst.base import errors
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import AGAIN, num, percent
+from fixfirst.runs import layout
 from fixfirst.runs.config_reading import result_settings, setting
-from fixfirst.runs.layout import CONFIG, MANIFEST, replay_file
 from fixfirst.runs.manifest import RUNNING
 
 MOST_CELL = 2_000  # characters of a setting that are shown
@@ -89,7 +89,7 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, Cell):
         return value
     if isinstance(value, str):
-        return Cell(printable(value)[:MOST_CELL])
+        return Cell(errors.printable(value)[:MOST_CELL])
     return Cell("-") if value is None else Cell(f"{value:,}" if isinstance(value, int) else num(value), value)
 
 
@@ -128,19 +128,19 @@ def glossary_sections(entries: Sequence[tuple[str, str]]) -> list[Section]:
 
 def describe_game(run: RunData) -> str:
     """Say against whom it was played, in which world."""
-    red, variant = (printable(str(setting(run.config, key, "unknown"))) for key in ("red_agent", "variant"))
+    red, variant = (errors.printable(str(setting(run.config, key, "unknown"))) for key in ("red_agent", "variant"))
     return f"red agent {red}, variant {variant}"
 
 
 def _replays(run: RunData) -> dict[str, Replay]:
     """Find the replays of an answer's orders, by order, or of trials, as "trial 3"."""
-    folder, found = printable(str(run.folder)), {}
+    folder, found = errors.printable(str(run.folder)), {}
     for order in () if run.answer is None else run.answer.orders:
         found[order.workflow] = f'fixfirst watch {shlex.quote(folder)} --workflow "{order.workflow}"'
     for trial in run.trials:
         if trial.policy is not None:
-            found[f"trial {trial.id}"] = f"fixfirst watch {shlex.quote(f'{folder}/{printable(trial.policy)}')}"
-    pages = {name: run.folder / replay_file(name) for name in found}
+            found[f"trial {trial.id}"] = f"fixfirst watch {shlex.quote(f'{folder}/{errors.printable(trial.policy)}')}"
+    pages = {name: run.folder / layout.replay_file(name) for name in found}
     return {name: Replay(command, pages[name] if pages[name].exists() else None) for name, command in found.items()}
 
 
@@ -153,15 +153,17 @@ def _settings_section(run: RunData) -> Section:
     origin += [(f"version of {key}", str(value)) for key, value in versions.items()]
     for key, value in machine.items():
         many = isinstance(value, list) and len(value) > 1  # a CPU has a hundred features
-        origin.append((f"machine: {key}", f"{len(value)}, named in {MANIFEST}" if many else str(value)))
+        origin.append((f"machine: {key}", f"{len(value)}, named in {layout.MANIFEST}" if many else str(value)))
     origin.append(("command", str(run.manifest.get("command", "-"))))
     origin += [] if run.policy_sha256 is None else [("policy, sha256", run.policy_sha256)]
     origin += [(f"{name}, sha256", digest) for name, digest in run.hashes]
     command = None
     if run.config:
-        command = f"fixfirst {run.kind} --config {shlex.quote(printable(str(run.folder / CONFIG)))} --out runs/again"
+        command = (
+            f"fixfirst {run.kind} --config {shlex.quote(errors.printable(str(run.folder / layout.CONFIG)))} --out runs/again"
+        )
         if not run.is_search and options.get("from_policy"):  # not part of its configuration
-            command += f" --from {shlex.quote(printable(str(options['from_policy'])))}"
+            command += f" --from {shlex.quote(errors.printable(str(options['from_policy'])))}"
     settings = [(key, value) for key, value in result_settings(run.kind, run.config).items() if key != "kind"]
     return Section(
         "Settings, and how to do it again",

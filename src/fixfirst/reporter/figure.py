@@ -18,7 +18,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fixfirst.base.files import write_atomically
+from fixfirst.base import files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +104,7 @@ class FigureData:
         svg = self.svg.replace(INK, PRINTED_INK).encode("utf-8", "replace")
         contents = {"svg": svg, "png": self.png(), "csv": self.csv_text().encode("utf-8", "replace")}
         for suffix, data in contents.items():
-            write_atomically(folder / f"{self.name}.{suffix}", data)
+            files.write_atomically(folder / f"{self.name}.{suffix}", data)
         return [folder / f"{self.name}.{suffix}" for suffix in contents]
 
 

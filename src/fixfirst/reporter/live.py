@@ -14,9 +14,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fixfirst.base.errors import printable
+from fixfirst.base import errors
 from fixfirst.reporter.screen import PatientConsole
-from fixfirst.runs.layout import WARMUP_KEY
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import duration
 from fixfirst.runs.rows import Trial
 
@@ -91,7 +91,7 @@ class Progress:
     def say(self, text: str) -> None:
         """Print a line that stays, quiet or not."""
         self._console.print(
-            f"fixfirst: {printable(text)}", highlight=False, markup=False, soft_wrap=not self._console.is_terminal
+            f"fixfirst: {errors.printable(text)}", highlight=False, markup=False, soft_wrap=not self._console.is_terminal
         )
 
     def line(self, text: str) -> None:
@@ -164,7 +164,7 @@ class _Watched:
 
     def _line(self, number: int, curve: list[float]) -> str:
         kind = "trial" if number in self.orders else "training"
-        name = "warm-up" if number == WARMUP_KEY else f"{kind} {number}"
+        name = "warm-up" if number == layout.WARMUP_KEY else f"{kind} {number}"
         order = f": {self.orders[number]}" if number in self.orders else ""
         return f"{name} {sparkline(curve)} {curve[-1]:.1f}, {self.episodes[number]:,} episodes{order}"
 
@@ -199,8 +199,8 @@ class SearchView(Progress):
             self._go_on(
                 watched, number, f"{number} trials, {search.used:,} of {search.config.total_episodes:,} episodes used"
             )
-            watched.curves.pop(WARMUP_KEY, None)
-            watched.episodes[WARMUP_KEY] = search.used
+            watched.curves.pop(layout.WARMUP_KEY, None)
+            watched.episodes[layout.WARMUP_KEY] = search.used
         watched.orders[number] = str(choice.workflow)
         self._event(watched, f"trial {number}: {choice.workflow} ({_reason(choice)})")
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.errors import RunDirError
+from fixfirst.base import errors
+from fixfirst.runs import layout
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, setting
-from fixfirst.runs.layout import ANSWER, BEST, CHOICES, CONFIG, LEDGER, RESULT, RUNTIME, TRAINING_LOG
 from fixfirst.runs.manifest import RUNNING
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import WARMUP_RESULT, Run
@@ -18,14 +18,16 @@ def read_run(folder: Path) -> Run:
     run = Run(folder, lenient=True)
     shared = run.is_search and not run.is_separate
     if run.answer is None and shared:
-        if (folder / ANSWER).exists():
-            raise RunDirError(run.missing[-1])
+        if (folder / layout.ANSWER).exists():
+            raise errors.RunDirError(run.missing[-1])
         if not run.rounds:
             why = f" ({'; '.join(run.missing)})" if run.missing else ""
-            raise RunDirError(f"{folder}: there is no answer to report yet{why}; go on with: fixfirst resume {folder}")
+            raise errors.RunDirError(
+                f"{folder}: there is no answer to report yet{why}; go on with: fixfirst resume {folder}"
+            )
     if not (shared or run.trials or len(run.updates) or run.result):
         why = f" ({'; '.join(run.missing)})" if run.missing else ""
-        raise RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
+        raise errors.RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
     if not shared:
         _note_absent(run)
     if run.status == RUNNING:
@@ -33,7 +35,7 @@ def read_run(folder: Path) -> Run:
     elif run.status == Outcome.INTERRUPTED:
         run.note(f"The run did not end; this is how far it came. Go on with: fixfirst resume {folder}", first=True)
     elif not run.sessions:
-        _note(run, RUNTIME, "is not there: whether the run ended, and how long it took, is not known.")
+        _note(run, layout.RUNTIME, "is not there: whether the run ended, and how long it took, is not known.")
     return run
 
 
@@ -41,21 +43,21 @@ def _note_absent(run: Run) -> None:
     """Say what a report of a training, or of a search the published way, has to do without."""
     if run.is_search:
         if not run.trials:
-            _note(run, LEDGER, "has no finished trial.")
+            _note(run, layout.LEDGER, "has no finished trial.")
         if not run.config:
-            run.note(f"Without {CONFIG}, five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.")
+            run.note(f"Without {layout.CONFIG}, five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.")
         if not run.choices:
-            _note(run, CHOICES, "has no rows: what was expected of the orders is not known.")
+            _note(run, layout.CHOICES, "has no rows: what was expected of the orders is not known.")
         if run.warmup is None and _expects_warmup(run.config):
             _note(run, WARMUP_RESULT, "is not there: no comparison with the defender before any order.")
         best = run.ranked_trials
         if best is not None and run.status == Outcome.FINISHED and run.stored_sha256 != best.best.policy_sha256:
             found = "another policy than" if run.stored_sha256 else "no policy, not even"
-            run.note(f"{BEST}/ holds {found} the one the ledger names as best.")
+            run.note(f"{layout.BEST}/ holds {found} the one the ledger names as best.")
     elif run.result is None:
-        _note(run, RESULT, "is not there: the final evaluation is not done.")
+        _note(run, layout.RESULT, "is not there: the final evaluation is not done.")
     if not len(run.updates):
-        _note(run, TRAINING_LOG, "has no rows: no learning curves.")
+        _note(run, layout.TRAINING_LOG, "has no rows: no learning curves.")
 
 
 def _note(run: Run, file: str, text: str) -> None:

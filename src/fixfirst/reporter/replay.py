@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.base.errors import ConfigError
-from fixfirst.base.files import write_atomically
-from fixfirst.game.drawing import Cost, TurnSummary, map_of, outcome, picture, tenths
+from fixfirst.base import errors, files
+from fixfirst.game import drawing
 from fixfirst.game.game import scenario_named
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.reporter.page import as_data, fill, read_part
@@ -36,9 +35,9 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
     """Write the page; its folder is made if need be."""
     try:
         path.parent.mkdir(exist_ok=True)
-        write_atomically(path, replay_page(document).encode())
+        files.write_atomically(path, replay_page(document).encode())
     except OSError as e:
-        raise ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --out") from e
+        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --out") from e
 
 
 def scenario_of(document: dict[str, Any]) -> Scenario:
@@ -48,7 +47,7 @@ def scenario_of(document: dict[str, Any]) -> Scenario:
 
 def _map(scenario: Scenario) -> dict[str, Any]:
     """Return where things stand, for the page to draw."""
-    chart = map_of(scenario)
+    chart = drawing.map_of(scenario)
     return {
         "width": chart.width,
         "height": chart.height,
@@ -106,7 +105,7 @@ def episode_line(episode: dict[str, Any]) -> str:
     kept = f", {episode['violations']} of {episode['judged']} judged repairs out of order" if episode["judged"] else ""
     impacts = f", {episode['impacts']} impacts" if episode["impacts"] else ""
     who = f"episode {episode['number']} against {episode['red_agent']}"
-    return f"{episode['label']}: {who}: return {tenths(episode['return10'])}{kept}{impacts}"
+    return f"{episode['label']}: {who}: return {drawing.tenths(episode['return10'])}{kept}{impacts}"
 
 
 def _step_lines(step: dict[str, Any], hosts: list[str]) -> list[str]:
@@ -115,16 +114,19 @@ def _step_lines(step: dict[str, Any], hosts: list[str]) -> list[str]:
 
     verdict = step["verdict"]
     judged = f"   [{verdict['kind']}: {verdict['reason']}]" if verdict else ""
-    parts = ", ".join(f"{cost['what']} {tenths(cost['tenths'])}" for cost in step["costs"])
+    parts = ", ".join(f"{cost['what']} {drawing.tenths(cost['tenths'])}" for cost in step["costs"])
     rows = [
-        ("red", step["red"] + outcome(step["red_worked"])),
-        ("blue", step["blue"] + outcome(step["blue_worked"]) + judged),
+        ("red", step["red"] + drawing.outcome(step["red_worked"])),
+        ("blue", step["blue"] + drawing.outcome(step["blue_worked"]) + judged),
         ("true", ", ".join(f"{name} {access}" for name, access in by_host(step["access"]) if access != "none")),
         ("seen", ", ".join(f"{name} {believed}" for name, believed in by_host(_seen(step)) if believed)),
         ("decoys", ", ".join(f"{name} {' '.join(map(str, d))}" for name, d in by_host(step["decoys"]) if d)),
         ("memory", "; ".join(f"{whom} {what}" for whom, what in step["remembered"].items())),
         ("shield", shield_words(step)),
-        ("cost", f"{parts or 'nothing'}; reward {tenths(step['reward10'])}, return {tenths(step['return10'])}"),
+        (
+            "cost",
+            f"{parts or 'nothing'}; reward {drawing.tenths(step['reward10'])}, return {drawing.tenths(step['return10'])}",
+        ),
     ]
     shown = [(name, words) for name, words in rows if words]
     return [f"{step['step'] if i == 0 else '':>4}  {name:6} {words}" for i, (name, words) in enumerate(shown)]
@@ -164,9 +166,9 @@ def write_gif(path: Path, document: dict[str, Any]) -> None:
     first, *others = (frame.quantize(COLOURS) for frame in frames)
     first.save(data, "gif", save_all=True, append_images=others, duration=times, loop=0, optimize=True)
     try:
-        write_atomically(path, data.getvalue())
+        files.write_atomically(path, data.getvalue())
     except OSError as e:
-        raise ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --gif") from e
+        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --gif") from e
 
 
 def first_compromise(episode: dict[str, Any], scenario: Scenario) -> int:
@@ -194,7 +196,7 @@ def _panel(player: dict[str, Any], number: int) -> "Image":
     from PIL import Image, ImageDraw, ImageFont
 
     step = player["episodes"][0]["steps"][number]
-    drawn = picture(_moment(step), scenario_of(player))
+    drawn = drawing.picture(_moment(step), scenario_of(player))
     panel = Image.new("RGB", (drawn.shape[1], HEAD + len(drawn) + FOOT), PAPER)
     panel.paste(Image.fromarray(np.ascontiguousarray(drawn)), (0, HEAD))
     pen, large, small = ImageDraw.Draw(panel), ImageFont.load_default(22), ImageFont.load_default(19)
@@ -209,7 +211,7 @@ def _panel(player: dict[str, Any], number: int) -> "Image":
     return panel
 
 
-def _moment(step: dict[str, Any]) -> TurnSummary:
+def _moment(step: dict[str, Any]) -> drawing.TurnSummary:
     """Return the turn that a step of the document tells of."""
-    values = {f.name: step[f.name] for f in fields(TurnSummary)}
-    return TurnSummary(**values | {"costs": tuple(Cost(**cost) for cost in step["costs"])})
+    values = {f.name: step[f.name] for f in fields(drawing.TurnSummary)}
+    return drawing.TurnSummary(**values | {"costs": tuple(drawing.Cost(**cost) for cost in step["costs"])})

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fixfirst.base.checks import check_path
-from fixfirst.base.errors import RunDirError
-from fixfirst.base.files import write_atomically
+from fixfirst.base import checks, errors, files
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.page import markdown, report_page
 from fixfirst.reporter.read import RunData, read_run
 from fixfirst.reporter.report_answers import answer_report, running_report, study_report
 from fixfirst.reporter.report_trials import comparison_report, search_report, training_report
-from fixfirst.runs.layout import REPORT
+from fixfirst.runs import layout
 from fixfirst.runs.run import find_runs
 
 SILENT_S = 2.0  # a report that takes longer says so
@@ -38,7 +36,7 @@ def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for folder in arguments:
         if not folder.is_dir():
-            raise RunDirError(f"{folder}: no such folder")
+            raise errors.RunDirError(f"{folder}: no such folder")
         found += find_runs(folder, depth=1) or [folder]
     return list(dict.fromkeys(found))
 
@@ -62,17 +60,17 @@ def report(
         page = ff.report("runs/first", out="report.html").path
     """
     given = list(runs) if isinstance(runs, list | tuple) else [runs]
-    out, figures = (None if path is None else check_path("out", path) for path in (out, figures))
-    folders = expand_run_folders([check_path("a run", folder) for folder in given])
+    out, figures = (None if path is None else checks.check_path("out", path) for path in (out, figures))
+    folders = expand_run_folders([checks.check_path("a run", folder) for folder in given])
     if out is None:  # beside the files of a single run, else here
-        out = (folders[0] if len(folders) == 1 else Path()) / f"{REPORT}.{form}"
+        out = (folders[0] if len(folders) == 1 else Path()) / f"{layout.REPORT}.{form}"
     try:
         for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
             if place is not None:
                 place.mkdir(parents=True, exist_ok=True)
         return _write(report_document(folders, _announce(say)), folders, out, figures, form)
     except OSError as e:
-        raise RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
+        raise errors.RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
 
 
 def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -> Document:
@@ -82,12 +80,12 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
     for folder in folders:
         try:
             found.append(read_run(folder))
-        except RunDirError as e:
+        except errors.RunDirError as e:
             unreadable.append(str(e))
         except OSError as e:
             unreadable.append(f"{e.filename or folder}: cannot be read ({e.strerror or e})")
     if not found:
-        raise RunDirError("; ".join(unreadable))
+        raise errors.RunDirError("; ".join(unreadable))
     answered = [(run, run.answer) for run in found if run.answer is not None]
     if len(folders) > 1 and len(answered) == len(found):
         return study_report(answered, unreadable, draw)
@@ -125,5 +123,5 @@ def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path
         here = out.parent.resolve()
         pictures = {path.stem: Path(os.path.relpath(path.resolve(), here)) for path in written if path.suffix == ".png"}
         text = markdown(document, pictures)
-    write_atomically(out, text.encode("utf-8", "replace"))
+    files.write_atomically(out, text.encode("utf-8", "replace"))
     return WrittenReport(out, tuple(written), tuple(folders), document)

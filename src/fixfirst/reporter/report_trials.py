@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from fixfirst.base.errors import printable
+from fixfirst.base import errors
 from fixfirst.orders.order import Workflow
 from fixfirst.reporter import figures, texts
 from fixfirst.reporter.analysis import (
@@ -179,7 +179,7 @@ def _time_sections(run: RunData, draw: Draw) -> list[Section]:
 def training_report(run: RunData, draw: Draw) -> Document:
     """Build the report of one training."""
     threshold = number(setting(run.config, "compliance_threshold"))
-    order = printable(str(setting(run.config, "workflow", "unknown")))
+    order = errors.printable(str(setting(run.config, "workflow", "unknown")))
     whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
     score = run.result
     answer, merits = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], []
@@ -276,7 +276,7 @@ def _verdict(worlds: dict[str, list[RunGroup]]) -> str:
         elif judged:
             many = f" with {judged[0][0]}" if len(judged) > 1 else ""
             said.append(f"{red}{num(judged[0][1].mean)} per episode{many}")
-    text = "; ".join(printable(part) for part in said)
+    text = "; ".join(errors.printable(part) for part in said)
     return f"{text[:1].upper()}{text[1:]}." if text else f"{some(sum(map(len, worlds.values())), 'group')}, no result yet."
 
 

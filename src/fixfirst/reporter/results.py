@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from fixfirst.base.errors import ConfigError
-from fixfirst.base.files import write_atomically
+from fixfirst.base import errors, files
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.comparison import Paired
 from fixfirst.play.evaluation import Evaluation, difference
@@ -28,8 +27,8 @@ from fixfirst.reporter.texts import (
     verdict_in_words,
     verdict_over_seeds,
 )
+from fixfirst.runs import layout
 from fixfirst.runs.answer import Answer
-from fixfirst.runs.layout import BEST
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.seeds import Comparison, compare
 
@@ -100,7 +99,7 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
     variant = answers[0].variant
     facts = f"{sum(a.episodes for a in answers):,} training episodes, {answers[0].replicates} trainings, variant {variant}"
     console.print(facts, soft_wrap=True)
-    best = searches[0].folder / BEST
+    best = searches[0].folder / layout.BEST
     console.print(f"policy:      {best} (follows any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
 
 
@@ -149,7 +148,7 @@ def _print_search(console: Console, search: "PublishedSearch") -> None:
     console.print(
         f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders."
     )
-    best = search.folder / BEST
+    best = search.folder / layout.BEST
     console.print(f"best policy: {best}\nnext:        fixfirst evaluate {best}", soft_wrap=True)
 
 
@@ -181,7 +180,7 @@ def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder
         if (more := len(rows) - MOST_ACROSS_SEEDS) > 0:
             console.print(f"... and {more} more orders; --json lists all")
         prose(console, verdict_over_seeds(comparison))
-    console.print(f"policies: {folder}/*/{BEST}\nnext:     fixfirst evaluate {searches[0].folder}", soft_wrap=True)
+    console.print(f"policies: {folder}/*/{layout.BEST}\nnext:     fixfirst evaluate {searches[0].folder}", soft_wrap=True)
 
 
 def _comparison_document(comparison: Comparison) -> dict[str, Any]:
@@ -344,9 +343,9 @@ def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
 def write_csv(path: Path, rows: Sequence[Evaluation]) -> None:
     """Write the table as a CSV file."""
     try:
-        write_atomically(path, as_csv(rows).encode())
+        files.write_atomically(path, as_csv(rows).encode())
     except OSError as e:
-        raise ConfigError(f"{path}: cannot be written ({e.strerror})") from e
+        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror})") from e
 
 
 def as_csv(rows: Sequence[Evaluation]) -> str:

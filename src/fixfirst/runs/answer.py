@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.errors import RunDirError, printable
-from fixfirst.base.files import read_document, write_document
+from fixfirst.base import errors, files
 from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
@@ -138,7 +137,7 @@ class Answer:
 
     def write(self, folder: Path) -> None:
         document = {"rule": self.rule, "sentences": self.sentences, **asdict(self)}
-        write_document(folder / ANSWER, "answer", document, run_hash_of(folder) or "")
+        files.write_document(folder / ANSWER, "answer", document, run_hash_of(folder) or "")
 
 
 def read_answer(folder: Path) -> Answer | None:
@@ -149,14 +148,14 @@ def read_answer(folder: Path) -> Answer | None:
     if not path.exists():
         return None
     try:
-        document = read_document(path, "answer", run_hash_of(folder) or "")
+        document = files.read_document(path, "answer", run_hash_of(folder) or "")
         answer = TypeAdapter(Answer).validate_json(json.dumps(_printable(document)), strict=True)
     except ValidationError as e:
-        raise RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
+        raise errors.RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
     except (OSError, ValueError) as e:
-        raise RunDirError(f"{path}: cannot be read ({e})") from e
+        raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
     if not answer.orders or min(answer.possible, answer.all_orders) < 1:
-        raise RunDirError(f"{path}: damaged, it has no orders")
+        raise errors.RunDirError(f"{path}: damaged, it has no orders")
     return answer
 
 
@@ -166,7 +165,7 @@ def _printable(document: Any) -> Any:
         return {name: _printable(value) for name, value in document.items()}
     if isinstance(document, list):
         return [_printable(value) for value in document]
-    return printable(document) if isinstance(document, str) else document
+    return errors.printable(document) if isinstance(document, str) else document
 
 
 def _listed(texts: Sequence[str], word: str = "and") -> str:

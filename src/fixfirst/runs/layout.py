@@ -34,8 +34,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.errors import RunDirError
-from fixfirst.base.files import RUN_HASH, read_json, verify_checksum
+from fixfirst.base import errors, files
 
 SCHEMA = 2  # of a run directory; what version 1 wrote can be looked at
 
@@ -90,19 +89,21 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
     """Return the manifest of a run that this version can look at; anything else raises RunDirError."""
     path = folder / file
     try:
-        manifest = read_json(path)
+        manifest = files.read_json(path)
         schema = manifest.get("schema") if isinstance(manifest, dict) else None
         if schema not in (1, SCHEMA):
-            raise RunDirError(f"{folder}: is a run of another version (schema {schema!r}, this version reads {SCHEMA})")
+            raise errors.RunDirError(
+                f"{folder}: is a run of another version (schema {schema!r}, this version reads {SCHEMA})"
+            )
         if schema == SCHEMA:
-            verify_checksum(manifest)
+            files.verify_checksum(manifest)
         if manifest.get("kind") not in list(Kind):
             raise ValueError("it does not say what kind of run this is")
         return dict(manifest)
     except FileNotFoundError as e:
-        raise RunDirError(f"{folder}: is not a run directory ({MANIFEST} is missing)") from e
+        raise errors.RunDirError(f"{folder}: is not a run directory ({MANIFEST} is missing)") from e
     except (OSError, ValueError) as e:
-        raise RunDirError(f"{path}: cannot be read ({e})") from e
+        raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
 
 
 def run_hash_of(folder: Path) -> str | None:
@@ -113,7 +114,7 @@ def run_hash_of(folder: Path) -> str | None:
     if not (folder / MANIFEST).exists():
         return ""
     manifest = read_manifest(folder)
-    return None if manifest["schema"] != SCHEMA else str(manifest.get(RUN_HASH, ""))
+    return None if manifest["schema"] != SCHEMA else str(manifest.get(files.RUN_HASH, ""))
 
 
 def kind_of(folder: Path) -> Kind:
@@ -122,5 +123,5 @@ def kind_of(folder: Path) -> Kind:
         return Kind.STUDY
     kind = read_manifest(folder)["kind"]
     if kind not in (Kind.TRAIN, Kind.SEARCH):
-        raise RunDirError(f"{folder} is not a run of `fixfirst train` or `fixfirst search`")
+        raise errors.RunDirError(f"{folder} is not a run of `fixfirst train` or `fixfirst search`")
     return Kind(kind)

@@ -14,19 +14,7 @@ from typing import Any, Self
 
 import tomli_w
 
-from fixfirst.base.errors import RunDirError
-from fixfirst.base.files import (
-    LARGEST_SETTINGS,
-    clear_leftovers,
-    complete_names,
-    is_taken,
-    lock,
-    parse_toml,
-    read_file,
-    sha256,
-    write_atomically,
-    write_document,
-)
+from fixfirst.base import errors, files
 from fixfirst.runs.config_reading import CODE, flatten, result_settings, setting
 from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, PAGES, RUNTIME, SCHEMA, STUDY, Kind, read_manifest
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
@@ -40,8 +28,10 @@ def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, opti
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
     with new_run_folder(folder):
         data = tomli_w.dumps(_without_none(config)).encode()
-        write_atomically(folder / CONFIG, data)
-        write_manifest(folder, kind, seed, options, {CONFIG_HASH: sha256(data)}, _run_hash(kind, parse_toml(data)))
+        files.write_atomically(folder / CONFIG, data)
+        write_manifest(
+            folder, kind, seed, options, {CONFIG_HASH: files.sha256(data)}, _run_hash(kind, files.parse_toml(data))
+        )
 
 
 @contextmanager
@@ -59,7 +49,7 @@ def new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
                 (folder / name / MANIFEST).unlink(missing_ok=True)
             yield
     except OSError as e:
-        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+        raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
 
 
 def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
@@ -68,16 +58,16 @@ def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
         if not folder.exists() or _cut_short(folder, members):
             return
     except OSError as e:
-        raise RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+        raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
     is_run = (folder / MANIFEST).exists() or (folder / STUDY).exists()
     hint = f"go on with it: fixfirst resume {folder}" if is_run else "choose another --out"
-    raise RunDirError(f"{folder} exists already; {hint}")
+    raise errors.RunDirError(f"{folder} exists already; {hint}")
 
 
 def _cut_short(folder: Path, members: Sequence[str]) -> bool:
     """Is there nothing, or beside our lock no more than a config, and of members no more than they begin with?"""
-    names = complete_names(folder)
-    inside: set[str] = set().union(*(complete_names(folder / name) for name in names & {*members}))
+    names = files.complete_names(folder)
+    inside: set[str] = set().union(*(files.complete_names(folder / name) for name in names & {*members}))
     return not names or (LOCK in names and names <= {LOCK, CONFIG, *members} and inside <= {LOCK, CONFIG, MANIFEST})
 
 
@@ -88,19 +78,19 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     path, manifest = folder / CONFIG, read_manifest(folder)
     config = read_toml(path)
-    if sha256(read_file(path)) != manifest.get(CONFIG_HASH):
-        raise RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
+    if files.sha256(files.read_file(path)) != manifest.get(CONFIG_HASH):
+        raise errors.RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
     return {name: value for name, value in flatten(config).items() if name not in CODE}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return a TOML file as a dict; RunDirError if it cannot be read."""
     try:
-        return parse_toml(read_file(path, LARGEST_SETTINGS))
+        return files.parse_toml(files.read_file(path, files.LARGEST_SETTINGS))
     except FileNotFoundError as e:
-        raise RunDirError(f"{path}: no such file") from e
+        raise errors.RunDirError(f"{path}: no such file") from e
     except (OSError, ValueError) as e:
-        raise RunDirError(f"{path}: cannot be read as TOML ({e})") from e
+        raise errors.RunDirError(f"{path}: cannot be read as TOML ({e})") from e
 
 
 def _without_none(value: Any) -> Any:
@@ -113,7 +103,7 @@ def _without_none(value: Any) -> Any:
 def _run_hash(kind: str, config: dict[str, Any]) -> str:
     """Of all settings that decide what a run finds."""
     decides = result_settings(Kind(kind), config) | {"seed": str(setting(config, "seed"))}
-    return sha256(json.dumps(decides, sort_keys=True).encode())
+    return files.sha256(json.dumps(decides, sort_keys=True).encode())
 
 
 def write_manifest(
@@ -135,7 +125,7 @@ def write_manifest(
         "machine": machine(),
         **(more or {}),
     }
-    write_document(folder / (STUDY if kind == Kind.STUDY else MANIFEST), kind, document, run)
+    files.write_document(folder / (STUDY if kind == Kind.STUDY else MANIFEST), kind, document, run)
 
 
 def versions() -> dict[str, str]:
@@ -168,10 +158,10 @@ def _cpu_info(path: Path) -> dict[str, str]:
 
 def refuse_links(folder: Path) -> None:
     """Whoever goes on with a run writes into it: all of it must lie there, and nothing may lead elsewhere."""
-    for place, folders, files in os.walk(folder):
-        for path in (Path(place, name) for name in (*folders, *files)):
+    for place, folders, names in os.walk(folder):
+        for path in (Path(place, name) for name in (*folders, *names)):
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise RunDirError(f"{path}: is a link, a pipe or a device; a run has files and folders only")
+                raise errors.RunDirError(f"{path}: is a link, a pipe or a device; a run has files and folders only")
 
 
 def changed_since(manifest: dict[str, Any]) -> list[str]:
@@ -193,13 +183,13 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
         deadline = time.monotonic() + wait_s
         while True:
             try:
-                lock(descriptor)
+                files.lock(descriptor)
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise RunDirError(f"{folder} is in use by another process") from None
+                    raise errors.RunDirError(f"{folder} is in use by another process") from None
                 time.sleep(0.05)
-        clear_leftovers(folder, PAGES)
+        files.clear_leftovers(folder, PAGES)
         yield
     finally:
         os.close(descriptor)
@@ -212,7 +202,7 @@ def is_locked(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return is_taken(descriptor)
+        return files.is_taken(descriptor)
     finally:
         os.close(descriptor)
 

@@ -21,12 +21,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from fixfirst.base.errors import RunDirError, printable
-from fixfirst.base.files import MB, open_regular
+from fixfirst.base import errors, files
 from fixfirst.runs.layout import run_hash_of
 
 LARGEST = 2.0**53  # no number of a run comes near
-LARGEST_TABLE, LARGEST_LOG, LARGEST_EPISODE_LOG = 64 * MB, 128 * MB, 1024 * MB
+LARGEST_TABLE, LARGEST_LOG, LARGEST_EPISODE_LOG = 64 * files.MB, 128 * files.MB, 1024 * files.MB
 LONGEST_LINE = 2**16  # bytes: orders of 13 hosts have 150
 CHECKSUM = "checksum"  # the last column
 
@@ -84,7 +83,7 @@ def _read_cell(cell: _Cell, value: Any) -> Any:
     try:
         found = cell.kind(value)
         if cell.kind is str:
-            return printable(found)  # it goes to terminals and pages
+            return errors.printable(found)  # it goes to terminals and pages
         if isinstance(found, str) or abs(found) <= LARGEST:  # not of NaN
             return found
     except (TypeError, ValueError):
@@ -295,7 +294,7 @@ class CsvLog(Generic[R]):
             if keep is None:
                 break
         if run_hash_of(path.parent) is None:
-            raise RunDirError(f"{path}: was begun by an earlier version, which can finish it")
+            raise errors.RunDirError(f"{path}: was begun by an earlier version, which can finish it")
         self._file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")  # noqa: SIM115
         self._file.truncate(end)
         self._file.seek(end)
@@ -339,13 +338,15 @@ def last_checksum(path: Path, kind: type[Row]) -> str:
 def _scan(path: Path, kind: type[R]) -> Iterator[tuple[R | None, bytes, int]]:
     """Yield each row with its checksum and the place in the file where it ends; first None for the header."""
     try:
-        with open_regular(path, kind.largest_file) as file:
+        with files.open_regular(path, kind.largest_file) as file:
             header = file.readline(LONGEST_LINE)
             if header != _header(kind) and _header(kind).startswith(header):  # as far as a crash let it be written
                 return
             old = _old_headers(kind) if run_hash_of(path.parent) is None else ()
             if header not in (_header(kind), *old):
-                raise RunDirError(f"{path}: has other columns than this version writes; is it a run of another version?")
+                raise errors.RunDirError(
+                    f"{path}: has other columns than this version writes; is it a run of another version?"
+                )
             checksum, place, line_number = _first_checksum(path, kind), len(header), 1
             yield None, checksum, place
             while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
@@ -362,9 +363,9 @@ def _scan(path: Path, kind: type[R]) -> Iterator[tuple[R | None, bytes, int]]:
     except FileNotFoundError:
         return
     except OSError as e:
-        raise RunDirError(f"{path}: cannot be read ({e.strerror})") from e
+        raise errors.RunDirError(f"{path}: cannot be read ({e.strerror})") from e
     except ValueError as e:
-        raise RunDirError(f"{path}: damaged ({e})") from e
+        raise errors.RunDirError(f"{path}: damaged ({e})") from e
 
 
 def _read_line(kind: type[R], text: bytes, line_number: int) -> R:

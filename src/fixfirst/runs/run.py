@@ -11,8 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from fixfirst.base.errors import FixfirstError, RunDirError, in_one_line, printable
-from fixfirst.base.files import open_regular, read_document, read_json
+from fixfirst.base import errors, files
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.runs.answer import Answer, read_answer
 from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
@@ -52,7 +51,7 @@ DEPTH = 2  # a study holds its runs one level down
 UNKNOWN = "unknown"  # the state of a run without a record of it
 WARMUP_RESULT = f"{WARMUP}/{RESULT}"
 # What reading a damaged run may raise.
-UNREADABLE = (FixfirstError, OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
+UNREADABLE = (errors.FixfirstError, OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
 T = TypeVar("T")
 
 
@@ -96,10 +95,10 @@ def _part(file: str, otherwise: Any) -> _Part:
             try:
                 return read(run)
             except UNREADABLE as e:
-                problem = str(e) if isinstance(e, FixfirstError) else f"cannot be read ({e})"
+                problem = str(e) if isinstance(e, errors.FixfirstError) else f"cannot be read ({e})"
                 problem = problem if file in problem else f"{run.folder / file}: {problem}"
                 if not run.lenient:
-                    raise RunDirError(problem) from e
+                    raise errors.RunDirError(problem) from e
                 run.note(problem[:300])
                 return otherwise
 
@@ -119,7 +118,7 @@ class Run:
         self._missing: list[str] = []
         self.manifest: dict[str, Any] = read_manifest(folder)
         self.kind = Kind(self.manifest["kind"])
-        self.name = printable(folder.resolve().name)
+        self.name = errors.printable(folder.resolve().name)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -128,7 +127,7 @@ class Run:
 
     def note(self, text: str, *, first: bool = False) -> None:
         """Add a line to `missing`."""
-        self._missing.insert(0 if first else len(self._missing), printable(text))
+        self._missing.insert(0 if first else len(self._missing), errors.printable(text))
 
     @property
     def is_search(self) -> bool:
@@ -176,7 +175,7 @@ class Run:
         """How the accepted trials compare; None before there is one."""
         episodes = number(setting(self.config, "test_episodes", ASSUMED_TEST_EPISODES))
         if episodes is None or episodes < 2:
-            raise RunDirError(f"{self.folder / CONFIG}: damaged, test_episodes is not a number from 2 on")
+            raise errors.RunDirError(f"{self.folder / CONFIG}: damaged, test_episodes is not a number from 2 on")
         return rank_trials(self.trials, self.scheme, int(episodes))
 
     @_part(ROUNDS, ())
@@ -221,10 +220,10 @@ class Run:
     def stored_sha256(self) -> str | None:
         """What policy.json says of the best, or only, policy."""
         try:
-            document = read_json((self.folder / BEST if self.is_search else self.folder) / POLICY_JSON)
+            document = files.read_json((self.folder / BEST if self.is_search else self.folder) / POLICY_JSON)
         except (OSError, ValueError):
             return None
-        return printable(str(document["sha256"])) if isinstance(document, dict) and "sha256" in document else None
+        return errors.printable(str(document["sha256"])) if isinstance(document, dict) and "sha256" in document else None
 
     @property
     def policy_sha256(self) -> str | None:
@@ -236,7 +235,7 @@ class Run:
         """File and sha256 of what the run says, so that a reader of a report can tell whether it changed since."""
         found = []
         for name in (CONFIG, LEDGER, CHOICES, TRAINING_LOG, RESULT):
-            with suppress(OSError, ValueError), open_regular(self.folder / name, LARGEST_LOG) as file:
+            with suppress(OSError, ValueError), files.open_regular(self.folder / name, LARGEST_LOG) as file:
                 found.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
         return tuple(found)
 
@@ -268,7 +267,7 @@ class Run:
 
 
 def _read_result(path: Path, run: str = "") -> dict[str, Any] | None:
-    return read_document(path, "result", run) if path.exists() else None
+    return files.read_document(path, "result", run) if path.exists() else None
 
 
 def _score(document: dict[str, Any] | None) -> Score | None:
@@ -341,7 +340,7 @@ def summarise_run(folder: Path) -> RunSummary:
     try:
         run = Run(folder)
     except UNREADABLE as e:
-        return RunSummary(folder, "?", in_one_line(str(e)), "")
+        return RunSummary(folder, "?", errors.in_one_line(str(e)), "")
     created = str(run.manifest.get("created", ""))
     try:
         workflow, mean = _found(run)
@@ -349,7 +348,7 @@ def summarise_run(folder: Path) -> RunSummary:
         red_agent = str(setting(run.config, "red_agent", "?"))
         return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
     except UNREADABLE as e:
-        return RunSummary(folder, run.kind, in_one_line(f"damaged: {e}"), created)
+        return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
 
 
 def _found(run: Run) -> tuple[str | None, float | None]:

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base.errors import RunDirError
-from fixfirst.base.statistics import t_quantile
+from fixfirst.base import errors, statistics
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking, rank, training_spread
 from fixfirst.runs.layout import LEDGER
@@ -42,7 +41,7 @@ def read_trials(folder: Path) -> list[Trial]:
     trials = read_rows(folder / LEDGER, Trial)
     for number, trial in enumerate(trials):
         if trial.id != number or (trial.accepted and trial.return_mean is None):
-            raise RunDirError(f"{folder / LEDGER}: line {number + 2} is not of trial {number}, or damaged")
+            raise errors.RunDirError(f"{folder / LEDGER}: line {number + 2} is not of trial {number}, or damaged")
     return trials
 
 
@@ -56,9 +55,9 @@ def rank_trials(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int)
     if not rows:
         return None
     workflows = [Workflow.parse(row.workflow, scheme) for row in rows]
-    means, errors = [row.earned for row in rows], [row.return_se or 0.0 for row in rows]
-    spread = training_spread(workflows, means, errors)
-    ranking = rank(workflows, means, np.hypot(errors, spread).tolist(), [test_episodes] * len(rows))
+    means, ses = [row.earned for row in rows], [row.return_se or 0.0 for row in rows]
+    spread = training_spread(workflows, means, ses)
+    ranking = rank(workflows, means, np.hypot(ses, spread).tolist(), [test_episodes] * len(rows))
     first = ranking.rows[0].workflow
     of_first = [row for row, workflow in zip(rows, workflows, strict=True) if workflow == first]
     return RankedTrials(ranking, spread, max(of_first, key=lambda row: row.earned))
@@ -152,8 +151,8 @@ def _compare(results: Sequence[SeedResult], red_agent: str) -> Comparison:
     ranking = None
     if spread is not None:
         means = [float(np.mean(values)) for values in returns.values()]
-        errors = [spread / math.sqrt(len(values)) for values in returns.values()]
-        ranking = rank(list(returns), means, errors, [freedom + 1] * len(returns))
+        ses = [spread / math.sqrt(len(values)) for values in returns.values()]
+        ranking = rank(list(returns), means, ses, [freedom + 1] * len(returns))
     return Comparison(red_agent, tuple(orders), tuple(best), ranking, spread, freedom)
 
 
@@ -162,7 +161,9 @@ def mean_interval(values: Sequence[float]) -> MeanInterval:
     mean = float(np.mean(values))
     if len(values) < 2:
         return MeanInterval(mean, None, None)
-    half = float(t_quantile(len(values) - 1, (1 + CONFIDENCE) / 2) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    half = float(
+        statistics.t_quantile(len(values) - 1, (1 + CONFIDENCE) / 2) * np.std(values, ddof=1) / math.sqrt(len(values))
+    )
     return MeanInterval(mean, mean - half, mean + half)
 
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fixfirst.base.errors import ConfigError
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base import errors, statistics
 from fixfirst.learner.config import ALL, NONE, TrainConfig, TrainSettings
 from fixfirst.learner.settings import PRESETS, Needs, gather, needs, resolve
 from fixfirst.orders.order import Workflow
@@ -182,13 +181,17 @@ class SearchConfig(TrainSettings):
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
         if PRESETS[self.preset].get("workflow") == NONE:
-            raise ConfigError(f"--preset {self.preset} knows no order; it cannot search for one")
+            raise errors.ConfigError(f"--preset {self.preset} knows no order; it cannot search for one")
         if not self.separate and self.beginners < self.replicates:
-            raise ConfigError(f"--replicates {self.replicates} go on: no fewer can begin, got --beginners {self.beginners}")
+            raise errors.ConfigError(
+                f"--replicates {self.replicates} go on: no fewer can begin, got --beginners {self.beginners}"
+            )
         if self.workflow != NONE:
-            raise ConfigError(f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}")
+            raise errors.ConfigError(
+                f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}"
+            )
         if self.starts > 1 or self.opening != NONE:
-            raise ConfigError("--starts and --opening are for trainings without an order; leave them out of a search")
+            raise errors.ConfigError("--starts and --opening are for trainings without an order; leave them out of a search")
         _ = self.training.spec  # it makes sense
         if self.separate:
             self._check_separate()
@@ -198,26 +201,30 @@ class SearchConfig(TrainSettings):
 
     def _check_separate(self) -> None:
         if self.strategy == "together":
-            raise ConfigError("--strategy together trains all orders in one network; --separate trains one after the other")
+            raise errors.ConfigError(
+                "--strategy together trains all orders in one network; --separate trains one after the other"
+            )
         if self.max_episodes < self.shortest_trial:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"no trial could pass the gate: it opens after {self.shortest_trial} episodes (--min-episodes "
                 f"{self.min_episodes}), and a trial has at most {self.max_episodes} (--max-episodes)"
             )
         left = self.total_episodes - self.warmup_budget
         if left < self.shortest_trial:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"--total-episodes {self.total_episodes} leaves {left} after the warm-up, less than one trial of "
                 f"{self.shortest_trial} episodes; raise it, or lower --min-episodes"
             )
 
     def _check_shared(self) -> None:
         if self.keep != "shield":
-            raise ConfigError(f"one network for all orders keeps them by a shield; --keep {self.keep} needs --separate")
+            raise errors.ConfigError(
+                f"one network for all orders keeps them by a shield; --keep {self.keep} needs --separate"
+            )
         if self.from_policy is not None:
-            raise ConfigError("--from needs --separate: replicates begin from scratch, each by itself")
+            raise errors.ConfigError("--from needs --separate: replicates begin from scratch, each by itself")
         if self.num_rounds < 1:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"--total-episodes {self.total_episodes} is less than two updates for each of {self.beginners} trainings; "
                 f"raise it to {self.beginners * (self.episodes_per_update + self._largest_update)} or more"
             )
@@ -307,7 +314,7 @@ class SearchConfig(TrainSettings):
             self.base_budget // (BASE_STARTS + 1) // self.episodes_per_update * self.episodes_per_update,
         )
         several = {"starts": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * self.episodes_per_update else {}
-        return self._training(NONE, budget, stream_seed(self.seed, "replicate", number, "base"), **several)
+        return self._training(NONE, budget, statistics.stream_seed(self.seed, "replicate", number, "base"), **several)
 
     def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """How one is trained on orders, in all rounds together. first: any of them."""
@@ -318,7 +325,7 @@ class SearchConfig(TrainSettings):
             "growth": tuple(zip(from_on, (2, 4), strict=False)),
             "learning_rate": self.learning_rate * faster,
         }
-        seed = stream_seed(self.seed, "replicate", number, "orders")
+        seed = statistics.stream_seed(self.seed, "replicate", number, "orders")
         return self._training(str(first), self.orders_budget, seed, idle=idle, softening=1.0, **sizes)
 
     @property
@@ -342,7 +349,7 @@ class SearchConfig(TrainSettings):
 
     def warmup_config(self) -> TrainConfig:
         """How to defend at all, before keeping to an order."""
-        return self._training(NONE, self.warmup_budget, stream_seed(self.seed, "warmup"), min_episodes=0)
+        return self._training(NONE, self.warmup_budget, statistics.stream_seed(self.seed, "warmup"), min_episodes=0)
 
     @property
     def trial_role(self) -> PolicySpec:
@@ -351,7 +358,7 @@ class SearchConfig(TrainSettings):
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """How trial `number` is trained, with streams of its own."""
-        return self._training(str(workflow), budget, stream_seed(self.seed, "trial", number))
+        return self._training(str(workflow), budget, statistics.stream_seed(self.seed, "trial", number))
 
     def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
         own = {"workflow": workflow, "total_episodes": budget, "seed": seed}
@@ -385,12 +392,12 @@ def search_configs(
 ) -> list[SearchConfig]:
     """The configs of a study's searches: every red agent under every seed; of a single search, one."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
-        raise ConfigError(f"--seeds must be at least 1, got {seeds}")
+        raise errors.ConfigError(f"--seeds must be at least 1, got {seeds}")
     given, environment, from_file = gather(SearchConfig, given, file, units)
     named = ChainMap(given, environment, from_file).get("red_agent", "b_line")
     # A plain list of names means one after the other; weights make it one mixture.
     agents = named.split(",") if isinstance(named, str) and ":" not in named else [named]
     firsts = [resolve(SearchConfig, {**given, "red_agent": agent}, environment, from_file) for agent in agents]
     if firsts[0].seed + seeds > 2**63:
-        raise ConfigError(f"--seed must be below 2**63 less --seeds, got {firsts[0].seed}")
+        raise errors.ConfigError(f"--seed must be below 2**63 less --seeds, got {firsts[0].seed}")
     return [first.model_copy(update={"seed": first.seed + i}) for first in firsts for i in range(seeds)]

@@ -12,8 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from fixfirst.base.errors import ConfigError, RunDirError
-from fixfirst.base.files import write_atomically
+from fixfirst.base import errors, files
 from fixfirst.base.jobs import (
     Execution,
     Finished,
@@ -28,7 +27,7 @@ from fixfirst.base.jobs import (
 )
 from fixfirst.base.ray import RayScheduler
 from fixfirst.policy.file import policy_folder
-from fixfirst.runs.layout import CHECKPOINT_PREFIX, EPISODE_LOG, POLICY_JSON, POLICY_TENSORS, RESULT, TRAINING_LOG
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import Session, locked, versions
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import ORPHAN_WAIT_S, Tell
@@ -42,8 +41,8 @@ class Search(Protocol):
     def reload(self) -> None:
         """Read the ledger again: between opening and locking the folder, somebody may have gone on with the search."""
 
-    def plan(self, view: Any, session: Session, files: ExitStack) -> Plan:
-        """The search as a plan of jobs. files: closed at the end, however it comes."""
+    def plan(self, view: Any, session: Session, opened: ExitStack) -> Plan:
+        """The search as a plan of jobs. opened: closed at the end, however it comes."""
 
 
 def make_scheduler(execution: Execution, configs: Sequence[SearchConfig], interrupt: object) -> Scheduler:
@@ -69,13 +68,13 @@ def run_searches(searches: Sequence[Search], scheduler: Scheduler, view: Any, in
     """
     plans, sessions = [], []
     try:
-        with ExitStack() as files:
+        with ExitStack() as opened:
             for search in searches:
-                files.enter_context(locked(search.folder))
+                opened.enter_context(locked(search.folder))
                 search.reload()
                 session = Session(search.folder, scheduler.workers)
-                plans.append(search.plan(view, session, files))
-                sessions.append(files.enter_context(session))
+                plans.append(search.plan(view, session, opened))
+                sessions.append(opened.enter_context(session))
                 view.begin(search)
 
             def show(index: int, number: int, message: Any) -> None:
@@ -84,7 +83,7 @@ def run_searches(searches: Sequence[Search], scheduler: Scheduler, view: Any, in
             run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
         return all(session.finished for session in sessions)
     except OSError as e:
-        raise RunDirError(
+        raise errors.RunDirError(
             f"{folder}: cannot be written ({e.strerror or e}); free the way, then: fixfirst resume {folder}"
         ) from e
 
@@ -94,8 +93,10 @@ def run_searches(searches: Sequence[Search], scheduler: Scheduler, view: Any, in
 Files = dict[str, bytes]
 # All that a job may leave in its folder. The names come from another machine: nothing else is written.
 JOB_FILES = re.compile(
-    "|".join(map(re.escape, (POLICY_TENSORS, POLICY_JSON, TRAINING_LOG, EPISODE_LOG, RESULT)))
-    + rf"|{CHECKPOINT_PREFIX}\d{{8}}\.(json|safetensors)"
+    "|".join(
+        map(re.escape, (layout.POLICY_TENSORS, layout.POLICY_JSON, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.RESULT))
+    )
+    + rf"|{layout.CHECKPOINT_PREFIX}\d{{8}}\.(json|safetensors)"
 )
 
 
@@ -115,7 +116,7 @@ def pack_job(run: Job, argument: Any) -> RemoteJob:
     parent: Files = {}
     if (policy := getattr(argument, "parent_policy", None)) is not None:
         folder = policy_folder(policy)
-        parent = {name: (folder / name).read_bytes() for name in (POLICY_TENSORS, POLICY_JSON)}
+        parent = {name: (folder / name).read_bytes() for name in (layout.POLICY_TENSORS, layout.POLICY_JSON)}
     argument.folder.mkdir(parents=True, exist_ok=True)
     with locked(argument.folder, wait_s=ORPHAN_WAIT_S):
         return RemoteJob(run, argument, parent, _read_files(argument.folder), versions())
@@ -125,7 +126,7 @@ def run_remote(job: RemoteJob, tell: Tell, interrupt: object) -> tuple[Any, File
     """Run a job in a scratch folder of this machine; return its result and the files it left."""
     for name, version in versions().items():
         if version != job.versions.get(name):
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"the cluster has {name} {version}, the driver {job.versions.get(name)}: results would differ; "
                 "install the same versions everywhere"
             )
@@ -137,26 +138,26 @@ def run_remote(job: RemoteJob, tell: Tell, interrupt: object) -> tuple[Any, File
         return job.run(replace(job.argument, **places), tell, interrupt), _read_files(folder)
 
 
-def collect_files(folder: Path, files: Files) -> None:
+def collect_files(folder: Path, sent: Files) -> None:
     """Write the files of a job that ran elsewhere into its own folder, as if it had run there."""
-    odd = [name for name in files if not JOB_FILES.fullmatch(name)]
+    odd = [name for name in sent if not JOB_FILES.fullmatch(name)]
     if odd:
-        raise RunDirError(f"{folder}: the cluster sent a file that no trial writes ({odd[0]!r})")
+        raise errors.RunDirError(f"{folder}: the cluster sent a file that no trial writes ({odd[0]!r})")
     with locked(folder, wait_s=ORPHAN_WAIT_S):
-        for old in _read_files(folder).keys() - files.keys():
+        for old in _read_files(folder).keys() - sent.keys():
             (folder / old).unlink()
-        _write_files(folder, files)
+        _write_files(folder, sent)
 
 
 def _read_files(folder: Path) -> Files:
     return {path.name: path.read_bytes() for path in folder.iterdir() if JOB_FILES.fullmatch(path.name)}
 
 
-def _write_files(folder: Path, files: Files) -> None:
+def _write_files(folder: Path, sent: Files) -> None:
     """The result last: with it the folder is complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in sorted(files, key=lambda name: name == RESULT):
-        write_atomically(folder / name, files[name])
+    for name in sorted(sent, key=lambda name: name == layout.RESULT):
+        files.write_atomically(folder / name, sent[name])
 
 
 class _Remote:
@@ -177,6 +178,6 @@ class _Remote:
         ended = self._scheduler.wait(on_progress)
         if ended is None or ended.died is not None or ended.result is None:
             return ended
-        result, files = ended.result
-        collect_files(self._folders[ended.key], files)
+        result, sent = ended.result
+        collect_files(self._folders[ended.key], sent)
         return replace(ended, result=result)

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base.errors import SearchError
+from fixfirst.base import errors
 from fixfirst.orders.ranking import merge
 from fixfirst.searcher.posterior import covariances, factorise, mixture, weigh
 
@@ -83,12 +83,12 @@ class OrderGP:
     ):
         """orders [n, U] unit ids, values [n] mean returns, standard_errors [n]; pending [p, U]. Replicates are merged."""
         if orders.ndim != 2 or not len(orders) == len(values) == len(standard_errors) >= 1:
-            raise SearchError(
+            raise errors.SearchError(
                 f"a GP needs at least one order, each with a return and an error; got shapes "
                 f"{orders.shape}, {values.shape}, {standard_errors.shape}"
             )
         if not (np.isfinite(values).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0).all()):
-            raise SearchError("returns must be finite, and standard errors finite and at least 0")
+            raise errors.SearchError("returns must be finite, and standard errors finite and at least 0")
         orders, values, standard_errors = merge(orders, values, standard_errors)
         self.center = math.fsum(values) / len(values)
         deviation = math.sqrt(math.fsum((values - self.center) ** 2) / len(values))

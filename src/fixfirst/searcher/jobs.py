@@ -20,9 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base.errors import PolicyError, RunDirError
-from fixfirst.base.files import read_document, read_file, sha256, write_document
-from fixfirst.base.statistics import normal_quantile
+from fixfirst.base import errors, files, statistics
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.training import Training
@@ -34,7 +32,7 @@ from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs.layout import EPISODE_LOG, POLICY_TENSORS, RESULT, TRAINING_LOG
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import locked
 from fixfirst.runs.rows import EpisodeRow, Row, Status, Trial, UpdateRow, last_checksum, number
 
@@ -65,7 +63,7 @@ class _Named:
         """A hash of all that the job's result depends on."""
         facts = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
         places = ("folder", "parent_policy")
-        return sha256(json.dumps({name: fact for name, fact in facts.items() if name not in places}).encode())
+        return files.sha256(json.dumps({name: fact for name, fact in facts.items() if name not in places}).encode())
 
 
 def _plain(value: Any) -> Any:
@@ -90,9 +88,9 @@ class BaseJob(_Named):
     def is_done(self) -> bool:
         """Is the policy of this very job there? Else it is trained (again), to the same bytes. Clears what a kill left."""
         try:
-            result, policy = read_document(self.folder / RESULT, "result"), load_policy(self.folder).facts
+            result, policy = files.read_document(self.folder / layout.RESULT, "result"), load_policy(self.folder).facts
             done = result["job"] == self.digest and result["policy_sha256"] == policy["sha256"]
-        except (OSError, ValueError, KeyError, PolicyError):
+        except (OSError, ValueError, KeyError, errors.PolicyError):
             return False
         if done:
             delete_checkpoints(self.folder)  # a kill may have come between its result and this
@@ -147,17 +145,21 @@ class TrialJob(_Named):
     def finished(self) -> Trial | None:
         """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
         try:
-            result = read_document(self.folder / RESULT, "result")
+            result = files.read_document(self.folder / layout.RESULT, "result")
             if result["job"] != self.digest or result["logs"] != self.log_checksums():  # they become those of the search
                 return None
             trial = Trial.from_values(result["trial"])
-            return trial if trial.policy_sha256 == sha256(read_file(self.folder / POLICY_TENSORS)) else None
-        except (OSError, ValueError, KeyError, TypeError, RunDirError):
+            return (
+                trial if trial.policy_sha256 == files.sha256(files.read_file(self.folder / layout.POLICY_TENSORS)) else None
+            )
+        except (OSError, ValueError, KeyError, TypeError, errors.RunDirError):
             return None
 
     def log_checksums(self) -> list[str]:
         """Return what names all rows of the trial's logs."""
-        logs: dict[str, type[Row]] = {TRAINING_LOG: UpdateRow} | ({EPISODE_LOG: EpisodeRow} if self.log_episodes else {})
+        logs: dict[str, type[Row]] = {layout.TRAINING_LOG: UpdateRow} | (
+            {layout.EPISODE_LOG: EpisodeRow} if self.log_episodes else {}
+        )
         return [last_checksum(self.folder / name, kind) for name, kind in logs.items()]
 
 
@@ -210,7 +212,7 @@ def _trial_row(job: TrialJob, accepted: bool, training: Training, evaluation: Ev
         repairs_per_episode=repairs.repairs_per_episode,
         episodes=training.episodes,
         updates=training.updates,
-        policy_sha256=sha256((job.folder / POLICY_TENSORS).read_bytes()),
+        policy_sha256=files.sha256((job.folder / layout.POLICY_TENSORS).read_bytes()),
         seconds=round(seconds, 3),
     )
 
@@ -267,7 +269,7 @@ def _train_and_play(job: RoundJob, training: Training, tell: Tell, interrupt: ob
     if not job.since and not training.updates:
         training.inherit(load_policy(job.parent_policy).weights)
     if training.episodes not in (job.since, job.until):  # the latter if only the playing was cut short
-        raise RunDirError(
+        raise errors.RunDirError(
             f"{job.folder}: the checkpoint of {job.since:,} episodes is damaged or gone, and round {job.round} goes on from "
             "it; begin a new run"
         )
@@ -326,12 +328,12 @@ def restore_policy(job: CrossJob) -> tuple[Network, PolicySpec]:
         policy = load_policy(job.folder)
         if (policy.config, policy.facts["episodes"]) == (job.config.model_dump(mode="json"), job.trained):
             return policy.network, policy.spec
-    except (PolicyError, KeyError):
+    except (errors.PolicyError, KeyError):
         pass
     with closing(Training(job.config, job.number)) as training:
         restore_checkpoint(job.folder, training)
         if training.episodes != job.trained:
-            raise RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
+            raise errors.RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
         training.play_orders(job.enforced_orders)
         save_policy(job.folder, training, accepted=False)
         return Network.of(training.learner.weights), training.spec
@@ -372,7 +374,7 @@ def _play(
         tail=float((returns < TAIL).mean()),
         violations=rate,
         violations_high=rate
-        + normal_quantile(CONFIDENCE) * error
+        + statistics.normal_quantile(CONFIDENCE) * error
         + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
         compliance=_share(counts.compliant, counts.judged),
         contested=_share(counts.contested_compliant, counts.contested),
@@ -388,7 +390,7 @@ def _read_results(job: RoundJob | CrossJob, orders: Sequence[Workflow]) -> list[
     """What a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
     by_name = {str(order): order for order in orders}
     try:
-        document = read_document(job.folder / RESULT, "result")
+        document = files.read_document(job.folder / layout.RESULT, "result")
         if document["job"] != job.digest:
             return None
         return [_result(row, by_name) for row in document["results"]]
@@ -407,4 +409,4 @@ def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> OrderResult:
 
 def _write_results(job: RoundJob | CrossJob, results: Sequence[OrderResult]) -> None:
     rows = [vars(result) | {"order": str(result.order), "prompt": str(result.prompt)} for result in results]
-    write_document(job.folder / RESULT, "result", {"job": job.digest, "results": rows})
+    files.write_document(job.folder / layout.RESULT, "result", {"job": job.digest, "results": rows})

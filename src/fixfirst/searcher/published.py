@@ -11,27 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fixfirst.base.errors import PolicyError, RunDirError
-from fixfirst.base.files import read_file, write_atomically
+from fixfirst.base import errors, files, statistics
 from fixfirst.base.jobs import Lost, Plan, Task, gather
-from fixfirst.base.statistics import stream_seed
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
+from fixfirst.runs import layout
 from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.layout import (
-    BEST,
-    CHOICES,
-    CONFIG,
-    EPISODE_LOG,
-    LEDGER,
-    POLICY_JSON,
-    POLICY_TENSORS,
-    TENSORBOARD,
-    TRAINING_LOG,
-    WARMUP,
-    WARMUP_KEY,
-    trial_folder,
-)
 from fixfirst.runs.manifest import Session
 from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, Row, Status, Trial, UpdateRow, iterate_rows
 from fixfirst.runs.seeds import RankedTrials, SeedResult, rank_trials, read_trials
@@ -56,7 +41,7 @@ class PublishedSearch:
         config = self.config
         strategy = StrategyConfig(
             name=config.strategy,
-            seed=stream_seed(config.seed, "search"),
+            seed=statistics.stream_seed(config.seed, "search"),
             beta=config.gp_beta,
             beta_schedule=config.gp_beta_schedule,
             initial_orders=config.initial_orders,
@@ -67,12 +52,14 @@ class PublishedSearch:
         """Go to the last complete round of the ledger."""
         ledger = read_trials(self.folder)
         if len(ledger) < len(self.trials):
-            raise RunDirError(f"{self.folder / LEDGER}: has lost trials; was it changed?")
+            raise errors.RunDirError(f"{self.folder / layout.LEDGER}: has lost trials; was it changed?")
         while (size := len(self.next_budgets())) and len(self.trials) + size <= len(ledger):
             for trial in ledger[len(self.trials) :][:size]:
                 self.tell(trial)
         if not size and len(self.trials) < len(ledger):
-            raise RunDirError(f"{self.folder}: {LEDGER} has more trials than {CONFIG} allows; was it changed?")
+            raise errors.RunDirError(
+                f"{self.folder}: {layout.LEDGER} has more trials than {layout.CONFIG} allows; was it changed?"
+            )
 
     @property
     def used(self) -> int:
@@ -129,17 +116,17 @@ class PublishedSearch:
         config = self.config
         policy = Path(config.from_policy) if config.from_policy else None
         if config.warmup_budget:
-            policy = self.folder / WARMUP
+            policy = self.folder / layout.WARMUP
         if parent is not None:
-            policy = trial_folder(self.folder, parent.id)
+            policy = layout.trial_folder(self.folder, parent.id)
             if not _holds(policy, parent):
-                raise RunDirError(
-                    f"{policy}: its policy, which trial {number} inherits, is damaged, or not that of {LEDGER}"
+                raise errors.RunDirError(
+                    f"{policy}: its policy, which trial {number} inherits, is damaged, or not that of {layout.LEDGER}"
                 )
         return TrialJob(
             number=number,
             config=config.trial_config(number, workflow, budget),
-            folder=trial_folder(self.folder, number),
+            folder=layout.trial_folder(self.folder, number),
             parent_policy=policy,
             parent_sha256=None if policy is None else str(load_policy(policy).facts["sha256"]),
             test_episodes=config.test_episodes,
@@ -157,16 +144,16 @@ class PublishedSearch:
 
     # ---- as a plan of jobs
 
-    def plan(self, view: Any, session: Session, files: ExitStack) -> Plan:
+    def plan(self, view: Any, session: Session, opened: ExitStack) -> Plan:
         """The warm-up, then rounds of trials."""
-        logs = SearchLogs(self.folder, self.config, self.trials, self.used, files)
+        logs = SearchLogs(self.folder, self.config, self.trials, self.used, opened)
         return self._jobs(view, session, logs)
 
     def _jobs(self, view: Any, session: Session, logs: "SearchLogs") -> Plan:
         config = self.config
-        warmup = BaseJob(config.warmup_config(), self.folder / WARMUP, config.test_episodes, config.seed)
+        warmup = BaseJob(config.warmup_config(), self.folder / layout.WARMUP, config.test_episodes, config.seed)
         if config.warmup_budget and not warmup.is_done():
-            yield from gather({WARMUP_KEY: Task(run_base, warmup, "warm-up")})
+            yield from gather({layout.WARMUP_KEY: Task(run_base, warmup, "warm-up")})
         while budgets := self.next_budgets():
             first = len(self.trials)
             with session.choosing():
@@ -205,51 +192,54 @@ class PublishedSearch:
         ranked = self.standings()
         if ranked is None:
             return
-        source, target = trial_folder(self.folder, ranked.best.id), self.folder / BEST
+        source, target = layout.trial_folder(self.folder, ranked.best.id), self.folder / layout.BEST
         if _holds(target, ranked.best):
             return
         if not _holds(source, ranked.best):
-            raise RunDirError(
-                f"{source / POLICY_TENSORS}: damaged, or not the one whose sha256 stands in {LEDGER}: the policy of the "
-                f"best order, {ranked.best.workflow}, is lost; the ranking is not (fixfirst report {self.folder})"
+            raise errors.RunDirError(
+                f"{source / layout.POLICY_TENSORS}: damaged, or not the one whose sha256 stands in {layout.LEDGER}: the "
+                f"policy of the best order, {ranked.best.workflow}, is lost; the ranking is not "
+                f"(fixfirst report {self.folder})"
             )
         target.mkdir(exist_ok=True)
-        for name in (POLICY_TENSORS, POLICY_JSON):  # the JSON last: with it the copy is complete
-            write_atomically(target / name, read_file(source / name))
+        for name in (layout.POLICY_TENSORS, layout.POLICY_JSON):  # the JSON last: with it the copy is complete
+            files.write_atomically(target / name, files.read_file(source / name))
 
 
 def _holds(folder: Path, trial: Trial) -> bool:
     """Does a folder hold a trial's policy, undamaged?"""
     try:
         return load_policy(folder).facts["sha256"] == trial.policy_sha256
-    except PolicyError:
+    except errors.PolicyError:
         return False
 
 
 class SearchLogs:
     """The files that only the driver writes: choices, logs, ledger, TensorBoard.
 
-    Opened for a search with these trials that has used so many episodes: what goes beyond them is cut off. files: closes
+    Opened for a search with these trials that has used so many episodes: what goes beyond them is cut off. opened: closes
     all of them, also when one cannot be flushed.
     """
 
-    def __init__(self, folder: Path, config: SearchConfig, trials: Sequence[Trial], used: int, files: ExitStack):
-        self._folder, self._files = folder, files
+    def __init__(self, folder: Path, config: SearchConfig, trials: Sequence[Trial], used: int, opened: ExitStack):
+        self._folder, self._opened = folder, opened
         known = len(trials)
-        self._ledger = self._log(LEDGER, Trial, lambda row: row.id < known)
-        self._choices = self._log(CHOICES, ChoiceRow, lambda row: row.iteration < known)
-        self._training = self._log(TRAINING_LOG, UpdateRow, lambda row: row.trial < known)
-        self._episodes = self._log(EPISODE_LOG, EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
+        self._ledger = self._log(layout.LEDGER, Trial, lambda row: row.id < known)
+        self._choices = self._log(layout.CHOICES, ChoiceRow, lambda row: row.iteration < known)
+        self._training = self._log(layout.TRAINING_LOG, UpdateRow, lambda row: row.trial < known)
+        self._episodes = (
+            self._log(layout.EPISODE_LOG, EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
+        )
         choice, update = self._choices.last, self._training.last
         trained = [(trial.id, trial.updates) for trial in trials if trial.updates]
-        _check_reaches(folder / CHOICES, known - 1, -1 if choice is None else choice.iteration)
-        _check_reaches(folder / TRAINING_LOG, trained[-1:], [] if update is None else [(update.trial, update.update)])
-        self._board = TensorBoard(folder / TENSORBOARD if config.tensorboard else None, used + 1)
-        files.callback(self._board.close)
+        _check_reaches(folder / layout.CHOICES, known - 1, -1 if choice is None else choice.iteration)
+        _check_reaches(folder / layout.TRAINING_LOG, trained[-1:], [] if update is None else [(update.trial, update.update)])
+        self._board = TensorBoard(folder / layout.TENSORBOARD if config.tensorboard else None, used + 1)
+        opened.callback(self._board.close)
 
     def _log(self, name: str, kind: type[R], keep: Callable[[R], bool]) -> CsvLog[R]:
         log = CsvLog(self._folder / name, kind, keep)
-        self._files.callback(log.close)
+        self._opened.callback(log.close)
         return log
 
     def write_choice(self, number: int, first: int, choice: Choice) -> None:
@@ -261,20 +251,20 @@ class SearchLogs:
 
     def record(self, trial: Trial, used_before: int) -> None:
         """Write a trial's rows, the ledger's last: a trial in the ledger is complete. A lost one has no others."""
-        own = trial_folder(self._folder, trial.id)
+        own = layout.trial_folder(self._folder, trial.id)
         if trial.status != Status.FAILED:
             self._copy_logs(own, used_before)
         self._ledger.write(trial)
         self._ledger.sync()
 
     def _copy_logs(self, own: Path, used_before: int) -> None:
-        for row in iterate_rows(own / TRAINING_LOG, UpdateRow):
+        for row in iterate_rows(own / layout.TRAINING_LOG, UpdateRow):
             counted = replace(row, sampled=used_before + row.episodes)
             self._training.write(counted)
             self._board.add(counted)
         self._training.sync()
         if self._episodes is not None:
-            for episode in iterate_rows(own / EPISODE_LOG, EpisodeRow):
+            for episode in iterate_rows(own / layout.EPISODE_LOG, EpisodeRow):
                 self._episodes.write(episode)
             self._episodes.sync()
 
@@ -293,4 +283,4 @@ def choice_row(number: int, first: int, choice: Choice) -> ChoiceRow:
 def _check_reaches(path: Path, expected: object, found: object) -> None:
     """A log is written before the ledger: it reaches as far, unless somebody cut it."""
     if found != expected:
-        raise RunDirError(f"{path}: its last rows are missing; put them back, or begin a new run")
+        raise errors.RunDirError(f"{path}: its last rows are missing; put them back, or begin a new run")

@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.errors import RunDirError
+from fixfirst.base import errors, statistics
 from fixfirst.base.jobs import Plan, Task, gather
-from fixfirst.base.statistics import stream_seed
 from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
 from fixfirst.orders.order import UnitScheme, Workflow
@@ -34,8 +33,8 @@ from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, copy_policy, load_policy
+from fixfirst.runs import layout
 from fixfirst.runs.answer import Answer, OrderAnswer, SwapAnswer, read_answer
-from fixfirst.runs.layout import BEST, CHOICES, ROUNDS, replicate_folder
 from fixfirst.runs.manifest import Session
 from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
 from fixfirst.searcher.config import SearchConfig
@@ -80,11 +79,13 @@ class SharedSearch:
     def reload(self) -> None:
         """Go to the last complete round of the ledger, or to the answer."""
         self.answer = read_answer(self.folder)
-        rows = read_rows(self.folder / ROUNDS, ValueRow)
+        rows = read_rows(self.folder / layout.ROUNDS, ValueRow)
         complete = max((row.round for row in rows if row.last), default=0)
         trainings, rounds = range(self.config.beginners), range(1, self.config.num_rounds + 1)
         if not all(row.replicate in trainings and row.round in rounds for row in rows):
-            raise RunDirError(f"{self.folder / ROUNDS}: has more rounds than the configuration allows; was it changed?")
+            raise errors.RunDirError(
+                f"{self.folder / layout.ROUNDS}: has more rounds than the configuration allows; was it changed?"
+            )
         self.rows = []
         self.add_rows([row for row in rows if row.round <= complete])
 
@@ -140,7 +141,7 @@ class SharedSearch:
         strategy = Strategy(
             StrategyConfig(
                 name="exhaustive" if config.strategy == "together" else config.strategy,
-                seed=stream_seed(config.seed, "search", self.rounds),
+                seed=statistics.stream_seed(config.seed, "search", self.rounds),
                 beta=config.gp_beta,
                 beta_schedule=config.gp_beta_schedule,
                 initial_orders=1 if tried else config.initial_orders,
@@ -150,8 +151,8 @@ class SharedSearch:
         )
         if tried:
             values = self.values(self.rounds)
-            errors, _ = standard_errors(values - values.mean(axis=1, keepdims=True), LEAST_SPREAD)
-            for workflow, mean, error in zip(tried, values.mean(axis=0), errors, strict=True):
+            ses, _ = standard_errors(values - values.mean(axis=1, keepdims=True), LEAST_SPREAD)
+            for workflow, mean, error in zip(tried, values.mean(axis=0), ses, strict=True):
                 strategy.tell(workflow, Outcome.compliant(float(mean), float(error)))
         if config.strategy == "together":
             return [Choice(workflow, "together") for workflow in strategy.all_orders()]
@@ -194,7 +195,7 @@ class SharedSearch:
     # ---- jobs
 
     def base_job(self, number: int) -> BaseJob:
-        folder = replicate_folder(self.folder, number) / "base"
+        folder = layout.replicate_folder(self.folder, number) / "base"
         return BaseJob(self.config.base_config(number), folder, 2, self.config.seed)
 
     def training_config(self, number: int) -> TrainConfig:
@@ -209,7 +210,7 @@ class SharedSearch:
             number=number,
             round=self.rounds + 1,
             config=self.training_config(number),
-            folder=replicate_folder(self.folder, number),
+            folder=layout.replicate_folder(self.folder, number),
             parent_policy=self.base_job(number).folder,
             orders=tuple(orders),
             played_orders=tuple(played_orders),
@@ -225,7 +226,7 @@ class SharedSearch:
         return CrossJob(
             number=number,
             config=self.training_config(number),
-            folder=replicate_folder(self.folder, number),
+            folder=layout.replicate_folder(self.folder, number),
             trained=config.round_episodes * self.rounds,
             prompts=tuple(self.orders[w] for w in np.argsort(-earned, kind="stable")[:MOST_PROMPTS]),
             enforced_orders=tuple(self.orders),
@@ -253,15 +254,15 @@ class SharedSearch:
         earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
         for job in jobs.values():
             restore_policy(job)  # whoever read its result only has not looked at it
-        copy_policy(list(jobs.values())[int(np.argmax(earned))].folder, self.folder / BEST, best)
+        copy_policy(list(jobs.values())[int(np.argmax(earned))].folder, self.folder / layout.BEST, best)
         answer.write(self.folder)
         self.answer = answer
         session.finished = True
 
     def _rounds(self, view: Any, session: Session, files: ExitStack) -> Plan:
-        ledger = CsvLog(self.folder / ROUNDS, ValueRow, lambda row: row.round <= self.rounds)
+        ledger = CsvLog(self.folder / layout.ROUNDS, ValueRow, lambda row: row.round <= self.rounds)
         files.callback(ledger.close)
-        choices_log = CsvLog(self.folder / CHOICES, ChoiceRow, lambda row: row.round <= self.rounds)
+        choices_log = CsvLog(self.folder / layout.CHOICES, ChoiceRow, lambda row: row.round <= self.rounds)
         files.callback(choices_log.close)
         while self.rounds < self.config.num_rounds:
             with session.choosing():
@@ -298,7 +299,7 @@ class SharedSearch:
         config, scheme = self.config, self.scheme
         values = np.array([[result.mean for result in replicate] for replicate in measured])
         relevant = [unit for unit in range(scheme.size) if unit not in self.idle_ids]
-        prices = price(self.orders, values, relevant, config.margin, stream_seed(config.seed, "answer"))
+        prices = price(self.orders, values, relevant, config.margin, statistics.stream_seed(config.seed, "answer"))
         histories = self._histories(relevant)
         by_order = {str(order): [replicate[w] for replicate in measured] for w, order in enumerate(self.orders)}
         game = config.training.game

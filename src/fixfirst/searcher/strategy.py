@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fixfirst.base.errors import SearchError
+from fixfirst.base import errors
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.orders.ranking import merge
 
@@ -62,11 +62,11 @@ class Outcome:
         numbers = (self.mean_return, self.standard_error)
         if self.status is not Status.COMPLIANT:
             if numbers != (None, None):
-                raise SearchError(f"a {self.status} trial is told without a return, got {self.mean_return}")
+                raise errors.SearchError(f"a {self.status} trial is told without a return, got {self.mean_return}")
         elif any(number is None or not math.isfinite(number) for number in numbers):
-            raise SearchError(f"a compliant trial needs a finite mean return and standard error, got {numbers}")
+            raise errors.SearchError(f"a compliant trial needs a finite mean return and standard error, got {numbers}")
         elif self.standard_error is not None and self.standard_error < 0:
-            raise SearchError(f"a standard error is at least 0, got {self.standard_error}")
+            raise errors.SearchError(f"a standard error is at least 0, got {self.standard_error}")
 
     @classmethod
     def compliant(cls, mean_return: float, standard_error: float) -> "Outcome":
@@ -108,15 +108,15 @@ class StrategyConfig:
 
     def __post_init__(self) -> None:
         if self.name not in STRATEGIES:
-            raise SearchError(f"strategy {self.name!r} is none of {', '.join(STRATEGIES)}")
+            raise errors.SearchError(f"strategy {self.name!r} is none of {', '.join(STRATEGIES)}")
         if self.seed < 0:
-            raise SearchError(f"a seed is at least 0, got {self.seed}")
+            raise errors.SearchError(f"a seed is at least 0, got {self.seed}")
         if not (math.isfinite(self.beta) and self.beta >= 0):
-            raise SearchError(f"beta must be at least 0, got {self.beta}")
+            raise errors.SearchError(f"beta must be at least 0, got {self.beta}")
         if not 0 < self.delta < 1:
-            raise SearchError(f"delta must lie between 0 and 1, got {self.delta}")
+            raise errors.SearchError(f"delta must lie between 0 and 1, got {self.delta}")
         if self.initial_orders < 1:
-            raise SearchError(f"the GP needs at least 1 initial order, got {self.initial_orders}")
+            raise errors.SearchError(f"the GP needs at least 1 initial order, got {self.initial_orders}")
 
 
 def scheduled_beta(num_orders: int, t: int, delta: float) -> float:
@@ -160,7 +160,7 @@ class Strategy:
         To resume within a round, tell what came before the round and ask for all of it again.
         """
         if n < 1:
-            raise SearchError(f"a round has at least 1 order, got {n}")
+            raise errors.SearchError(f"a round has at least 1 order, got {n}")
         choices = []
         for _ in range(n):
             choices.append(self._choose())
@@ -170,7 +170,7 @@ class Strategy:
     def tell(self, workflow: Workflow, outcome: Outcome) -> None:
         """What became of an order; it need not have been asked for, so that a ledger can be replayed."""
         if workflow.scheme != self.scheme:
-            raise SearchError(f"{workflow} is an order of another unit scheme than {', '.join(self.scheme.names)}")
+            raise errors.SearchError(f"{workflow} is an order of another unit scheme than {', '.join(self.scheme.names)}")
         if workflow in self.pending:
             self.pending.remove(workflow)
         self.told.append((workflow, outcome))

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fixfirst.base.errors import ConfigError, RunDirError
+from fixfirst.base import errors
 from fixfirst.learner.settings import resolve
 from fixfirst.policy.file import load_parent
-from fixfirst.runs.layout import STUDY, Kind, read_manifest
+from fixfirst.runs import layout
 from fixfirst.runs.manifest import create_run, new_run_folder, read_config, status, write_manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.searcher.config import SearchConfig
@@ -38,7 +38,7 @@ def study_name(configs: Sequence[SearchConfig]) -> str:
     """search-b_line-0, or study-b_line-meander-0-4."""
     agents = dict.fromkeys(config.training.game.attacker for config in configs)
     seeds = dict.fromkeys(str(seed) for seed in (configs[0].seed, configs[-1].seed))
-    return "-".join([Kind.SEARCH if len(configs) == 1 else Kind.STUDY, *agents, *seeds])
+    return "-".join([layout.Kind.SEARCH if len(configs) == 1 else layout.Kind.STUDY, *agents, *seeds])
 
 
 def member_name(config: SearchConfig) -> str:
@@ -49,14 +49,14 @@ def member_name(config: SearchConfig) -> str:
 def begin_search(config: SearchConfig, folder: Path) -> Search:
     """Make a run directory for a new search."""
     config = with_parent(config)
-    create_run(folder, Kind.SEARCH, config.model_dump(mode="json"), config.seed)
+    create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"), config.seed)
     return _search(config, folder)
 
 
 def open_search(folder: Path, cyborg: str | None = None) -> Search:
     """A search as its run directory has it, up to the last round that is complete. cyborg: the checkout to play in."""
-    if read_manifest(folder)["kind"] != Kind.SEARCH:
-        raise RunDirError(f"{folder} is not a run of `fixfirst search`")
+    if layout.read_manifest(folder)["kind"] != layout.Kind.SEARCH:
+        raise errors.RunDirError(f"{folder} is not a run of `fixfirst search`")
     search = _search(resolve(SearchConfig, {"cyborg": cyborg}, read_config(folder)), folder)
     search.reload()
     return search
@@ -80,26 +80,26 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
         return Study(folder, (begin_search(configs[0], folder),))
     names = [member_name(config) for config in configs]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ConfigError(f"a study has each red agent and seed once, got {twice[0]} more often")
+        raise errors.ConfigError(f"a study has each red agent and seed once, got {twice[0]} more often")
     configs = [with_parent(config) for config in configs]  # before there is a folder
     with new_run_folder(folder, names):
         searches = tuple(begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
-        write_manifest(folder, Kind.STUDY, configs[0].seed, {"searches": names})
+        write_manifest(folder, layout.Kind.STUDY, configs[0].seed, {"searches": names})
     return Study(folder, searches)
 
 
 def open_study(folder: Path, cyborg: str | None = None) -> Study:
     """A study, or a single search as a study of one. cyborg: as in `open_search`."""
-    if not (folder / STUDY).exists():
+    if not (folder / layout.STUDY).exists():
         return Study(folder, (open_search(folder, cyborg),))
-    options = read_manifest(folder, STUDY).get("options")
+    options = layout.read_manifest(folder, layout.STUDY).get("options")
     names = options.get("searches") if isinstance(options, dict) else None
     if not isinstance(names, list) or not names or not all(isinstance(n, str) and _is_member(n) for n in names):
-        raise RunDirError(f"{folder / STUDY}: damaged, it does not name the searches of this study")
+        raise errors.RunDirError(f"{folder / layout.STUDY}: damaged, it does not name the searches of this study")
     searches = tuple(open_search(folder / name, cyborg) for name in names)
     for name, search in zip(names, searches, strict=True):
         if member_name(search.config) != name:
-            raise RunDirError(f"{folder / name}: is the search {member_name(search.config)}; was it moved?")
+            raise errors.RunDirError(f"{folder / name}: is the search {member_name(search.config)}; was it moved?")
     return Study(folder, searches)
 
 
