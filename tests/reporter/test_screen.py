@@ -141,29 +141,29 @@ def test_quiet_leaves_complaints_and_where_a_search_goes_on(capsys):
     ]
 
 
-def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_curve(monkeypatch, capsys):
-    """The warm-up counts as far as it is, though `used` has it as done from the start."""
-    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=100, **options))
-    monkeypatch.setattr(live, "LIVE_EVERY_S", 0.0001)
-    view, searches = SearchView(several=True), [FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)]
-    for search in searches:
-        view.begin(search)
-        view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
-    view.chosen(searches[1], 0, SimpleNamespace(workflow=ORDERS[0], how="random", top=()))
-    view.progress(searches[1], 0, JobProgress(10, -80.0, None))
-    Console(width=100).print(view._live.get_renderable())
-    bar, *lines = (line.rstrip() for line in capsys.readouterr().out.splitlines())
-    assert bar.split()[-1] == "160/2,000"
-    assert lines[:2] == ["b_line-3: learning to defend, no order yet", "warm-up ▁ -90.0, 50 episodes"]
-    assert lines[2:] == [f"b_line-4: trial 0: {ORDERS[0]} (random)", f"trial 0 ▁ -80.0, 10 episodes: {ORDERS[0]}"]
-
-
 @pytest.fixture
 def clock(monkeypatch):
     """The time, as told to whatever shows progress; it stands still unless moved."""
     now = SimpleNamespace(s=1000.0)
     monkeypatch.setattr(live.time, "monotonic", lambda: now.s)
     return now
+
+
+def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_curve(clock, monkeypatch, capsys):
+    """The warm-up counts as far as it is, though `used` has it as done from the start."""
+    monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=100, **options))
+    view, searches = SearchView(several=True), [FakeSearch([], seed, Path(f"b_line-{seed}")) for seed in (3, 4)]
+    for search in searches:
+        view.begin(search)
+        view.progress(search, WARMUP_KEY, JobProgress(50, -90.0, None))
+    view.chosen(searches[1], 0, SimpleNamespace(workflow=ORDERS[0], how="random", top=()))
+    clock.s += 1
+    view.progress(searches[1], 0, JobProgress(10, -80.0, None))
+    Console(width=100).print(view._live.get_renderable())
+    bar, *lines = (line.rstrip() for line in capsys.readouterr().out.splitlines())
+    assert bar.split()[-1] == "160/2,000"
+    assert lines[:2] == ["b_line-3: learning to defend, no order yet", "warm-up ▁ -90.0, 50 episodes"]
+    assert lines[2:] == [f"b_line-4: trial 0: {ORDERS[0]} (random)", f"trial 0 ▁ -80.0, 10 episodes: {ORDERS[0]}"]
 
 
 def shared_search():
