@@ -1,22 +1,65 @@
-"""Named arrays on disk: safetensors, and a JSON document beside them that holds both hashes. Never pickles."""
+"""Named arrays on disk: the safetensors format, and a JSON document beside it that holds both hashes. Never pickles.
 
+The format is little: the length of a header in 8 bytes, the header (JSON: type, shape and place of each array), the arrays'
+bytes. It is read and written here, with Python and NumPy alone, so that too little memory is an error like any other.
+"""
+
+import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from fixfirst.base.errors import PolicyError
-from fixfirst.base.files import read_document, read_file, sha256, write_atomically, write_document
+from fixfirst.base.files import parse_json, read_document, read_file, sha256, write_atomically, write_document
 
 SCHEMA = 1
+_TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U8": np.uint8}
+_NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
+
+
+def pack_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return arrays in the safetensors format: by name, as the format's own library writes those of one type."""
+    header, parts, end = {}, [], 0
+    for name in sorted(arrays):
+        array = np.asarray(arrays[name])
+        parts.append(array.tobytes())
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the arrays begin at a multiple of 8
+    return b"".join([len(text).to_bytes(8, "little"), text, *parts])
+
+
+def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays of a file in the safetensors format; ValueError if it is none. Every byte belongs to one array."""
+    first = 8 + int.from_bytes(data[:8], "little")
+    header = parse_json(data[8:first]) if first <= len(data) else None
+    if not isinstance(header, dict):
+        raise ValueError("it has no header")
+    arrays, place = {}, first
+    for name, facts in header.items():
+        if name == "__metadata__":
+            continue
+        try:
+            kind, shape, (begin, end) = np.dtype(_TYPES[facts["dtype"]]), facts["shape"], facts["data_offsets"]
+            fits = all(type(size) is int and size >= 0 for size in shape) and first + begin == place <= len(data)
+            if not fits or end - begin != math.prod(shape) * kind.itemsize or first + end > len(data):
+                raise ValueError
+            arrays[name] = np.frombuffer(data[place : first + end], kind).reshape(shape)
+        except (ValueError, TypeError, KeyError):
+            raise ValueError(f"its array {name[:60]!r} makes no sense, or is of a type that is not read here") from None
+        place = first + end
+    if place != len(data):
+        raise ValueError("its end belongs to no array")
+    return arrays
 
 
 def write_pair(json_path: Path, kind: str, document: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
     """Write arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed."""
-    data = save({name: np.asarray(array, order="C") for name, array in tensors.items()})
+    data = pack_arrays(tensors)
     write_atomically(json_path.with_suffix(".safetensors"), data)
     write_document(json_path, kind, {"schema": SCHEMA, "sha256": sha256(data), **document})
 
@@ -36,8 +79,8 @@ def read_pair(json_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.
     if document.get("sha256") != sha256(data):
         raise PolicyError(f"{tensor_path}: damaged (its sha256 is not the one in {json_path.name})")
     try:
-        return document, load(data)
-    except (SafetensorError, ValueError, TypeError, KeyError) as e:  # KeyError: a type of numbers that NumPy lacks
+        return document, unpack_arrays(data)
+    except ValueError as e:
         raise PolicyError(f"{tensor_path}: is not a safetensors file of NumPy arrays ({e})") from e
 
 
@@ -46,7 +89,7 @@ def check_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], expected: M
     if set(arrays) != set(expected):
         odd = sorted(set(arrays) ^ set(expected))
         raise PolicyError(f"{path}: holds the wrong arrays ({', '.join(odd[:3])}{' ...' if len(odd) > 3 else ''})")
-    for name in expected:  # in this order, so that the message does not depend on how safetensors hands out its arrays
+    for name in expected:  # in this order, so that the message does not depend on how the file has them
         array = arrays[name]
         if array.shape != expected[name] or array.dtype != np.float32:
             raise PolicyError(f"{path}: {name} is {array.dtype} {array.shape}, expected float32 {expected[name]}")

@@ -89,7 +89,7 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
     """Return the manifest of a run that this version can look at; anything else raises RunDirError."""
     path = folder / file
     try:
-        manifest = files.read_json(path)
+        manifest = files.read_json(path, own=True)
         schema = manifest.get("schema") if isinstance(manifest, dict) else None
         if schema not in (1, SCHEMA):
             raise errors.RunDirError(
