@@ -91,6 +91,7 @@ def rollout_of(words, actions, workflows=(), assigned=None):
     return Rollout(
         words,
         nothing,
+        nothing,
         actions,
         nothing[:-1].astype(np.int32),
         choices=actions,

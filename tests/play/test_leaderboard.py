@@ -24,7 +24,7 @@ def episodes_of(*rewards10, red_agent="b_line"):
             told[step, number] = tenths
     rows, after = np.zeros(told.shape, np.int16), np.zeros((101, len(rewards10)), np.int16)
     none, assigned = np.empty((0, 1), np.uint64), np.zeros(len(rewards10), np.int64)
-    rollout = Rollout(after, after, rows, told, rows, after, none, assigned, ())
+    rollout = Rollout(after, after, after, rows, told, rows, after, none, assigned, ())
     return EpisodeBatch(rollout, ff.Game(variant="leaderboard", red_agent=red_agent))
 
 

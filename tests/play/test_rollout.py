@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
-from fixfirst.orders.judging import held_mask
+from fixfirst.orders.judging import ROOT, held_mask
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.play.baselines import PriorityRestore, make_baseline
 from fixfirst.play.rollout import GROUP, collect
@@ -48,7 +48,7 @@ def play(player, *, num_envs=20, passes=1, first_episode=0, workflows=(), seeds=
 
 
 def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a[:5], b[:5], strict=True))
+    return all(np.array_equal(x, y) for x, y in zip(a[:6], b[:6], strict=True))
 
 
 def rows_of(rollout):
@@ -177,14 +177,14 @@ def test_an_environment_does_not_notice_how_many_others_there_are(workflows):
     act = opinionated(workflows)
     small, large = (play(PolicyTable(act, workflows), num_envs=n, passes=2, workflows=workflows) for n in (10, 20))
     columns = [*range(10), *range(20, 30)]  # the second pass follows the first
-    assert same(small, [part[..., columns] for part in large[:5]])
+    assert same(small, [part[..., columns] for part in large[:6]])
 
 
 def test_passes_are_consecutive_episodes():
     act = opinionated()
     both = play(PolicyTable(act), num_envs=5, passes=2, first_episode=3)
     single = [play(PolicyTable(act), num_envs=5, first_episode=episode) for episode in (3, 4)]
-    assert same(both, [np.concatenate(parts, axis=-1) for parts in zip(*(s[:5] for s in single), strict=True)])
+    assert same(both, [np.concatenate(parts, axis=-1) for parts in zip(*(s[:6] for s in single), strict=True)])
 
 
 def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
@@ -195,6 +195,7 @@ def test_a_row_holds_what_the_policy_saw_and_what_was_true_before_its_action():
     for t, actions in enumerate(rollout.actions):
         assert np.array_equal(again.packed_obs, rollout.packed_obs[t])
         assert np.array_equal(held_mask(again.access), rollout.held[t])
+        assert np.array_equal(held_mask(again.access, ROOT), rollout.privileged[t])
         again.step(actions)
         assert np.array_equal(again.rewards10, rollout.rewards10[t])
     assert np.array_equal(again.packed_obs, rollout.packed_obs[-1]) and np.array_equal(

@@ -11,10 +11,12 @@ from fixfirst.base.compile import compiled
 from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
 from fixfirst.orders.order import UnitScheme
 
+NO_ACCESS, USER, ROOT = range(3)  # red's, on a host
 
-def held_mask(access: np.ndarray) -> np.ndarray:
-    """Return access [..., H] (0 none, 1 user, 2 root) as sets of held hosts [...], one bit per host."""
-    return (access > 0) @ (1 << np.arange(access.shape[-1])).astype(np.int16)
+
+def held_mask(access: np.ndarray, least: int = USER) -> np.ndarray:
+    """Return access [..., H] as sets of hosts [...] on which red has at least so much, one bit per host."""
+    return (access >= least) @ (1 << np.arange(access.shape[-1])).astype(np.int16)
 
 
 def never_needy(scheme: UnitScheme, judging: Judging) -> int:

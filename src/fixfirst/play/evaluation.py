@@ -14,11 +14,12 @@ import numpy as np
 from fixfirst.base import errors, statistics
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import VariantName
+from fixfirst.game.scenario import VARIANT_ID, VARIANTS, VariantName
 from fixfirst.game.world import BaseWorld
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
+from fixfirst.orders.costs import episode_costs
 from fixfirst.orders.judging import Counts, judge
-from fixfirst.orders.order import Workflow
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
 
 PROTOCOL_STEPS = (30, 50, 100)
@@ -55,6 +56,12 @@ class EpisodeBatch:
     def turns(self) -> np.ndarray | None:
         """[T + 1, B] of TURN_DTYPE, where they were kept."""
         return self.rollout.turns
+
+    def costs(self, scheme: UnitScheme) -> np.ndarray:
+        """[U + 2, B] what each episode cost, part by part: see `orders/costs.py`."""
+        played = self.rollout
+        any_session = VARIANTS[VARIANT_ID[self.variant]].any_session_costs
+        return episode_costs(played.held if any_session else played.privileged, played.actions, played.rewards10, scheme)
 
     def counts(self, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
         """What was repaired, in order and not; None if they were played without a workflow."""

@@ -18,7 +18,7 @@ from fixfirst.game.attackers import decide_red
 from fixfirst.game.chance import begin_turn, environment_key
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
 from fixfirst.game.world import BaseWorld, World
-from fixfirst.orders.judging import held_mask
+from fixfirst.orders.judging import ROOT, held_mask
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.memory import memory_dtype
 from fixfirst.policy.network import load_output_layer
@@ -42,6 +42,7 @@ class Trajectory(NamedTuple):
 
     packed_obs: np.ndarray  # [T + 1, N] uint64 observations; the last row is what came after the last action
     held: np.ndarray  # [T + 1, N] int16 sets of hosts red truly held, likewise
+    privileged: np.ndarray  # [T + 1, N] int16 of these, those on which red is root
     found: np.ndarray  # [T + 1, N] int32 numbers of the rows the policy read, likewise
     choices: np.ndarray  # [T, N] int16 what the policy chose
     actions: np.ndarray  # [T, N] int16 the world's action that it was
@@ -52,6 +53,7 @@ class Trajectory(NamedTuple):
     def empty(cls, steps: int, num_envs: int) -> "Trajectory":
         return cls(
             np.empty((steps + 1, num_envs), np.uint64),
+            np.empty((steps + 1, num_envs), np.int16),
             np.empty((steps + 1, num_envs), np.int16),
             np.zeros((steps + 1, num_envs), np.int32),
             np.empty((steps, num_envs), np.int16),
@@ -107,7 +109,7 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
     effects, scans, listed, remembers = spec.effects, spec.scans, spec.listed, spec.remembers
     states, chances, red_odds = inside.states, inside.chances, inside.red_odds
-    views, hosts, found, choices = track.packed_obs, track.held, track.found, track.choices
+    views, hosts, rooted, found, choices = track.packed_obs, track.held, track.privileged, track.found, track.choices
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
     for start in range(first, n, GROUP):
         stop = min(start + GROUP, n)
@@ -131,6 +133,7 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                     enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
                 views[t, i] = env.observation
                 hosts[t, i] = held(env)
+                rooted[t, i] = env.privileged
                 found[t, i] = number
                 if t == steps:
                     continue
@@ -190,6 +193,7 @@ class Rollout(NamedTuple):
 
     packed_obs: np.ndarray  # [T + 1, B] uint64 observations; the last row is what came after the last action
     held: np.ndarray  # [T + 1, B] int16 sets of hosts red truly held, likewise
+    privileged: np.ndarray  # [T + 1, B] int16 of these, those on which red is root
     actions: np.ndarray  # [T, B] int16 of the world
     rewards10: np.ndarray  # [T, B] int32 the world's reward in tenths
     choices: np.ndarray  # [T, B] int16 of the policy; the same unless it has its own set of actions
@@ -228,7 +232,7 @@ class Rollout(NamedTuple):
         return _BY_STEP if self.turns is None else (*_BY_STEP, "turns")
 
 
-_BY_STEP = ("packed_obs", "held", "actions", "rewards10", "choices", "found")
+_BY_STEP = ("packed_obs", "held", "privileged", "actions", "rewards10", "choices", "found")
 
 
 def join(parts: Sequence[Rollout]) -> Rollout:
@@ -306,4 +310,4 @@ def _step_by_step(
             turns.append(world.turns())
     if isinstance(player, PolicyTable):
         track.found[-1] = player.look_after(world.packed_obs, assigned)
-    track.held[:] = held_mask(access)
+    track.held[:], track.privileged[:] = held_mask(access), held_mask(access, ROOT)
