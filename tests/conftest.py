@@ -15,9 +15,12 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as nohup starts it; tes
 import pytest  # noqa: E402
 from browser import chromium, visit  # noqa: E402
 from cold_start import compile_once  # noqa: E402
+from golden import answered, searched, trained, undisturbed  # noqa: E402
 from ray_cluster import cluster, ray_folder, two_nodes  # noqa: E402
 
-__all__ = ["chromium", "cluster", "ray_folder", "two_nodes", "visit"]
+# Finished runs that tests only read (support/golden.py): `searched`, `answered`, `trained`. Copy one to change it:
+# shutil.copytree(searched, tmp_path / "run"). Their settings are those of support/searches.py.
+__all__ = ["answered", "chromium", "cluster", "ray_folder", "searched", "trained", "two_nodes", "undisturbed", "visit"]
 
 
 def pytest_configure(config):

@@ -6,18 +6,11 @@ import shutil
 import pytest
 import tomli_w
 from run_folder import resign
-from searches import RANDOM
 
 import fixfirst as ff
 from fixfirst.cli import main
 
 QUIET = {"quiet": True, "workers": 1, "report": False}
-TINY = {"n_envs": 4, "max_steps": 10, "total_episodes": 12, "quiet": True, "tensorboard": False}
-
-
-@pytest.fixture(scope="module")
-def searched(tmp_path_factory):
-    return ff.search(out=tmp_path_factory.mktemp("trust") / "run", **RANDOM, **QUIET).folder
 
 
 @pytest.fixture
@@ -27,6 +20,14 @@ def run(searched, tmp_path, monkeypatch):
     folder = shutil.copytree(searched, tmp_path / "run")
     (folder / "trials.csv").unlink()
     shutil.rmtree(folder / "trials")
+    return folder
+
+
+@pytest.fixture
+def training(trained, tmp_path):
+    """A training that is not finished."""
+    folder = shutil.copytree(trained, tmp_path / "runs" / "train")
+    (folder / "result.json").unlink()
     return folder
 
 
@@ -42,33 +43,21 @@ def bomb(run):
     return mark
 
 
-def test_a_run_does_not_name_the_code_that_resume_runs(run, bomb):
-    path = run / "config.toml"
-    config = path.read_text().replace('backend = "simulator"', f'backend = "cyborg"\ncyborg = {str(run)!r}')
-    assert "cyborg" in config
-    path.write_text(config)
-    with pytest.raises(ff.RunDirError, match="was changed since the run began"):
-        ff.resume(run, **QUIET)
-    resign(run)
-    with pytest.raises(ff.CyborgError, match="CybORG was not found"):
-        ff.resume(run, **QUIET)
+def test_a_run_does_not_name_the_code_that_resume_runs(run, training, bomb):
+    for folder in (run, training):
+        path = folder / "config.toml"
+        config = path.read_text().replace('backend = "simulator"', f'backend = "cyborg"\ncyborg = {str(run)!r}')
+        assert "cyborg" in config
+        path.write_text(config)
+        with pytest.raises(ff.RunDirError, match="was changed since the run began"):
+            ff.resume(folder, quiet=True)
+        resign(folder)
+        with pytest.raises(ff.CyborgError, match="CybORG was not found"):
+            ff.resume(folder, quiet=True)
     assert not bomb.exists()
 
 
-def test_a_training_neither(run, bomb, tmp_path):
-    folder = ff.train(out=tmp_path / "train", **TINY).folder
-    (folder / "result.json").unlink()
-    path = folder / "config.toml"
-    path.write_text(path.read_text().replace('backend = "simulator"', f'backend = "cyborg"\ncyborg = {str(run)!r}'))
-    resign(folder)
-    with pytest.raises(ff.CyborgError, match="CybORG was not found"):
-        ff.resume(folder, quiet=True)
-    assert not bomb.exists()
-
-
-def test_a_run_goes_on_only_under_the_configuration_it_was_begun_with(run, tmp_path):
-    training = ff.train(out=tmp_path / "train", **TINY).folder
-    (training / "result.json").unlink()
+def test_a_run_goes_on_only_under_the_configuration_it_was_begun_with(run, training):
     for folder, old in ((run, "gate_episodes = 20"), (training, "gate_episodes = 500")):
         path = folder / "config.toml"
         path.write_text(path.read_text().replace(old, "gate_episodes = 21"))
@@ -78,8 +67,8 @@ def test_a_run_goes_on_only_under_the_configuration_it_was_begun_with(run, tmp_p
         ff.resume(folder, **(QUIET if folder == run else {"quiet": True}))
 
 
-def test_a_changed_digit_of_a_trainings_result_is_noticed(tmp_path, capsys):
-    folder = ff.train(out=tmp_path / "runs" / "train", **TINY).folder
+def test_a_changed_digit_of_a_trainings_result_is_noticed(trained, tmp_path, capsys):
+    folder = shutil.copytree(trained, tmp_path / "runs" / "train")
     path = folder / "result.json"
     path.write_text(path.read_text().replace('"mean": -', '"mean": -1', 1))
     with pytest.raises(ff.RunDirError, match=r"result.json: cannot be read .its document_sha256 is not"):
@@ -119,6 +108,7 @@ def test_a_run_with_links_pipes_or_devices_is_not_gone_on_with(run, tmp_path):
 
 def test_pages_are_not_written_through_a_link(searched, tmp_path, capsys):
     run = shutil.copytree(searched, tmp_path / "run")
+    shutil.rmtree(run / "replays")
     (tmp_path / "mine").mkdir()
     (run / "replays").symlink_to(tmp_path / "mine")
     assert main(["report", str(run), "--replays"]) == 2

@@ -27,7 +27,6 @@ from searches import (
     recorded,
     rows,
     settings_file,
-    undisturbed_search,
     wait_for,
 )
 
@@ -41,11 +40,6 @@ from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.study import begin_search
 
 on_a_cluster = pytest.mark.ray
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    return undisturbed_search(tmp_path_factory)
 
 
 def search(folder, cluster):

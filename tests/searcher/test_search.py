@@ -30,7 +30,6 @@ from searches import (
     rows,
     settings_file,
     training_log,
-    undisturbed_search,
     wait_for,
 )
 
@@ -470,15 +469,9 @@ def test_when_nothing_passes_the_gate_it_says_what_to_do(tmp_path, capsys):
 # ---------------------------------------------------------------- workers and interruptions, for real
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = undisturbed_search(tmp_path_factory)
-    assert len(ledger(folder)) == 4 and "accepted" in {row["status"] for row in ledger(folder)}
-    return folder
-
-
 def test_the_driver_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_run(tmp_path, undisturbed, capsys):
     """Killed in the warm-up, in the middle of a round, and with two workers in the middle of the next."""
+    assert len(ledger(undisturbed)) == 4 and "accepted" in {row["status"] for row in ledger(undisturbed)}
     folder = tmp_path / "run"
     trial = folder / "trials"
     arguments = ["search", "--out", folder, "--config", settings_file(tmp_path, LONG)]

@@ -1,16 +1,12 @@
 """Small searches for tests: their settings, how to start them, and what must not depend on where and how often they ran."""
 
 import csv
-import fcntl
-import os
 import subprocess
 import sys
 import time
 
 import tomli_w
 from patience import PATIENCE_S
-
-from fixfirst.cli import main
 
 # Updates of 4 episodes of 20 steps. The gate asks for little, so that most trials pass it. TensorBoard is slow to import.
 EASY = {
@@ -36,6 +32,22 @@ RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does no
 EPISODES = {"warmup_episodes": 60, "min_episodes": 60, "max_episodes": 60, "total_episodes": 300}
 ROLE = {"memory": "full", "action_set": "macros"}
 LONG = RANDOM | EPISODES | ROLE | {"max_steps": 60, "ppo": {"num_envs": 4, "epochs": 40}}
+# One network for all orders: two trainings of 12 updates, three rounds.
+SHARED = {
+    "red_agent": "b_line",
+    "max_steps": 20,
+    "total_episodes": 240,
+    "replicates": 2,
+    "rounds": 3,
+    "n_envs": 10,
+    "episodes_per_update": 10,
+    "watch_episodes": 60,
+    "selection_episodes": 10,
+    "measure_episodes": 20,
+    "tensorboard": False,
+}
+ORDER = "enterprise > op_server > op_host > user > defender"
+TRAINING = {"workflow": ORDER, "n_envs": 4, "max_steps": 10, "total_episodes": 12, "tensorboard": False}  # 3 updates
 
 
 class NoView:
@@ -66,31 +78,6 @@ def one_line(capsys, *says):
     error = capsys.readouterr().err
     assert error.startswith("fixfirst: ") and error.count("\n") == 1, error
     assert all(part in error for part in says), error
-
-
-def golden(factory, name, make):
-    """A folder that make(folder) writes once per test run, whichever process needs it first; copy it to change it."""
-    base = factory.getbasetemp()
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    with open(base / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = base / f"golden-{name}" / "run"
-        if not (folder.parent / "done").exists():
-            folder.parent.mkdir(exist_ok=True)
-            make(folder)
-            (folder.parent / "done").touch()
-    return folder
-
-
-def undisturbed_search(factory):
-    """The search of LONG, in one process."""
-
-    def make(folder):
-        path = settings_file(folder.parent, LONG)
-        arguments = ["--out", str(folder), "--config", str(path), "--executor", "inline", "--quiet", "--no-report"]
-        assert main(["search", *arguments]) == 0
-
-    return golden(factory, "undisturbed", make)
 
 
 def settings_file(folder, settings):
