@@ -8,7 +8,7 @@ from cage2 import ACTIONS, CAGE2, DECOYS, HOST_ID, HOST_NAMES, HOSTS, SLEEP, act
 
 import fixfirst as ff
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import LINUX
+from fixfirst.game.parts import LINUX
 from fixfirst.game.state import Success
 from fixfirst.game.world import World
 from fixfirst.policy.action_sets import action_sets, decoy_slots

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cage2 import ACTIONS, HOST_ID, action_id
 
-from fixfirst.game.scenario import REPAIR_VERBS
+from fixfirst.game.parts import REPAIR_VERBS
 from fixfirst.learner.config import make_config
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, Workflow

@@ -46,6 +46,7 @@ PACKAGE = Path(__file__).parent.parent
 SOURCES = (
     "base/compile.py",
     "base/ieee.py",
+    "game/parts.py",
     "game/scenario.py",
     "game/tables.py",
     "game/state.py",

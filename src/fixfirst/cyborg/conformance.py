@@ -27,7 +27,7 @@ from fixfirst.game.scenario import CAGE2, VARIANT_ID, VariantName
 from fixfirst.game.state import NO_TARGET, STATE_DTYPE, OTService, RedAgent, RedVerb
 
 HOST_LETTERS = "abcdefghijklm"
-SUBNET_LETTERS = "".join(name[0] for name in CAGE2.subnets)
+SUBNET_LETTERS = "".join(name[0] for name in CAGE2.subnet_names)
 RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
 RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
 OT_NAMES = tuple(state.name.lower() for state in OTService)

@@ -94,7 +94,7 @@ class CyborgGame:
             raise errors.CyborgError(f"red did {name}, which our model does not have: {action}")
         target, exploit = NO_TARGET, -1
         if name == "DiscoverRemoteSystems":
-            target = self.scenario.subnets.index(self.state.subnets[action.subnet].name)
+            target = self.scenario.subnet_names.index(self.state.subnets[action.subnet].name)
         elif name in ("DiscoverNetworkServices", "ExploitRemoteService"):
             target = self.host_id(action.ip_address)
         elif name != "Sleep":

@@ -27,7 +27,8 @@ from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
 from fixfirst.game.game import red_odds
-from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, VariantName
+from fixfirst.game.parts import BITS_PER_HOST
+from fixfirst.game.scenario import CAGE2, VariantName
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
 from fixfirst.game.world import check_seeds
 from fixfirst.play.baselines import DEFENDERS

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.rules import QUIET, SEEN_EXPLOIT, SEEN_SCAN
-from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, VARIANT_ID, VARIANTS, Scenario, VariantName
+from fixfirst.game.scenario import CAGE2, VARIANT_ID, VARIANTS, Scenario, VariantName
 from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _red(turn: np.void, scenario: Scenario) -> tuple[str, str | None, bool | Non
     verb, worked = RedVerb(turn["red_verb"]), _WORKED[Success(turn["red_success"])]
     if turn["red_target"] == NO_TARGET:
         return ("Sleep" if turn["step"] else "nothing yet"), None, None
-    target = (scenario.subnets if verb == RedVerb.DISCOVER else scenario.host_names)[turn["red_target"]]
+    target = (scenario.subnet_names if verb == RedVerb.DISCOVER else scenario.host_names)[turn["red_target"]]
     if verb == RedVerb.DISCOVER:
         return f"Discover subnet {target}", target, worked
     if verb == RedVerb.SCAN:
@@ -149,12 +150,12 @@ class NetworkMap:
     def subnet_top(self) -> dict[str, int]:
         """Subnet -> the upper edge of its row."""
         first = (self.scenario.hosts[self.scenario.host_ids[row[0]]] for row in self.scenario.map_rows)
-        return {self.scenario.subnets[host.subnet]: self.row_height * y for y, host in enumerate(first)}
+        return {self.scenario.subnet_names[host.subnet]: self.row_height * y for y, host in enumerate(first)}
 
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
         """From the first of two hosts red learns the address of the second."""
-        return tuple((host.name, host.reveals) for host in self.scenario.hosts if host.reveals)
+        return tuple((host.name, f.host) for host in self.scenario.hosts for f in host.reveals if f.host != host.name)
 
 
 @cache
@@ -226,8 +227,8 @@ def picture(moment: TurnSummary, scenario: Scenario = CAGE2) -> np.ndarray:
     pen.text(width - 12, 9, "left: blue believes, right: true.  U user  R root  ? unknown", _FAINT, 9, anchor="ra")
     for here, there in chart.links:
         pen.line(*places[here], *places[there], "#c3ccd5", 1)
-    if moment.red_target in places and moment.red_target != scenario.foothold:
-        pen.line(*places[scenario.foothold], *places[moment.red_target], _RED, 2)
+    if moment.red_target in places and moment.red_target != scenario.start:
+        pen.line(*places[scenario.start], *places[moment.red_target], _RED, 2)
     for host in range(scenario.num_hosts):
         _draw_host(pen, moment, host, scenario)
     pen.text(12, height + 4, f"step {moment.step}", _INK, 12)
@@ -254,7 +255,7 @@ def _draw_host(pen: "_Pen", moment: TurnSummary, host: int, scenario: Scenario) 
     if moment.activity[host] != "none":
         pen.label(x, top - 10, moment.activity[host], _BLUE, 10)
     notes = [f"{len(moment.decoys[host])} decoy{'s' * (len(moment.decoys[host]) > 1)}"] if moment.decoys[host] else []
-    notes += [f"OT {moment.ot}"] if name == scenario.target else ["foothold"] if name == scenario.foothold else []
+    notes += [f"OT {moment.ot}"] if name == scenario.target else ["foothold"] if name == scenario.start else []
     if notes:
         pen.label(x, top + _BOX_H + 24, ", ".join(notes), _FAINT, 9)
 

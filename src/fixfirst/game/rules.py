@@ -12,16 +12,8 @@ import numpy as np
 from fixfirst.base.compile import called, compiled, inlined
 from fixfirst.game import chance as dice
 from fixfirst.game.attackers import ENTERPRISE_UNITS, decide_red
-from fixfirst.game.scenario import (
-    BITS_PER_HOST,
-    CAGE2,
-    GUESSED_PASSWORD,
-    NO_PASSWORD,
-    NOTHING,
-    OPERATIONAL,
-    ROOT_SHELL,
-    USER,
-)
+from fixfirst.game.parts import BITS_PER_HOST, GUESSED_PASSWORD, NO_PASSWORD, NOTHING, ROOT_SHELL
+from fixfirst.game.scenario import CAGE2, OPERATIONAL, USER
 from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 from fixfirst.game.tables import (
     ACTION_HOST,

@@ -1,92 +1,20 @@
-"""The scenario: hosts and their services, exploits, decoys, blue's actions and the three variants, as one frozen value.
+"""The scenario: a network with all that is on it, what blue can do there, and the three variants, as one frozen value.
 
 Every other table of the project (bit masks, the kernel's arrays, memories, action sets) is computed from a `Scenario`; the
-built-in one is `CAGE2`. The rules that act on it are in `rules.py`, and in words in `docs/model.md`.
+built-in one is `CAGE2`. What it is made of is in `parts.py`; the rules that act on it are in `rules.py`, and in words in
+`docs/model.md`.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-LINUX, WINDOWS = "linux", "windows"
-NOTHING, USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD, NO_PASSWORD = range(5)  # what an exploit meets on a host
-BITS_PER_HOST = 4  # of blue's view: two of activity, two of belief
-
-
-@dataclass(frozen=True)
-class Service:
-    """A process that listens. `kind` is what an exploit looks for; `root` says whose rights an intruder gets."""
-
-    ports: tuple[int, ...]
-    kind: str | None
-    root: bool = False
-    accounts: bool = True  # ssh only: is there an account whose password can be guessed?
-
-
-@dataclass(frozen=True)
-class Host:
-    """A machine. `value` is what each step of privileged red access costs blue."""
-
-    name: str
-    subnet: int
-    unit: str
-    os: str
-    value: float
-    services: tuple[Service, ...]
-    reveals: str | None = None  # the host whose address red finds here when it escalates
-
-    @property
-    def ports(self) -> frozenset[int]:
-        """The ports on which its services listen."""
-        return frozenset(port for service in self.services for port in service.ports)
-
-
-@dataclass(frozen=True)
-class Exploit:
-    """A way into a host: offered when red remembers `port`, works on a service of `kind` there. Heaviest is preferred."""
-
-    name: str
-    port: int
-    kind: str
-    weight: float
-    also_one_of: tuple[int, ...] = ()  # further ports of which red must remember one
-
-    def meets(self, host: Host) -> int:
-        """Return what it meets on the host's real services: NOTHING, a shell, or a password guessed or not."""
-        for service in host.services:
-            if self.port in service.ports and self.kind == service.kind:
-                if service.kind == "ssh":
-                    return GUESSED_PASSWORD if service.accounts else NO_PASSWORD
-                return ROOT_SHELL if service.root else USER_SHELL
-        return NOTHING
-
-
-@dataclass(frozen=True)
-class Decoy:
-    """A fake service blue can place: on `os` (None: any), when nothing listens on `needs_free`; it listens on `opens`."""
-
-    name: str
-    os: str | None
-    needs_free: int
-    opens: int
-    kind: str
-
-    def fits(self, host: Host) -> bool:
-        """Does it run on the host's operating system?"""
-        return self.os in (None, host.os)
-
-
-class BlueAction(NamedTuple):
-    """What an action id stands for; `host` is None for Sleep and Monitor."""
-
-    verb: str
-    host: str | None
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.host}" if self.host else self.verb
-
+from fixfirst.game import parts
+from fixfirst.game.parts import BlueAction, Decoy, Exploit, Finding, Host, Image, Subnet
 
 VariantName = Literal["current", "leaderboard", "debugged"]
 
@@ -96,7 +24,7 @@ class Variant:
     """One release of the game. All three share every rule that is not named here."""
 
     name: VariantName
-    services: tuple[tuple[Service, Service], ...] = ()  # (as a scenario has it, as it is in this release)
+    images: tuple[tuple[Image, Image], ...] = ()  # (as a scenario has it, as it is in this release)
     decoy_opens: tuple[tuple[str, int], ...] = ()  # decoys that open another port than a scenario says
     scans_accumulate: bool = False  # red never forgets a port it once saw listening
     restore_patches_smtp: bool = False  # a restored smtp service resists HarakaRCE
@@ -105,31 +33,64 @@ class Variant:
     callback_outranks_scan: bool = False  # a reverse shell is seen even on a busy host
 
 
+VARIANTS = (
+    Variant("current"),
+    Variant("leaderboard", scans_accumulate=True, restore_patches_smtp=True),
+    Variant(
+        "debugged",
+        images=parts.DEBUGGED_IMAGES,
+        decoy_opens=(("Vsftpd", 21),),
+        remove_reports_result=True,
+        any_session_costs=True,
+        callback_outranks_scan=True,
+    ),
+)
+VARIANT_ID = {variant.name: index for index, variant in enumerate(VARIANTS)}
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """A network, what can be done in it, and what is at stake. A host's position in `hosts` is its id everywhere."""
+    """A network, what can be done in it, and what is at stake. A host's position in `hosts` is its id everywhere.
 
-    name: str
-    subnets: tuple[str, ...]  # in the order in which Meander explores them
+    Two are equal if they play alike, whatever they are called.
+    """
+
+    name: str = field(compare=False)
+    subnets: tuple[Subnet, ...]  # in the order in which Meander explores them: by their first hosts
     hosts: tuple[Host, ...]
-    unit_types: tuple[str, ...]
-    exploits: tuple[Exploit, ...]  # in the order in which red lists them
-    decoys: tuple[Decoy, ...]
-    foothold: str  # red holds this host from the start, for ever
-    target: str  # the host of the OT service that Impact stops
-    ot_cost: float  # per step with the OT service stopped
-    restore_cost: float
-    map_rows: tuple[tuple[str, ...], ...]  # hosts from top to bottom and from left to right, as pictures show them
+    unit_types: tuple[str, ...]  # in the order of their ids; () where names and subnets give none
+    start: str  # red's foothold: it holds this host from the start, for ever
+    known: tuple[Finding, ...]  # what red knows at the start, in the order of hosts
+    ot_cost: float  # per step with the target's OT service stopped
+    verbs: tuple[str, ...] = parts.CAGE2_VERBS  # of blue, in the order of its action table
+    decoys: tuple[Decoy, ...] = parts.DECOYS  # those that are among the verbs
+    green_hosts: tuple[str, ...] | None = ()  # of parts.GREEN_NAMES, those green can scan, as hosts go; None: no green
+    red_before_green: bool = False  # chances are drawn in this order
+    map_rows: tuple[tuple[str, ...], ...] = field(default=(), compare=False)  # as pictures show hosts; () = by subnet
+    remarks: tuple[str, ...] = field(default=(), compare=False)  # what its reader noticed
 
     # ---- sizes and names
+
+    @property
+    def exploits(self) -> tuple[Exploit, ...]:
+        return parts.EXPLOITS
+
+    @property
+    def restore_cost(self) -> float:
+        return parts.RESTORE_COST
 
     @cached_property
     def num_hosts(self) -> int:
         return len(self.hosts)
 
+    @cached_property
+    def listed(self) -> tuple[int, ...]:
+        """The hosts of blue's observation, four bits each."""
+        return tuple(index for index, host in enumerate(self.hosts) if host.listed)
+
     @property
     def observation_bits(self) -> int:
-        return BITS_PER_HOST * self.num_hosts
+        return parts.BITS_PER_HOST * len(self.listed)
 
     @cached_property
     def host_names(self) -> tuple[str, ...]:
@@ -140,30 +101,43 @@ class Scenario:
         """Host name -> id."""
         return MappingProxyType({name: index for index, name in enumerate(self.host_names)})
 
+    @cached_property
+    def subnet_names(self) -> tuple[str, ...]:
+        return tuple(subnet.name for subnet in self.subnets)
+
     @property
-    def foothold_id(self) -> int:
-        return self.host_ids[self.foothold]
+    def start_id(self) -> int:
+        return self.host_ids[self.start]
+
+    @property
+    def target(self) -> str | None:
+        """The host whose OT service Impact stops: agents know it by its name."""
+        return parts.TARGET_NAME if parts.TARGET_NAME in self.host_ids else None
 
     @property
     def target_id(self) -> int:
-        return self.host_ids[self.target]
+        """The target's id, or -1."""
+        return self.host_ids.get(parts.TARGET_NAME, -1)
 
     @cached_property
     def exploit_names(self) -> tuple[str, ...]:
         return tuple(exploit.name for exploit in self.exploits)
 
-    # ---- blue's actions: two without a host, then blocks of one action per host
+    # ---- blue's actions: in the order of its verbs, one of Sleep and Monitor, one per host of all others
 
     @cached_property
     def host_verbs(self) -> tuple[str, ...]:
         """The verbs of actions on a host, in the order of their blocks."""
-        return ("Analyse", "Remove", *(f"Decoy{decoy.name}" for decoy in self.decoys), "Restore")
+        return tuple(verb for verb in self.verbs if verb not in parts.FREE_VERBS)
 
     @cached_property
     def actions(self) -> tuple[BlueAction, ...]:
         """What each action id stands for."""
-        free = tuple(BlueAction(verb, None) for verb in FREE_VERBS)
-        return free + tuple(BlueAction(verb, host) for verb in self.host_verbs for host in self.host_names)
+        return tuple(
+            BlueAction(verb, host)
+            for verb in self.verbs
+            for host in ((None,) if verb in parts.FREE_VERBS else self.host_names)
+        )
 
     @property
     def num_actions(self) -> int:
@@ -180,16 +154,22 @@ class Scenario:
     @cached_property
     def repaired_hosts(self) -> tuple[int, ...]:
         """[A] the host that each action removes red from or restores, or -1."""
-        repairs = (action.host if action.verb in REPAIR_VERBS else None for action in self.actions)
+        repairs = (action.host if action.verb in parts.REPAIR_VERBS else None for action in self.actions)
         return tuple(-1 if host is None else self.host_ids[host] for host in repairs)
+
+    @property
+    def misinform(self) -> tuple[Decoy, ...]:
+        """What the verb Misinform may place."""
+        return parts.MISINFORM if "Misinform" in self.verbs else ()
 
     # ---- sets as bit masks: bit h is host h, bit p the p-th of `ports`
 
     @cached_property
     def ports(self) -> tuple[int, ...]:
         """All ports on which a service or a decoy may listen, in any variant."""
-        hosts = {port for scenario in self.by_variant for host in scenario.hosts for port in host.ports}
-        return tuple(sorted(hosts | {decoy.opens for scenario in self.by_variant for decoy in scenario.decoys}))
+        real = {port for scenario in self.by_variant for host in scenario.hosts for port in host.ports}
+        faked = {decoy.opens for scenario in self.by_variant for decoy in (*scenario.decoys, *self.misinform)}
+        return tuple(sorted(real | faked))
 
     def hosts_mask(self, *names: str) -> int:
         """Return the set of these hosts."""
@@ -203,6 +183,44 @@ class Scenario:
         """Return the set of all hosts of these unit types."""
         return self.hosts_mask(*(host.name for host in self.hosts if host.unit in units))
 
+    def name_mask(self, word: str) -> int:
+        """Return the set of all hosts whose name contains a word."""
+        return self.hosts_mask(*(name for name in self.host_names if word in name))
+
+    # ---- whom B_line attacks, and in which order
+
+    @property
+    def home(self) -> str:
+        """The host in whose subnet B_line begins: User0 where red knows its subnet, else where red starts."""
+        knows = any(found.host == parts.HOME_NAME and found.subnet for found in self.known)
+        return parts.HOME_NAME if knows else self.start
+
+    @cached_property
+    def b_line_first(self) -> tuple[int, ...]:
+        """Whom B_line draws its first victim from: home's neighbours; none: home itself, without a draw."""
+        home = self.hosts[self.host_ids[self.home]]
+        return tuple(i for i, host in enumerate(self.hosts) if host.subnet == home.subnet and host is not home)
+
+    @cached_property
+    def b_line_second(self) -> tuple[int, ...]:
+        """[H] whom B_line attacks after this host: an Enterprise host whose address is there, else another, else itself."""
+        return tuple(self._second(host)[0] for host in self.hosts)
+
+    @cached_property
+    def b_line_third(self) -> tuple[int, ...]:
+        """[H] whom B_line attacks after that: the third in the list of this host's subnet, else the last."""
+        lists = (self.subnets[host.subnet].hosts for host in self.hosts)
+        return tuple(self.host_ids[names[:3][-1]] for names in lists)
+
+    def _second(self, host: Host) -> tuple[int, bool]:
+        """Return whom B_line attacks after a host, and whether CybORG's B_line finds it, too."""
+        found = {finding.host: finding for finding in host.reveals}
+        named = [name for name in (host.name, *(n for n in found if n != host.name)) if parts.GATE_WORD in name]
+        if named and named[0] in found and found[named[0]].address:
+            return self.host_ids[named[0]], True
+        others = [name for name, finding in found.items() if name != host.name and finding.address]
+        return self.host_ids[others[0] if others else host.name], False
+
     # ---- variants
 
     @cached_property
@@ -211,12 +229,22 @@ class Scenario:
         return tuple(self._in_variant(variant) for variant in VARIANTS)
 
     def _in_variant(self, variant: Variant) -> "Scenario":
-        services, opens = dict(variant.services), dict(variant.decoy_opens)
-        hosts = (replace(h, services=tuple(services.get(s, s) for s in h.services)) for h in self.hosts)
-        decoys = (replace(d, opens=opens.get(d.name, d.opens)) for d in self.decoys)
+        images, opens = dict(variant.images), dict(variant.decoy_opens)
+        hosts = (replace(host, image=images.get(host.image, host.image)) for host in self.hosts)
+        decoys = (replace(decoy, opens=opens.get(decoy.name, decoy.opens)) for decoy in self.decoys)
         return replace(self, hosts=tuple(hosts), decoys=tuple(decoys))
 
     # ---- as a value
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything that decides how it is played: equal for equal scenarios, whatever they are called."""
+        facts = asdict(self)
+        for name in ("name", "map_rows", "remarks", "decoys"):  # decoys follow from the verbs
+            del facts[name]
+        for host in facts["hosts"]:
+            del host["image"]["name"]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def __hash__(self) -> int:
         return hash(self.host_names)  # quick: groupings and orders are keys of many dictionaries
@@ -225,91 +253,58 @@ class Scenario:
         return f"<Scenario {self.name}: {self.num_hosts} hosts>"
 
     def __reduce__(self) -> Any:
-        return "CAGE2" if self is CAGE2 else super().__reduce__()  # the built-in one is the same object in every process
+        if self is CAGE2:
+            return "CAGE2"  # the same object in every process
+        return Scenario, tuple(getattr(self, one.name) for one in fields(self))
 
-
-FREE_VERBS = ("Sleep", "Monitor")
-REPAIR_VERBS = ("Remove", "Restore")
 
 # ---------------------------------------------------------------- CAGE Challenge 2
 
 ENTERPRISE, OPERATIONAL, USER = range(3)  # its subnets
-SSH = Service((22,), "ssh")
-SSH_NO_ACCOUNT = Service((22,), "ssh", accounts=False)
-FTP = Service((21,), "ftp", root=True)
-RPC = Service((135,), None, root=True)
-RDP = Service((3389,), "rdp")
-RDP_SYSTEM = Service((3389,), "rdp", root=True)
-SMB = Service((139, 445), "smb", root=True)
-SMB_DEAF = Service((139, 445), None, root=True)  # listens, but no exploit recognises it
-WEB = Service((80, 443), "web")
-SMTP = Service((25,), "smtp", root=True)
-MYSQL = Service((3390,), "mysql", root=True)
-MYSQL_ON_RDP_PORT = Service((3389,), "mysql", root=True)
-RESOLVER = Service((53, 68), None)
 
-ENTERPRISE_WINDOWS = (SSH, RPC, RDP_SYSTEM, SMB_DEAF, WEB)
+
+def _knows(host: str, *addresses: str, ot_service: bool = False) -> tuple[Finding, ...]:
+    """What red finds on a host of CAGE2: the host's own subnet, and addresses of others, which come before it."""
+    return (*(Finding(name) for name in addresses), Finding(host, subnet=True, ot_service=ot_service))
+
 
 CAGE2 = Scenario(
     name="cage2",
-    subnets=("Enterprise", "Operational", "User"),
+    subnets=(
+        Subnet("Enterprise", ("Enterprise0", "Enterprise1", "Enterprise2", "Defender")),
+        Subnet("Operational", ("Op_Server0", "Op_Host0", "Op_Host1", "Op_Host2"), "gated"),
+        Subnet("User", ("User0", "User1", "User2", "User3", "User4")),
+    ),
     unit_types=("user", "op_host", "op_server", "enterprise", "defender"),
     hosts=(
-        Host("Defender", ENTERPRISE, "defender", LINUX, 0.1, (SSH_NO_ACCOUNT, RESOLVER)),
-        Host("Enterprise0", ENTERPRISE, "enterprise", LINUX, 1.0, (SSH,)),
-        Host("Enterprise1", ENTERPRISE, "enterprise", WINDOWS, 1.0, ENTERPRISE_WINDOWS),
-        Host("Enterprise2", ENTERPRISE, "enterprise", WINDOWS, 1.0, ENTERPRISE_WINDOWS, "Op_Server0"),
-        Host("Op_Host0", OPERATIONAL, "op_host", LINUX, 0.1, (SSH,)),
-        Host("Op_Host1", OPERATIONAL, "op_host", LINUX, 0.1, (SSH,)),
-        Host("Op_Host2", OPERATIONAL, "op_host", LINUX, 0.1, (SSH,)),
-        Host("Op_Server0", OPERATIONAL, "op_server", LINUX, 1.0, (SSH,)),  # runs the OT service that Impact stops
-        Host("User0", USER, "user", WINDOWS, 0.0, (SSH, FTP)),  # red's foothold: held from the start, for ever
-        Host("User1", USER, "user", WINDOWS, 0.1, (SSH, FTP), "Enterprise1"),
-        Host("User2", USER, "user", WINDOWS, 0.1, (SMB, RPC, RDP), "Enterprise1"),
-        Host("User3", USER, "user", LINUX, 0.1, (WEB, MYSQL_ON_RDP_PORT, SMTP), "Enterprise0"),
-        Host("User4", USER, "user", LINUX, 0.1, (SSH, WEB, MYSQL, SMTP), "Enterprise0"),
+        Host("Defender", ENTERPRISE, "defender", parts.VELOCIRAPTOR_SERVER, 0.1),
+        Host("Enterprise0", ENTERPRISE, "enterprise", parts.GATEWAY, 1.0, _knows("Enterprise0")),
+        Host("Enterprise1", ENTERPRISE, "enterprise", parts.INTERNAL, 1.0, _knows("Enterprise1")),
+        Host(
+            "Enterprise2",
+            ENTERPRISE,
+            "enterprise",
+            parts.INTERNAL,
+            1.0,
+            (*_knows("Enterprise2"), Finding("Op_Server0")),
+        ),
+        Host("Op_Host0", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host0")),
+        Host("Op_Host1", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host1")),
+        Host("Op_Host2", OPERATIONAL, "op_host", parts.GATEWAY, 0.1, _knows("Op_Host2")),
+        Host("Op_Server0", OPERATIONAL, "op_server", parts.OP_SERVER, 1.0, _knows("Op_Server0", ot_service=True)),
+        Host("User0", USER, "user", parts.WINDOWS_USER_HOST1, 0.0, _knows("User0")),
+        Host("User1", USER, "user", parts.WINDOWS_USER_HOST1, 0.1, _knows("User1", "Enterprise1")),
+        Host("User2", USER, "user", parts.WINDOWS_USER_HOST2, 0.1, _knows("User2", "Enterprise1")),
+        Host("User3", USER, "user", parts.LINUX_USER_HOST1, 0.1, _knows("User3", "Enterprise0")),
+        Host("User4", USER, "user", parts.LINUX_USER_HOST2, 0.1, _knows("User4", "Enterprise0")),
     ),
-    exploits=(
-        Exploit("EternalBlue", 139, "smb", 2.0),
-        Exploit("BlueKeep", 3389, "rdp", 1.0),
-        Exploit("HTTPRFI", 80, "web", 3.0),
-        Exploit("HTTPSRFI", 443, "web", 4.0),
-        Exploit("SSHBruteForce", 22, "ssh", 0.1),
-        Exploit("SQLInjection", 3390, "mysql", 5.0, also_one_of=(80, 443)),
-        Exploit("HarakaRCE", 25, "smtp", 6.0),
-        Exploit("FTPDirectoryTraversal", 21, "ftp", 7.0),
-    ),
-    decoys=(
-        Decoy("Apache", None, 80, 80, "web"),
-        Decoy("Femitter", WINDOWS, 21, 21, "ftp"),
-        Decoy("HarakaSMPT", LINUX, 25, 25, "smtp"),
-        Decoy("Smss", WINDOWS, 139, 139, "smb"),
-        Decoy("SSHD", None, 22, 22, "ssh"),
-        Decoy("Svchost", WINDOWS, 3389, 3389, "rdp"),
-        Decoy("Tomcat", None, 443, 443, "web"),
-        Decoy("Vsftpd", LINUX, 21, 80, "web"),  # checks one port and opens another
-    ),
-    foothold="User0",
-    target="Op_Server0",
+    start="User0",
+    known=(Finding("User0", subnet=True, name=True),),
     ot_cost=10.0,
-    restore_cost=1.0,
+    green_hosts=("Enterprise0", "Enterprise1", "Enterprise2", "User0", "User1", "User2", "User3", "User4"),
     map_rows=(  # red comes in at the top and works its way down; hosts that lead to each other stand near each other
         ("User0", "User1", "User2", "User3", "User4"),
         ("Defender", "Enterprise1", "Enterprise2", "Enterprise0"),
         ("Op_Host0", "Op_Host1", "Op_Server0", "Op_Host2"),
     ),
 )
-
-VARIANTS = (
-    Variant("current"),
-    Variant("leaderboard", scans_accumulate=True, restore_patches_smtp=True),
-    Variant(
-        "debugged",
-        services=((SMB_DEAF, SMB), (MYSQL_ON_RDP_PORT, MYSQL)),
-        decoy_opens=(("Vsftpd", 21),),
-        remove_reports_result=True,
-        any_session_costs=True,
-        callback_outranks_scan=True,
-    ),
-)
-VARIANT_ID = {variant.name: index for index, variant in enumerate(VARIANTS)}

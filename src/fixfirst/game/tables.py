@@ -7,13 +7,14 @@ What is asked of a set in every step is looked up, too: loops over members are s
 
 import numpy as np
 
-from fixfirst.game.scenario import CAGE2, FREE_VERBS, VARIANTS, Decoy, Exploit, Host
+from fixfirst.game.parts import CAGE2_VERBS, Decoy, Exploit, Host
+from fixfirst.game.scenario import CAGE2, VARIANTS
 
 # ---- what the kernel is compiled for; whoever is outside this room asks the scenario it was given
 HOSTS, SUBNETS, EXPLOITS, ACTIONS, PORTS = CAGE2.hosts, CAGE2.subnets, CAGE2.exploits, CAGE2.actions, CAGE2.ports
 NUM_HOSTS, NUM_ACTIONS, OBSERVATION_BITS = CAGE2.num_hosts, CAGE2.num_actions, CAGE2.observation_bits
-HOST_ID, FOOTHOLD, OT_SERVER = dict(CAGE2.host_ids), CAGE2.foothold_id, CAGE2.target_id
-VERBS = FREE_VERBS + CAGE2.host_verbs
+HOST_ID, FOOTHOLD, OT_SERVER = dict(CAGE2.host_ids), CAGE2.start_id, CAGE2.target_id
+VERBS = CAGE2_VERBS
 hosts_mask, ports_mask, unit_mask = CAGE2.hosts_mask, CAGE2.ports_mask, CAGE2.unit_mask
 
 
@@ -43,8 +44,8 @@ ACTION_HOST = constant([-1 if a.host is None else HOST_ID[a.host] for a in ACTIO
 # ---- where things are
 SUBNET_HOSTS = constant([hosts_mask(*(h.name for h in HOSTS if h.subnet == s)) for s in range(len(SUBNETS))])
 HOST_SUBNET = constant([h.subnet for h in HOSTS])  # [H]
-REVEALED_HOST = constant([0 if h.reveals is None else hosts_mask(h.reveals) for h in HOSTS])  # [H] mask
-REVEALED_ID = constant([-1 if h.reveals is None else HOST_ID[h.reveals] for h in HOSTS])  # [H]
+REVEALED_HOST = constant([hosts_mask(*(f.host for f in h.reveals if f.host != h.name)) for h in HOSTS])  # [H] mask
+REVEALED_ID = constant(CAGE2.b_line_second)  # [H]
 VALUE_TENTHS = constant([round(10 * h.value) for h in HOSTS])  # [H]
 
 

@@ -63,7 +63,7 @@ class _Case:
         if self.host in self.needy:
             return self._list([self.host])
         return self._list([self.host]) + (
-            " (the foothold)" if self.host == self.workflow.scheme.scenario.foothold_id else " (not held)"
+            " (the foothold)" if self.host == self.workflow.scheme.scenario.start_id else " (not held)"
         )
 
     def why_in_order(self, rule: Rule) -> str:

@@ -21,7 +21,7 @@ def held_mask(access: np.ndarray, least: int = USER) -> np.ndarray:
 
 def never_needy(scheme: UnitScheme, judging: Judging) -> int:
     """Return the set of hosts that never count as in need of repair: red's foothold, unless it is to be counted."""
-    return 0 if judging.count_foothold else 1 << scheme.scenario.foothold_id
+    return 0 if judging.count_foothold else 1 << scheme.scenario.start_id
 
 
 class Judgement(NamedTuple):

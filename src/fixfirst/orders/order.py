@@ -72,8 +72,8 @@ class UnitScheme:
     def untouched(self, held: int) -> tuple[str, ...]:
         """Return the unit types of which a set of hosts has none, red's foothold apart."""
         checks.check_int("a set of hosts, as bits", held, 0, 2**self.scenario.num_hosts - 1)
-        foothold = self.scenario.foothold_id
-        touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != foothold}
+        start = self.scenario.start_id
+        touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != start}
         return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
 
     def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:

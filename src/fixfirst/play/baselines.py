@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, Scenario
+from fixfirst.game.parts import BITS_PER_HOST
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Player
 from fixfirst.policy.table import PolicyTable
@@ -199,7 +200,7 @@ class PriorityRestore:
     def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
         """See `Player`."""
         known, needs = host_actions(self._scenario), access > 0
-        needs[:, self._scenario.foothold_id] = False
+        needs[:, self._scenario.start_id] = False
         ranks = np.where(needs, self._host_ranks[assigned], needs.shape[1])
         return np.where(needs.any(axis=1), known.restore[ranks.argmin(axis=1)], known.sleep)
 

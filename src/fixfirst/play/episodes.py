@@ -12,7 +12,8 @@ import numpy as np
 
 from fixfirst.game import drawing
 from fixfirst.game.game import red_agent_names
-from fixfirst.game.scenario import BITS_PER_HOST, CAGE2, Scenario
+from fixfirst.game.parts import BITS_PER_HOST
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import OTService, RedVerb, Success
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.explanation import Kind, Reason, needy_hosts, reasons
@@ -158,7 +159,7 @@ def _shielded(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[tuple
     bits = bits_of(rows, spec.memory.inputs + scenario.num_hosts)
     view = bits[:, : scenario.observation_bits].reshape(len(rows), -1, BITS_PER_HOST)
     suspected = (bits[:, spec.memory.inputs :] > 0) | (view[:, :, 2:].sum(axis=2) > 0)  # [T, H]: suspect, or not clean
-    suspected[:, scenario.foothold_id] = False
+    suspected[:, scenario.start_id] = False
     by_unit = _repairs(spec, spec.units)
     allowed = spec.allowed(rows)
     return [
@@ -298,7 +299,12 @@ def document(
         ],
         "played": {"episodes": len(returns), "mean_return": float(returns.mean())},
         "hosts": [
-            {"name": host.name, "subnet": scenario.subnets[host.subnet], "unit": scheme.names[unit], "value": host.value}
+            {
+                "name": host.name,
+                "subnet": scenario.subnet_names[host.subnet],
+                "unit": scheme.names[unit],
+                "value": host.value,
+            }
             for host, unit in zip(scenario.hosts, scheme.host_unit, strict=True)
         ],
         "episodes": [

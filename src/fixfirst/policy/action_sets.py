@@ -16,7 +16,9 @@ from types import MappingProxyType
 import numpy as np
 
 from fixfirst.base import checks, errors
-from fixfirst.game.scenario import CAGE2, GUESSED_PASSWORD, ROOT_SHELL, USER_SHELL, Decoy, Host, Scenario
+from fixfirst.game import parts
+from fixfirst.game.parts import Decoy, Host
+from fixfirst.game.scenario import CAGE2, Scenario
 
 # ---------------------------------------------------------------- decoys
 
@@ -291,9 +293,10 @@ def _macros(scenario: Scenario) -> ActionSet:
     def hosts_where(*outcomes: int) -> tuple[str, ...]:
         """Return the hosts on which, in some variant, some exploit ends so; red's foothold apart."""
         met = {h.name for one in scenario.by_variant for h in one.hosts if any(e.meets(h) in outcomes for e in one.exploits)}
-        return tuple(name for name in scenario.host_names if name in met and name != scenario.foothold)
+        return tuple(name for name in scenario.host_names if name in met and name != scenario.start)
 
-    takeable, removable = hosts_where(USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD), hosts_where(USER_SHELL)
+    removable = hosts_where(parts.USER_SHELL)
+    takeable = hosts_where(parts.USER_SHELL, parts.ROOT_SHELL, parts.GUESSED_PASSWORD, parts.GUESSED_ROOT_PASSWORD)
     # Only user shells can be removed: ssh sessions and root outlast a Remove.
     hosts_of = {"Analyse": takeable, "Remove": removable, "Restore": takeable}
     actions = (scenario.action_id(verb, host) for verb, hosts in hosts_of.items() for host in hosts)

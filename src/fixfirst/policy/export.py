@@ -24,7 +24,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.game.scenario import BITS_PER_HOST, Scenario
+from fixfirst.game.parts import BITS_PER_HOST
+from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
@@ -285,7 +286,7 @@ def _shielding(spec: PolicySpec, scheme: UnitScheme) -> dict[str, np.ndarray]:
     """Return what the shield is computed with."""
     (mine, other), hosts = _pairs(scheme.size), np.array(scheme.host_unit)
     host_units, repairs = np.eye(scheme.size)[hosts], np.zeros((scheme.size, spec.actions))
-    host_units[spec.scenario.foothold_id] = 0  # it cannot be cleaned
+    host_units[spec.scenario.start_id] = 0  # it cannot be cleaned
     for choice, action in enumerate(spec.action_set.actions):
         host = spec.scenario.repaired_hosts[action]
         if host >= 0:

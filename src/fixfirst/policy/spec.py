@@ -196,7 +196,7 @@ class PolicySpec:
 def _cleanable(scheme: UnitScheme, unit: int) -> int:
     """Return the hosts of a unit type that can be cleaned, as a set."""
     return sum(
-        1 << host for host, owner in enumerate(scheme.host_unit) if owner == unit and host != scheme.scenario.foothold_id
+        1 << host for host, owner in enumerate(scheme.host_unit) if owner == unit and host != scheme.scenario.start_id
     )
 
 

@@ -55,7 +55,7 @@ def _map(scenario: Scenario) -> dict[str, Any]:
         "subnets": chart.subnet_top,
         "places": chart.places,
         "links": chart.links,
-        "foothold": scenario.foothold,
+        "foothold": scenario.start,
         "ot_server": scenario.target,
     }
 
@@ -174,7 +174,7 @@ def write_gif(path: Path, document: dict[str, Any]) -> None:
 def first_compromise(episode: dict[str, Any], scenario: Scenario) -> int:
     """Return the first step after which red holds more than its foothold; the last one if there is none."""
     for step in episode["steps"]:
-        if any(access != "none" for host, access in enumerate(step["access"]) if host != scenario.foothold_id):
+        if any(access != "none" for host, access in enumerate(step["access"]) if host != scenario.start_id):
             return int(step["step"])
     return int(episode["steps"][-1]["step"])
 

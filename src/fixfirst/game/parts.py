@@ -1,0 +1,228 @@
+"""What a scenario is made of: services, images, hosts, subnets; and what is the same in all: exploits, decoys, verbs.
+
+Everything here is a frozen value. An *image* is what CybORG calls the contents of a machine: its operating system and what
+listens on it. `scenario.py` puts the parts together; `scenario_file.py` reads them from files.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+LINUX, WINDOWS = "linux", "windows"
+# What an exploit meets on a host: nothing of its kind; a shell of a user or of root; a password that can be guessed (of a
+# user), or not; a service that it cannot break; a password of root that can be guessed.
+NOTHING, USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD, NO_PASSWORD, IMMUNE, GUESSED_ROOT_PASSWORD = range(7)
+BITS_PER_HOST = 4  # of blue's view: two of activity, two of belief
+RESTORE_COST = 1.0
+INVALID_COST = 0.1  # of an action that blue cannot take: on a host that is not listed
+MOST_HOSTS = 63  # as many as a signed word has bits
+TARGET_NAME, HOME_NAME, GATE_WORD = "Op_Server0", "User0", "Enterprise"  # names that CybORG's agents look for
+GREEN_NAMES = ("User0", "User1", "User2", "User3", "User4", "Enterprise0", "Enterprise1", "Enterprise2")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A process that listens. `kind` is what an exploit looks for; `root` says whose rights an intruder gets."""
+
+    ports: tuple[int, ...]  # one per socket
+    kind: str | None = None
+    root: bool = False  # ssh: of the account whose password can be guessed
+    accounts: bool = True  # ssh only: is there an account whose password can be guessed?
+    immune: bool = False  # an exploit of its kind fails here
+
+
+@dataclass(frozen=True)
+class Image:
+    """What is on a machine. Two of them are equal if they play alike, whatever they are called."""
+
+    name: str = field(compare=False)
+    os: str
+    services: tuple[Service, ...]  # in the order of processes: an exploit meets the first of its kind on its port
+    runs_ot: bool = False  # the service that Impact stops
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What red learns of a host: its address, its subnet, its name, that it runs the OT service."""
+
+    host: str
+    address: bool = True
+    subnet: bool = False
+    name: bool = False
+    ot_service: bool = False
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine. `value` is what each step of privileged red access costs blue."""
+
+    name: str
+    subnet: int
+    unit: str  # its unit type, unless users group hosts themselves; "" where names and subnets give none
+    image: Image
+    value: float
+    reveals: tuple[Finding, ...] = ()  # what red finds here when it escalates, in the order of hosts
+    listed: bool = True  # blue sees it in its observation and can act on it
+    watched: bool = True  # blue sees events on it
+    reached: bool = True  # blue's actions on it have an effect
+
+    @property
+    def os(self) -> str:
+        return self.image.os
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        return self.image.services
+
+    @property
+    def runs_ot(self) -> bool:
+        return self.image.runs_ot
+
+    @property
+    def ports(self) -> frozenset[int]:
+        """The ports on which its services listen."""
+        return frozenset(port for service in self.services for port in service.ports)
+
+
+OPEN, CLOSED, GATED, FILTERED = "open", "closed", "gated", "filtered"
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """A part of the network, as red gets into it from where it starts.
+
+    open: always. closed: never. gated: while red holds a host whose name contains Enterprise. filtered: to some ports only.
+    """
+
+    name: str
+    hosts: tuple[str, ...]  # in the order of its list, by which B_line finds the third
+    reach: Literal["open", "closed", "gated", "filtered"] = "open"
+    lets_through: tuple[tuple[int, int], ...] = ()  # filtered: from the first port up to, not including, the second
+
+    def lets(self, port: int) -> bool:
+        """Return whether red can see a port of a host in this subnet, when it gets in at all."""
+        return self.reach != FILTERED or any(first <= port < end for first, end in self.lets_through)
+
+
+@dataclass(frozen=True)
+class Exploit:
+    """A way into a host: offered when red remembers `port`, works on a service of `kind` there. Heaviest is preferred."""
+
+    name: str
+    port: int
+    kind: str
+    weight: float
+    also_one_of: tuple[int, ...] = ()  # further ports of which red must remember one
+
+    def meets(self, host: Host) -> int:
+        """Return what it meets on the host's real services: NOTHING, a shell, a password guessed or not, or IMMUNE."""
+        for service in host.services:
+            if self.port in service.ports and self.kind == service.kind:
+                if service.kind == "ssh":
+                    guessed = GUESSED_ROOT_PASSWORD if service.root else GUESSED_PASSWORD
+                    return guessed if service.accounts else NO_PASSWORD
+                return IMMUNE if service.immune else ROOT_SHELL if service.root else USER_SHELL
+        return NOTHING
+
+
+@dataclass(frozen=True)
+class Decoy:
+    """A fake service blue can place: on `os` (None: any), when nothing listens on `needs_free`; it listens on `opens`."""
+
+    name: str
+    os: str | None
+    needs_free: int
+    opens: int
+    kind: str | None
+
+    def fits(self, host: Host) -> bool:
+        """Does it run on the host's operating system?"""
+        return self.os in (None, host.os)
+
+
+class BlueAction(NamedTuple):
+    """What an action id stands for; `host` is None for Sleep and Monitor."""
+
+    verb: str
+    host: str | None
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.host}" if self.host else self.verb
+
+
+# ---------------------------------------------------------------- the same in every scenario
+
+EXPLOITS = (  # in the order in which red lists them
+    Exploit("EternalBlue", 139, "smb", 2.0),
+    Exploit("BlueKeep", 3389, "rdp", 1.0),
+    Exploit("HTTPRFI", 80, "web", 3.0),
+    Exploit("HTTPSRFI", 443, "web", 4.0),
+    Exploit("SSHBruteForce", 22, "ssh", 0.1),
+    Exploit("SQLInjection", 3390, "mysql", 5.0, also_one_of=(80, 443)),
+    Exploit("HarakaRCE", 25, "smtp", 6.0),
+    Exploit("FTPDirectoryTraversal", 21, "ftp", 7.0),
+)
+DECOYS = (
+    Decoy("Apache", None, 80, 80, "web"),
+    Decoy("Femitter", WINDOWS, 21, 21, "ftp"),
+    Decoy("HarakaSMPT", LINUX, 25, 25, "smtp"),
+    Decoy("Smss", WINDOWS, 139, 139, "smb"),
+    Decoy("SSHD", None, 22, 22, "ssh"),
+    Decoy("Svchost", WINDOWS, 3389, 3389, "rdp"),
+    Decoy("Tomcat", None, 443, 443, "web"),
+    Decoy("Vsftpd", LINUX, 21, 80, "web"),  # checks one port and opens another
+)
+MISINFORM = (  # what the verb Misinform places: one of those whose port is free, drawn uniformly; two fool no exploit
+    Decoy("SSHD", None, 22, 22, "ssh"),
+    Decoy("Apache", None, 80, 80, "web"),
+    Decoy("SMSS", None, 139, 139, None),
+    Decoy("Tomcat", None, 443, 443, "web"),
+    Decoy("Svchost", None, 3389, 3389, None),
+)
+FREE_VERBS = ("Sleep", "Monitor")
+REPAIR_VERBS = ("Remove", "Restore")
+CAGE2_VERBS = (*FREE_VERBS, "Analyse", "Remove", *(f"Decoy{decoy.name}" for decoy in DECOYS), "Restore")
+VERBS = (*CAGE2_VERBS, "Misinform")  # all that blue can have
+
+# ---------------------------------------------------------------- the ten images of CybORG
+
+SSH = Service((22,), "ssh")
+SSH_NO_ACCOUNT = Service((22,), "ssh", accounts=False)
+FTP = Service((21,), "ftp", root=True)
+RPC = Service((135,))
+RDP = Service((3389,), "rdp")
+RDP_SYSTEM = Service((3389,), "rdp", root=True)
+SMB = Service((445, 139), "smb", root=True)
+SMB_DEAF = Service((445, 139))  # listens, but no exploit recognises it
+HTTP = Service((80,), "web")
+HTTPS = Service((443,), "web")
+WEB = Service((80, 443), "web")
+SMTP = Service((25,), "smtp", root=True)
+MYSQL = Service((3390,), "mysql", root=True)
+MYSQL_ON_RDP_PORT = Service((3389,), "mysql", root=True)
+
+VELOCIRAPTOR_SERVER = Image("Velociraptor_Server", LINUX, (SSH_NO_ACCOUNT, Service((53, 53)), Service((68,))))
+KALI_BOX = Image("Kali_Box", LINUX, (SSH_NO_ACCOUNT, Service((55553,)), Service((68,)), Service((68,))))
+GATEWAY = Image("Gateway", LINUX, (SSH,))
+LINUX_DECOY_HOST = Image("linux_decoy_host", LINUX, (SSH,))
+OP_SERVER = Image("OP_Server", LINUX, (SSH,), runs_ot=True)
+INTERNAL = Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB_DEAF, WEB))
+WINDOWS_USER_HOST1 = Image("windows_user_host1", WINDOWS, (SSH, FTP))
+WINDOWS_USER_HOST2 = Image("windows_user_host2", WINDOWS, (SMB, RPC, RDP))
+LINUX_USER_HOST1 = Image("linux_user_host1", LINUX, (HTTP, MYSQL_ON_RDP_PORT, HTTPS, SMTP))
+LINUX_USER_HOST2 = Image("linux_user_host2", LINUX, (SSH, HTTP, MYSQL, HTTPS, SMTP))
+IMAGES = (
+    VELOCIRAPTOR_SERVER,
+    KALI_BOX,
+    GATEWAY,
+    LINUX_DECOY_HOST,
+    OP_SERVER,
+    INTERNAL,
+    WINDOWS_USER_HOST1,
+    WINDOWS_USER_HOST2,
+    LINUX_USER_HOST1,
+    LINUX_USER_HOST2,
+)
+DEBUGGED_IMAGES = (  # (as CybORG has it, as the debugged fork has it)
+    (INTERNAL, Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB, WEB))),
+    (LINUX_USER_HOST1, Image("linux_user_host1", LINUX, (HTTP, MYSQL, HTTPS, SMTP))),
+)
