@@ -13,7 +13,7 @@ from fixfirst.base.compile import CompileError, address_of, call_address, inline
 from fixfirst.game import chance as dice
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import ENTERPRISE, OPERATIONAL, USER
-from fixfirst.game.state import NO_TARGET, STATE_DTYPE, RedAgent, RedVerb, Success
+from fixfirst.game.state import LEARNED, NO_TARGET, STATE_DTYPE, RedAgent, RedVerb, Success
 from fixfirst.game.tables import FOOTHOLD, HOST_ID, NUM_HOSTS, OT_SERVER, REVEALED_ID, SUBNET_HOSTS, SUBNETS, unit_mask
 
 ENTERPRISE_UNITS = unit_mask("enterprise")
@@ -29,7 +29,17 @@ def decide_red(env, chance, own):
         return decide_meander(env, chance)
     if env.red_agent == RedAgent.SLEEP:
         return RedVerb.SLEEP, NO_TARGET
+    if env.red_agent >= LEARNED:
+        return decide_as_written(env)
     return decide_own(env, chance, own)
+
+
+@inlined
+def decide_as_written(env):
+    """Return what whoever plays red has written into `env`, or sleep where that is impossible."""
+    if is_possible(env.red_verb, env.red_target):
+        return np.int64(env.red_verb), np.int64(env.red_target)
+    return RedVerb.SLEEP, NO_TARGET
 
 
 # ---------------------------------------------------------------- B_line
@@ -154,8 +164,7 @@ def decide_own(env, chance, own):
     address = own[env.red_agent]
     if address != 0:
         call_address(address, env, chance)
-        if is_possible(env.red_verb, env.red_target):
-            return np.int64(env.red_verb), np.int64(env.red_target)
+        return decide_as_written(env)
     return RedVerb.SLEEP, NO_TARGET
 
 

@@ -101,6 +101,8 @@ def reset_one(env, chance, red_odds):
     env.red_target = NO_TARGET
     env.red_success = Success.UNKNOWN
     env.red_exploit = -1
+    env.red_met = False
+    env.red_wish = -1
     env.scan_answered = False
     env.bline_stage = 0
     env.bline_user = NO_TARGET
@@ -112,6 +114,12 @@ def reset_one(env, chance, red_odds):
     env.exploited = 0
     env.escalated = 0
     env.breached = 0
+    env.lost = 0
+    env.failed = 0
+    env.failed_again = 0
+    env.resisted = 0
+    env.impact_reported = False
+    env.sleeps = 0
     env.observation = 0
     env.blue_action = 0
     env.blue_success = Success.UNKNOWN
@@ -207,6 +215,7 @@ def apply_red(env, verb, target, chance, variant):
         impact(env)
     else:
         env.red_success = Success.UNKNOWN
+    env.red_met = noise[0] > 0
     return noise
 
 
@@ -257,7 +266,7 @@ def exploit(env, host, chance, variant):
     env.red_success = Success.FALSE
     if env.remembered[host] == 0:
         return SILENCE
-    weapon = choose_exploit(env, env.remembered[host], chance)
+    weapon = choose_exploit(env, env.remembered[host], chance) if env.red_wish < 0 else env.red_wish
     env.red_exploit = weapon
     if weapon < 0 or not reachable(env, HOST_SUBNET[host]):
         return SILENCE

@@ -21,6 +21,9 @@ class RedAgent(IntEnum):
     SLEEP = 2
 
 
+LEARNED = 128  # from this number on, an attacker's decisions are written into the record before the turn (`red_view.py`)
+
+
 class RedVerb(IntEnum):
     """What red can do; the target is a subnet for DISCOVER, a host otherwise, and nothing for SLEEP."""
 
@@ -73,12 +76,14 @@ STATE_DTYPE = np.dtype(
         ("red_target", np.int8),
         ("red_success", np.int8),  # Success
         ("red_exploit", np.int8),  # index into EXPLOITS, or -1
+        ("red_met", np.bool_),  # something answered red's last action: a host that was scanned, a service under attack
+        ("red_wish", np.int8),  # the exploit that red names for its next attack; -1: the game draws one
         ("scan_answered", np.bool_),  # the last scan reached its host
         # B_line: position in its script
         ("bline_stage", np.uint8),
         ("bline_user", np.int8),  # the user host it goes through; -1 = not chosen yet
         ("bline_seen_server", np.bool_),  # its check whether Op_Server0 answered is behind it
-        # Meander: what it knows and believes
+        # Meander and learned attackers: what they know and believe
         ("known_subnets", np.int8),
         ("explored_subnets", np.int8),
         ("known_hosts", np.int16),
@@ -86,6 +91,13 @@ STATE_DTYPE = np.dtype(
         ("exploited", np.int16),  # believed to be held
         ("escalated", np.int16),  # believed to be held as root
         ("breached", np.int16),  # exploited successfully at least once: their names are known
+        # learned attackers only (red_view.py)
+        ("lost", np.int16),  # hosts once held and found lost
+        ("failed", np.int16),  # hosts where an exploit failed since the last scan that answered, or success
+        ("failed_again", np.int16),  # likewise, more than once
+        ("resisted", np.int16),  # likewise, although something answered
+        ("impact_reported", np.bool_),  # an Impact was reported as a success
+        ("sleeps", np.uint8),  # turns slept in a row
         # what blue sees
         ("observation", np.uint64),  # bit i = observation[i]; also blue's memory of which hosts are compromised
         ("blue_action", np.int16),  # of the last step

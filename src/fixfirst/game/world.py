@@ -5,7 +5,7 @@ A world overwrites its arrays in every step; copy what you want to keep.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fixfirst.game.chance import CHANCE_DTYPE, Decision
 from fixfirst.game.game import Game, red_agent_names
 from fixfirst.game.scenario import VARIANT_ID, Scenario, VariantName
 from fixfirst.game.state import (
+    LEARNED,
     NO_TARGET,
     STATE_DTYPE,
     TURN_DTYPE,
@@ -171,6 +172,22 @@ class KernelState(NamedTuple):
     autoreset: int
 
 
+class RedPlayers(Protocol):
+    """Learned attackers, numbered from LEARNED on: they write what they do into the states they play in."""
+
+    def decide(self, states: np.ndarray, chances: np.ndarray) -> None:
+        """Write what they do next into those states [N] in which they play."""
+        ...
+
+    def conclude(self, states: np.ndarray) -> None:
+        """Let them draw their conclusions from the turn that has just been played."""
+        ...
+
+    def play(self, world: "World", *options: Any) -> None:
+        """Play many turns in one compiled call; see `play/duel.py`."""
+        ...
+
+
 class World(BaseWorld):
     """N environments stepped by one compiled call, in this process."""
 
@@ -180,7 +197,15 @@ class World(BaseWorld):
         self._states = np.zeros(self.num_envs, STATE_DTYPE)
         self._chances = np.zeros(self.num_envs, CHANCE_DTYPE)
         self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)))
+        self.reds: RedPlayers | None = None
         announce_compilation()
+
+    def meet(self, reds: RedPlayers, weights: Sequence[float]) -> None:
+        """Let learned attackers play all episodes from the next reset on, drawn with these weights [R]."""
+        odds = np.cumsum(np.array(weights, np.float64) / np.sum(weights))
+        odds[-1] = 1.0  # rounding must not leave a gap
+        self.reds = reds
+        self._red_odds = np.tile(np.concatenate([np.zeros(LEARNED), odds]), (self.num_envs, 1))
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         if seeds is None:
@@ -193,6 +218,8 @@ class World(BaseWorld):
         self._show(mask)
 
     def _step(self, actions: np.ndarray) -> int:
+        if self.reds is not None:
+            self.reds.decide(self._states, self._chances)
         num_ended: int = rules.step_batch(
             self._states,
             self._chances,
@@ -213,6 +240,8 @@ class World(BaseWorld):
             self.final_returns10,
             self.final_lengths,
         )
+        if self.reds is not None and num_ended >= 0:
+            self.reds.conclude(self._states)
         return num_ended
 
     def inside(self) -> KernelState:
@@ -348,6 +377,7 @@ _STATE_RANGES: dict[str, tuple[int, int]] = {
     "red_target": (NO_TARGET, NUM_HOSTS - 1),
     "red_success": (min(Success), max(Success)),
     "red_exploit": (-1, len(EXPLOITS) - 1),
+    "red_wish": (-1, len(EXPLOITS) - 1),
     "bline_stage": (0, BLINE_LAST_STAGE),
     "bline_user": (NO_TARGET, NUM_HOSTS - 1),
     "known_subnets": _SUBNET_SET,
@@ -361,6 +391,7 @@ _STATE_RANGES: dict[str, tuple[int, int]] = {
 }
 _HOST_SETS: tuple[str, ...] = ("privileged", "removable", "stubborn", "malware", "patched")
 _HOST_SETS += ("known_hosts", "scanned", "exploited", "escalated", "breached")
+_HOST_SETS += ("lost", "failed", "failed_again", "resisted")
 _STATE_RANGES |= dict.fromkeys(_HOST_SETS, _HOST_SET)
 
 

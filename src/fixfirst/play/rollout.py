@@ -78,6 +78,8 @@ def play_steps(
     assert player.network is not None, "a function cannot be asked in compiled code"
     first, group = 0, min(GROUP, world.num_envs)
     records = np.zeros(world.num_envs, memory_dtype(player.spec.scenario)) if memories is None else memories
+    if world.reds is not None:
+        return world.reds.play(world, player, assigned, records, policy_seed, track)
     while first < world.num_envs:
         player.make_room(group * len(track.packed_obs))
         first = play_compiled(

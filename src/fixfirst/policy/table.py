@@ -50,6 +50,21 @@ class Table(NamedTuple):
         rows, cumulative = np.empty((capacity, words), np.uint64), np.empty((capacity, actions), np.float32)
         return cls(np.zeros(1, np.int64), rows, cumulative, np.empty(capacity, np.int64), slots)
 
+    def with_room(self, more: int) -> "Table":
+        """Return a table of the same rows that can hold so many more: itself, if there is room."""
+        count, capacity = int(self.filled[0]), len(self.rows)
+        if count + more <= capacity:
+            return self
+        larger = Table.empty(max(2 * capacity, count + more), self.rows.shape[1], self.cumulative.shape[1])
+        larger.cumulative[:count], larger.likely[:count] = self.cumulative[:count], self.likely[:count]
+        enter_rows(larger, self.rows[:count])
+        return larger
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.filled[0] = 0
+        self.slots[:] = -1
+
 
 class PolicyTable:
     """A frozen policy that is asked once per distinct row and then remembered.
@@ -151,18 +166,11 @@ class PolicyTable:
 
     def make_room(self, more: int) -> None:
         """Let the table hold so many rows more."""
-        count = int(self.table.filled[0])
-        if count + more <= len(self.table.rows):
-            return
-        larger = Table.empty(max(2 * len(self.table.rows), count + more), self.spec.row_words, self.spec.actions)
-        larger.cumulative[:count], larger.likely[:count] = self.table.cumulative[:count], self.table.likely[:count]
-        enter_rows(larger, self.table.rows[:count])
-        self.table = larger
+        self.table = self.table.with_room(more)
 
     def forget(self) -> None:
         """For a policy that has changed."""
-        self.table.filled[0] = 0
-        self.table.slots[:] = -1
+        self.table.clear()
 
 
 def probabilities(network: Network) -> Probabilities:
