@@ -110,7 +110,7 @@ def test_choices_that_are_not_masked_can_be_taken(spec):
                     assert state["known_hosts"] & bit
                     assert choice.verb == RedVerb.SCAN or state["remembered"][choice.target]
                 elif choice.verb != RedVerb.SLEEP:
-                    assert (state["breached"] | 1 << CAGE2.foothold_id) & bit
+                    assert (state["breached"] | 1 << CAGE2.start_id) & bit
 
 
 def test_beliefs_follow_what_was_reported():

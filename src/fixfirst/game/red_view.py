@@ -17,12 +17,14 @@ import numpy as np
 from numba import uint64
 
 from fixfirst.base.compile import compiled, inlined
-from fixfirst.game.scenario import CAGE2, NO_PASSWORD, NOTHING, OPERATIONAL, Scenario
+from fixfirst.game import parts
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import LEARNED, NO_TARGET, RedVerb, Success
 
 CLOCK = (5, 10, 20, 40, 60, 80)  # steps from which on a bit of the clock is set
 SLEEPS = (1, 2, 4, 8)  # turns slept in a row, likewise
 NO_WISH = -1
+_FRUITLESS = (parts.NOTHING, parts.NO_PASSWORD, parts.IMMUNE)
 OWNER_BITS = 8
 
 
@@ -91,7 +93,7 @@ class RedSpec:
         hosts, target = range(self.scenario.num_hosts), self.scenario.target_id
         plain = [RedChoice(RedVerb.DISCOVER, subnet) for subnet in range(len(self.scenario.subnets))]
         plain += [RedChoice(verb, host) for verb in (RedVerb.SCAN, RedVerb.EXPLOIT, RedVerb.ESCALATE) for host in hosts]
-        plain += [RedChoice(RedVerb.IMPACT, target), RedChoice(RedVerb.SLEEP, NO_TARGET)]
+        plain += [RedChoice(RedVerb.IMPACT, max(target, 0)), RedChoice(RedVerb.SLEEP, NO_TARGET)]  # masked without a target
         return (*plain, *(RedChoice(RedVerb.EXPLOIT, host, wish) for host, wish in self._pairs if self.picky))
 
     @cached_property
@@ -102,7 +104,7 @@ class RedSpec:
     def _name(self, choice: RedChoice) -> str:
         if choice.verb == RedVerb.SLEEP:
             return "Sleep"
-        places = self.scenario.subnets if choice.verb == RedVerb.DISCOVER else self.scenario.host_names
+        places = self.scenario.subnet_names if choice.verb == RedVerb.DISCOVER else self.scenario.host_names
         weapon = f" ({self.scenario.exploit_names[choice.wish]})" if choice.wish >= 0 else ""
         return f"{choice.verb.name.capitalize()} {places[choice.target]}{weapon}"
 
@@ -113,7 +115,7 @@ class RedSpec:
             (number, weapon)
             for number, host in enumerate(self.scenario.hosts)
             for weapon, exploit in enumerate(self.scenario.exploits)
-            if host.name != self.scenario.foothold and exploit.meets(host) not in (NOTHING, NO_PASSWORD)
+            if host.name != self.scenario.start and exploit.meets(host) not in _FRUITLESS
         ]
 
     @cached_property
@@ -171,19 +173,18 @@ class RedSpec:
     def arrays(self) -> RedArrays:
         """Return it for compiled functions, made anew: keep it."""
         scenario = self.scenario
-        gates = np.zeros(len(scenario.subnets), np.int64)
-        gates[OPERATIONAL] = scenario.unit_mask("enterprise")
+        gate = scenario.name_mask(parts.GATE_WORD)
         return RedArrays(
             starts=np.concatenate([[0], np.cumsum(self._sizes)[:-1]]).astype(np.int64),
             ports=np.array(self._extra_ports, np.int64).reshape(-1, 2),
             pairs=np.array([choice.target for choice in self.choices if choice.wish >= 0], np.int64),
-            gates=gates,
+            gates=np.array([gate if subnet.reach == "gated" else 0 for subnet in scenario.subnets], np.int64),
             subnets=np.array([host.subnet for host in scenario.hosts], np.int64),
             verbs=np.array([choice.verb for choice in self.choices], np.int64),
             targets=np.array([choice.target for choice in self.choices], np.int64),
             wishes=np.array([choice.wish for choice in self.choices], np.int64),
             hosts=scenario.num_hosts,
-            foothold=scenario.foothold_id,
+            foothold=scenario.start_id,
             target=scenario.target_id,
             words=self.words,
         )
@@ -308,7 +309,7 @@ def mask_choices(env, scanned, pairs, hosts, foothold, target, subnets, picky, w
     put(rows, i, first + subnets, ~env.known_hosts & everywhere)
     put(rows, i, first + subnets + hosts, ~open_to_attack & everywhere)
     put(rows, i, first + subnets + 2 * hosts, ~names & everywhere)
-    put(rows, i, first + subnets + 3 * hosts, ~(names >> target) & 1)
+    put(rows, i, first + subnets + 3 * hosts, ~(names >> target) & 1 if target >= 0 else 1)
     for p in range(len(pairs)):
         put(rows, i, first + subnets + 3 * hosts + 2 + p, 1 - (picky and open_to_attack >> pairs[p] & 1))
 
