@@ -13,7 +13,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 PYTHONS ?= $(foreach version,3.12 3.13 3.14,$(shell python$(version) -c "" 2>/dev/null && command -v python$(version)))
 FAST := tests/game tests/orders tests/play tests/runs tests/api tests/cli tests/test_layout.py tests/base tests/policy
 
-.PHONY: help search test tests pythons check bench docs soak clean
+.PHONY: help install search test tests pythons check bench docs soak clean
 help:
 	@echo "make search  the main job: what each order is worth against B_line"
 	@echo "make test    install into .venv and run all checks and tests"
@@ -30,10 +30,12 @@ $(CORE): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) -e .
 	touch $@
 
-# The simulator needs the core only: it is compiled for the tests while the rest is installed.
+# The simulator needs the core only: it is compiled for the tests, for this CPU and an old one, while the rest is installed.
 $(EVERYTHING): pyproject.toml constraints.txt | $(CORE)
-	@$(BIN)/python tests/support/cold_start.py & $(PIP_INSTALL) -e ".[dev,onnx,ray,sb3]"; installed=$$?; wait; exit $$installed
+	@PYTHONPATH=src $(BIN)/python tests/support/cold_start.py & $(PIP_INSTALL) -e ".[dev,onnx,ray,sb3]"; installed=$$?; wait; exit $$installed
 	touch $(CORE) $@
+
+install: $(EVERYTHING)
 
 check: $(EVERYTHING)
 	$(BIN)/ruff format --check .
@@ -44,9 +46,8 @@ check: $(EVERYTHING)
 test: $(EVERYTHING)
 	$(MAKE) --no-print-directory -j2 check tests
 
-# In as many processes as there are cores, four at most: the longest file takes as long in any case.
 tests: $(EVERYTHING)
-	$(BIN)/python -m pytest -n auto --maxprocesses 4
+	$(BIN)/python -m pytest -n auto
 
 # Each in an environment of its own, with the wheel that is made here.
 pythons: $(EVERYTHING)
@@ -56,7 +57,7 @@ pythons: $(EVERYTHING)
 	    $$python -m venv --without-pip --clear $$folder; \
 	    $(BIN)/python -m pip --python $$folder/bin/python install --quiet --disable-pip-version-check -c constraints.txt \
 	        . pytest pytest-xdist hypothesis scipy mpmath; \
-	    $$folder/bin/python -P -m pytest -p no:cacheprovider -n auto --maxprocesses 4 $(FAST); \
+	    $$folder/bin/python -P -m pytest -p no:cacheprovider -n auto $(FAST); \
 	done
 
 search: $(CORE)

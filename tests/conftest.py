@@ -29,6 +29,12 @@ def pytest_configure(config):
         compile_once()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One process more than there are cores, for some wait for others; four at most: the longest file takes its time."""
+    return min((os.cpu_count() or 1) + 1, 4)
+
+
 # What takes longest comes first, so that no process is left alone with it at the end.
 LONGEST = ("ray", "search", "docs", "same_bits", "training", "soak", "report", "stages", "terminal", "backends", "examples")
 LONGEST = (*LONGEST, "report_page", "gp")

@@ -2,34 +2,15 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from cold_start import OLD_CPU, search
 
-SEARCH = """
-import sys
-import fixfirst as ff
-ff.search(separate=True, total_episodes=1_200, warmup_episodes=400,
-           max_episodes=400, n_envs=20, max_steps=40, red_agent="meander", seed=5,
-          initial_orders=1, workers=1, tensorboard=False, report=False, quiet=True, out=sys.argv[1],
-          compliance_threshold=0.2, min_judged=5, gate_episodes=50, test_episodes=50, min_episodes=100)
-"""
-
-# What machine code is made for, and which features this machine needs so that its own is another. The first is what every
-# x86-64 CPU has: NumPy, the C library and BLAS are told to do without the rest, too, as they would on such a machine. The
-# second, with FMA, is in effect what a machine without AVX-512 makes in any case.
-OLD = {
-    "NUMBA_CPU_NAME": "x86-64",
-    "NUMBA_CPU_FEATURES": "",
-    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4",
-    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-AVX",
-    "OPENBLAS_CORETYPE": "Prescott",
-}
+# What machine code is made for, and which features this machine needs so that its own is another. The second, with FMA, is
+# in effect what a machine without AVX-512 makes in any case.
 TARGETS = {
-    "x86-64": (OLD, set()),
+    "x86-64": (OLD_CPU, set()),
     "x86-64-v3": ({"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}, {"avx512f", "avx2", "fma", "bmi2", "movbe"}),
 }
 
@@ -43,10 +24,7 @@ def features():
 
 def told_by(folder, **environment):
     """Everything a search wrote that is not a time: file -> hash, or its rows without times and the checksums over them."""
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SEARCH, folder], env=os.environ | environment, capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+    search(folder, **environment)
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))

@@ -24,22 +24,6 @@ def test_help_is_there(command, capsys):
     assert "Usage: fixfirst" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        (["fly"], 'Unknown command "fly"'),
-        (["conform"], "FILES"),
-        (["conform", "--loud", "x"], "--loud"),
-        (["bench", "--cyborg"], "--cyborg"),
-        (["record"], "--out"),
-    ],
-)
-def test_misuse_is_one_line_and_exit_code_2(command, says, capsys):
-    assert main(command) == 2
-    error = capsys.readouterr().err
-    assert says in error and error.count("\n") == 1
-
-
 def test_bench_measures_what_it_prints(monkeypatch, capsys):
     """A short run: every speed is positive, and the table shows the numbers of the JSON document.
 

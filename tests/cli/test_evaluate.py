@@ -129,38 +129,6 @@ def test_greedy_and_the_seed_matter_also_on_the_leaderboard(policy, capsys):
     assert len(totals) == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["nobody"], "'nobody' is neither a file or run nor a baseline (sleep, random, react-restore"),
-        (["sleep", "--episodes", "1"], "episodes must be at least 2 for a standard error, got 1"),
-        (["sleep", "--episodes", "many"], "--episodes"),
-        (["priority-restore"], "priority-restore follows an order: give one with --workflow"),
-        (["priority-restore", "--workflow", "user"], "must name each of user, op_host"),
-        (["sleep", "--steps", "thirty"], "--steps must be whole numbers separated by commas, got 'thirty'"),
-        (["sleep", "--steps", "0"], "--steps must be a whole number, at least 1, got 0"),
-        (["sleep", "--red-agent", "purple"], "unknown red agent 'purple'"),
-        (["sleep", "--rule", "strict"], "--rule"),
-        (
-            ["sleep", "--leaderboard", "--steps", "30"],
-            "the leaderboard is played for 30, 50 and 100 steps against b_line and",
-        ),
-        (["sleep", "--leaderboard", "--red-agent", "b_line"], "leave out red_agent (--red-agent)"),
-        (["sleep", "--leaderboard", "--variant", "current"], "leave out variant (--variant)"),
-        (["sleep", "--leaderboard", "--green"], "leave out green (--green)"),
-        (["sleep", "--leaderboard", "--backend", "both"], "--leaderboard is played in one world"),
-        (["sleep", "--leaderboard", "--episodes", "1"], "episodes must be at least 2 for a standard error, got 1"),
-        (["/proc"], "holds no policy (policy.json is missing)"),
-        (["sleep", "--episodes", "2", "--csv", "/proc/table.csv"], "/proc/table.csv: cannot be written ("),
-        ([], "POLICY"),
-    ],
-)
-def test_misuse_is_one_line_and_exit_code_2(arguments, says, capsys):
-    assert main(["evaluate", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert says in error and error.count("\n") == 1 and error.startswith("fixfirst: ")
-
-
 def test_both_backends_without_cyborg_is_one_clear_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("FIXFIRST_CYBORG", str(tmp_path))
     assert main(["evaluate", "sleep", "--backend", "both", "--steps", "5", "--episodes", "5", "--red-agent", "b_line"]) == 2

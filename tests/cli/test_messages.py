@@ -1,8 +1,10 @@
 """Help says everything in the order of use; messages speak of what was typed."""
 
 import re
+import shlex
 
 import pytest
+from searches import one_line
 from terminal import in_terminal
 
 from fixfirst.cli import main
@@ -77,32 +79,67 @@ def test_named_orders_are_listed_where_one_is_expected(command, capsys):
 # ---------------------------------------------------------------- messages
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["search", "--n-envs", "0"], "--n-envs must be at least 1, got 0"),
-        (["search", "--n-envs=0"], "--n-envs must be at least 1"),
-        (["search", "--n-envs", "50.5"], "--n-envs: must be a whole number, got '50.5'"),
-        (["search", "--total-episodes", "1e5", "--n-workflows", "0"], "--n-workflows must be at least 1"),
-        (["search", "extra"], "search does not know what to do with 'extra': its settings are flags"),
-        (["report", "runs/mine", "--no-open"], "fixfirst: Unknown option: --no-open, see fixfirst report --help"),
-        (["evaluate", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
-        (["watch", "sleep", "--seed", "-4"], "--seed must be in 0..2**64-1, got -4"),
-        (["train", "--workflow", "critcal_first"], "did you mean 'critical_first'?"),
-        (["train", "--workflow", "user > op_servr"], "did you mean 'op_server'?"),
-        (["train", "--preset", "champoin"], "--preset must be one of"),
-        (["train", "--preset", "champoin"], "got 'champoin'; did you mean 'champion'?"),
-        (["train", "--memory", "scan"], "--memory 'scan' is not known"),
-        (["train", "--memory", "scan"], "did you mean 'scans'?"),
-        (["evaluate", "champoin"], "did you mean 'champion'?"),
-        (["train", "--from", "champoin"], "did you mean 'champion'?"),
-        (["watch", "sleep", "--number", "10000"], "--number must be in 0..9999, got 10000"),
-    ],
-)
-def test_a_message_names_the_flag_that_was_typed(arguments, says, capsys):
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert says in error and error.count("\n") == 1
+MESSAGES = [
+    ("fly", 'Unknown command "fly"'),
+    ("conform", "FILES"),
+    ("conform --loud x", "--loud"),
+    ("bench --cyborg", "--cyborg"),
+    ("record", "--out"),
+    ("search --n-envs 0", "--n-envs must be at least 1, got 0"),
+    ("search --n-envs=0", "--n-envs must be at least 1"),
+    ("search --n-envs 50.5", "--n-envs: must be a whole number, got '50.5'"),
+    ("search --total-episodes 1e5 --n-workflows 0", "--n-workflows must be at least 1"),
+    ("search extra", "search does not know what to do with 'extra': its settings are flags"),
+    ("report runs/mine --no-open", "fixfirst: Unknown option: --no-open, see fixfirst report --help"),
+    ("train --workflow critcal_first", "did you mean 'critical_first'?"),
+    ("train --workflow 'user > op_servr'", "did you mean 'op_server'?"),
+    ("train --preset champoin", "--preset must be one of"),
+    ("train --preset champoin", "got 'champoin'; did you mean 'champion'?"),
+    ("train --memory scan", "--memory 'scan' is not known"),
+    ("train --memory scan", "did you mean 'scans'?"),
+    ("train --from champoin", "did you mean 'champion'?"),
+    ("evaluate", "POLICY"),
+    ("evaluate champoin", "did you mean 'champion'?"),
+    ("evaluate nobody", "'nobody' is neither a file or run nor a baseline (sleep, random, react-restore"),
+    ("evaluate /proc", "holds no policy (policy.json is missing)"),
+    ("evaluate priority-restore", "priority-restore follows an order: give one with --workflow"),
+    ("evaluate priority-restore --workflow user", "must name each of user, op_host"),
+    ("evaluate sleep --seed -4", "--seed must be in 0..2**64-1, got -4"),
+    ("evaluate sleep --episodes 1", "episodes must be at least 2 for a standard error, got 1"),
+    ("evaluate sleep --episodes many", "--episodes"),
+    ("evaluate sleep --steps thirty", "--steps must be whole numbers separated by commas, got 'thirty'"),
+    ("evaluate sleep --steps 0", "--steps must be a whole number, at least 1, got 0"),
+    ("evaluate sleep --red-agent purple", "unknown red agent 'purple'"),
+    ("evaluate sleep --rule strict", "--rule"),
+    ("evaluate sleep --leaderboard --steps 30", "the leaderboard is played for 30, 50 and 100 steps against b_line and"),
+    ("evaluate sleep --leaderboard --red-agent b_line", "leave out red_agent (--red-agent)"),
+    ("evaluate sleep --leaderboard --variant current", "leave out variant (--variant)"),
+    ("evaluate sleep --leaderboard --green", "leave out green (--green)"),
+    ("evaluate sleep --leaderboard --backend both", "--leaderboard is played in one world"),
+    ("evaluate sleep --leaderboard --episodes 1", "episodes must be at least 2 for a standard error, got 1"),
+    ("evaluate sleep --episodes 2 --csv /proc/table.csv", "/proc/table.csv: cannot be written ("),
+    ("watch nowhere", "'nowhere' is neither a file or run nor a baseline"),
+    ("watch priority-restore", "priority-restore follows an order: give one with --workflow"),
+    ("watch champion --then '5: user_priority'", "champion follows no order, so that none can change"),
+    ("watch sleep --workflow 'user > user'", "must name each of"),
+    ("watch sleep --episodes 0", "episodes must be in 1..10000, got 0"),
+    ("watch sleep --then '5: user_priority'", "sleep follows no order that could change: give the first one"),
+    ("watch sleep --then soon", """--then must look like "30: user_priority", with a step of 2..100, got 'soon'"""),
+    ("watch sleep --steps 0", "--steps must be a whole number, at least 1, got 0"),
+    ("watch sleep --seed -4", "--seed must be in 0..2**64-1, got -4"),
+    ("watch sleep --number 10000", "--number must be in 0..9999, got 10000"),
+    ("watch sleep --red-agent blue", "unknown red agent 'blue'"),
+    ("watch sleep --variant newest", "--variant"),
+    ("watch sleep --rule none", "Invalid value for --rule: must be one of no_higher, top, fixed_types, got 'none'"),
+    ("watch sleep --steps 20 --episodes 12 --out /nowhere/at/all.html", "/nowhere/at/all.html: cannot be written"),
+    ("watch sleep --backend cyborg --cyborg /nowhere", "holds no package CybORG"),
+]
+
+
+@pytest.mark.parametrize(("command", "says"), MESSAGES)
+def test_misuse_is_one_line_that_names_the_flag_that_was_typed_and_exit_code_2(command, says, capsys):
+    assert main(shlex.split(command)) == 2
+    one_line(capsys, says)
 
 
 def test_a_variable_is_named_as_its_flag_and_may_be_1e5(monkeypatch, capsys):

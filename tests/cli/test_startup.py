@@ -5,22 +5,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gymnasium as gym
 import pytest
 from run_folder import write_search, write_training
 
 import fixfirst as ff
+from fixfirst.cli import main
 from fixfirst.cli.app import COMMANDS, app
 
 HEAVY = {"gymnasium", "matplotlib", "numba", "scipy", "torch"}
 CLI = Path(ff.__file__).parent / "cli"
 
-# Says, after all else, which modules are there.
-MAIN = """
-import atexit, sys
-atexit.register(lambda: print("\\nmodules", *sys.modules))
+# Runs commands, separated by commas, and says after all else which modules are there.
+COMMANDS_OF = """
+import sys
 from fixfirst.cli import main
-sys.exit(main())
+assert all(main(command.split()) == 0 for command in sys.argv[1].split(","))
+print("\\nmodules", *sys.modules)
 """
 
 # Presses Ctrl-C when a module, the first argument, begins to be imported.
@@ -42,41 +42,37 @@ def python(code, *arguments, folder=None):
 
 
 def imported_by(code, *arguments, folder=None):
-    """The heavy libraries that a process which ends well has imported in the end."""
+    """The modules that a process which ends well has imported in the end."""
     run = python(code, *arguments, folder=folder)
     assert run.returncode == 0, run.stderr
-    return HEAVY & set(run.stdout.splitlines()[-1].split())
+    return set(run.stdout.splitlines()[-1].split())
 
 
 def test_importing_fixfirst_imports_no_library():
-    assert imported_by("import sys, fixfirst; print(*sys.modules)") == set()
-    run = python("import sys, fixfirst; print(*sys.modules)")
-    assert not {"numpy", "pydantic", "cyclopts", "rich"} & set(run.stdout.split())
+    modules = imported_by("import sys, fixfirst; print(*sys.modules)")
+    assert not (HEAVY | {"numpy", "pydantic", "cyclopts", "rich"}) & modules
 
 
 def test_help_imports_no_command():
-    assert imported_by(MAIN, "--help") == set()
-    run = python(MAIN, "--help")
-    assert "numpy" not in run.stdout.split() and not any(f"fixfirst.cli.{name}" in run.stdout for name in COMMANDS)
+    modules = imported_by(COMMANDS_OF, "--help")
+    assert not (HEAVY | {"numpy", *(f"fixfirst.cli.{name}" for name in COMMANDS)}) & modules
 
 
-@pytest.mark.parametrize("command", ["search", "train", "watch", "resume", "report", "runs"])
-def test_a_commands_help_waits_for_no_simulator(command):
-    assert imported_by(MAIN, command, "--help") == set()
-
-
-def test_listing_runs_imports_what_reads_files(tmp_path):
+def test_neither_the_help_of_commands_nor_listing_runs_waits_for_a_simulator(tmp_path):
+    """The empty command is the welcome, which lists runs, too."""
     write_search(tmp_path / "runs" / "search")
     write_training(tmp_path / "runs" / "training")
-    for arguments in (["runs"], ["runs", "--json"], []):  # without arguments: the welcome
-        assert imported_by(MAIN, *arguments, folder=tmp_path) == set()
+    helps = [f"{command} --help" for command in ("search", "train", "watch", "resume", "report", "runs")]
+    assert not HEAVY & imported_by(COMMANDS_OF, ",".join([*helps, "runs", "runs --json", ""]), folder=tmp_path)
 
 
 def test_evaluating_loads_machine_code_without_what_compiles_it():
     """Numba comes; what it brings to compile, SciPy among it, does not."""
-    assert imported_by(MAIN, "evaluate", "react-restore", "--episodes", "2", "--steps", "3", "--quiet") <= {"numba", "scipy"}
-    run = python(MAIN, "evaluate", "react-restore", "--episodes", "2", "--steps", "3", "--quiet")
-    assert not {"scipy.linalg", "scipy.special", "numba.np.linalg"} & set(run.stdout.splitlines()[-1].split())
+    command = "evaluate react-restore --episodes 2 --steps 3 --quiet"
+    assert main(command.split()) == 0  # compiles, if nobody did
+    modules = imported_by(COMMANDS_OF, command)
+    assert modules & HEAVY <= {"numba", "scipy"}
+    assert not {"scipy.linalg", "scipy.special", "numba.np.linalg"} & modules
 
 
 # ---------------------------------------------------------------- the same words
@@ -98,18 +94,11 @@ def test_every_file_of_a_command_is_one():
 
 
 @pytest.mark.parametrize("order", ["gymnasium, fixfirst", "fixfirst, gymnasium"])
-def test_gymnasium_knows_the_environment_whoever_comes_first(order):
-    use = (
-        "e = gymnasium.make('fixfirst/Cage2-v0'); v = gymnasium.make_vec('fixfirst/Cage2-v0', num_envs=3); print(v.num_envs)"
-    )
-    run = subprocess.run([sys.executable, "-W", "error", "-c", f"import {order}; {use}"], capture_output=True, text=True)
-    assert (run.returncode, run.stdout.strip()) == (0, "3"), run.stderr
-
-
-def test_nothing_of_ours_stays_where_modules_are_found():
-    assert "fixfirst/Cage2-v0" in gym.registry
-    run = python("import sys; before = list(sys.meta_path); import fixfirst, gymnasium; print(sys.meta_path == before)")
-    assert run.stdout.strip() == "True", run.stderr
+def test_gymnasium_knows_the_environment_whoever_comes_first_and_nothing_stays_where_modules_are_found(order):
+    code = f"import sys; before = list(sys.meta_path); import {order}; print(sys.meta_path == before)\n"
+    code += "gymnasium.make('fixfirst/Cage2-v0'); print(gymnasium.make_vec('fixfirst/Cage2-v0', num_envs=3).num_envs)"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stdout.split()) == (0, ["True", "3"]), run.stderr
 
 
 # ---------------------------------------------------------------- Ctrl-C

@@ -262,30 +262,6 @@ def test_the_documented_python_makes_an_animation(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["nowhere"], "'nowhere' is neither a file or run nor a baseline"),
-        (["priority-restore"], "priority-restore follows an order: give one with --workflow"),
-        (["sleep", "--workflow", "user > user"], "must name each of"),
-        (["sleep", "--episodes", "0"], "episodes must be in 1..10000, got 0"),
-        (["sleep", "--then", "5: user_priority"], "sleep follows no order that could change: give the first one"),
-        (["champion", "--then", "5: user_priority"], "champion follows no order, so that none can change"),
-        (["sleep", "--then", "soon"], """--then must look like "30: user_priority", with a step of 2..100, got 'soon'"""),
-        (["sleep", "--steps", "0"], "--steps must be a whole number, at least 1, got 0"),
-        (["sleep", "--red-agent", "blue"], "unknown red agent 'blue'"),
-        (["sleep", "--variant", "newest"], "--variant"),
-        (["sleep", "--rule", "none"], "Invalid value for --rule: must be one of no_higher, top, fixed_types, got 'none'"),
-        (["sleep", *SHORT, "--out", "/nowhere/at/all.html"], "/nowhere/at/all.html: cannot be written"),
-        (["sleep", "--backend", "cyborg", "--cyborg", "/nowhere"], "holds no package CybORG"),
-    ],
-)
-def test_misuse_is_one_line_and_exit_code_2(arguments, says, capsys):
-    assert main(["watch", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert says in error and error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     ("config", "says"),
     [
         ({"variant": "newest"}, "unknown variant 'newest'"),

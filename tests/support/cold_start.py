@@ -1,6 +1,6 @@
 """The first use on a machine, which compiles: done once for all tests, and what the simulator printed is kept.
 
-As a program: compile, while the rest of what the tests need is being installed.
+As a program: compile, also for an old CPU, while the rest of what the tests need is being installed.
 """
 
 import os
@@ -37,6 +37,21 @@ OrderGP(orders, np.array([1.0, 2.0]), np.array([0.1, 0.1])).predict(orders)
 """
 FILLS = {"searcher": BELIEVE}  # and training all others
 
+SEARCH = """
+import sys, fixfirst as ff
+ff.search(separate=True, total_episodes=1_200, warmup_episodes=400, max_episodes=400, min_episodes=100, initial_orders=1,
+          n_envs=20, max_steps=40, red_agent="meander", seed=5, gate_episodes=50, test_episodes=50, min_judged=5,
+          compliance_threshold=0.2, workers=1, tensorboard=False, report=False, quiet=True, out=sys.argv[1])
+"""
+# What every x86-64 CPU has: NumPy, the C library and BLAS are told to do without the rest, too, as they would on such a one.
+OLD_CPU = {
+    "NUMBA_CPU_NAME": "x86-64",
+    "NUMBA_CPU_FEATURES": "",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-AVX",
+    "OPENBLAS_CORETYPE": "Prescott",
+}
+
 
 def play(**environment):
     """What a new process that plays says: a digest of all states on stdout; on stderr that it compiles, if it does."""
@@ -45,8 +60,15 @@ def play(**environment):
 
 def _run(script, *arguments, **environment):
     given = {name: value for name, value in os.environ.items() if name != ANNOUNCED} | environment
-    run = subprocess.run([sys.executable, "-c", script, *arguments], env=given, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)]
+    run = subprocess.run(command, env=given, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
     return run.stdout, run.stderr
+
+
+def search(folder, **environment):
+    """A small search in a new process, whose machine code is that of the environment's CPU."""
+    _run(SEARCH, folder, **environment)
 
 
 def compile_once():
@@ -71,3 +93,5 @@ def cold(folder):
 
 if __name__ == "__main__":
     compile_once()
+    with tempfile.TemporaryDirectory() as folder:
+        search(f"{folder}/run", **OLD_CPU)
