@@ -28,6 +28,7 @@ PUBLIC = {
     "policy.action_sets": "ActionSet",
     "policy.file": "Policy load_policy",
     "policy.memory": "MemoryScheme",
+    "play.agents": "Agent",
     "play.envs": "Cage2 CyborgVecEnv Remember VecCage2 make_vec",
     "learner.config": "TrainConfig make_config",
     "searcher.config": "SearchConfig search_config",

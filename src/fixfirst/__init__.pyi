@@ -31,6 +31,7 @@ from fixfirst.game.own_agents import red_agent as red_agent
 from fixfirst.learner.config import TrainConfig as TrainConfig, make_config as make_config
 from fixfirst.orders.compliance import Judging as Judging
 from fixfirst.orders.order import UnitScheme as UnitScheme, Workflow as Workflow
+from fixfirst.play.agents import Agent as Agent
 from fixfirst.play.envs import (
     Cage2 as Cage2,
     CyborgVecEnv as CyborgVecEnv,

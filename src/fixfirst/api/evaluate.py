@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fixfirst.api.policies import Defender, Named, Say, make_defender
+from fixfirst.api.policies import Defender, Say, Who, make_defender
 from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.game import Game, red_agent_name
@@ -25,7 +25,7 @@ _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
 
 def evaluate(
-    policy: Named,
+    policy: Who,
     *,
     workflow: str | None = None,
     greedy: bool = False,
@@ -40,9 +40,11 @@ def evaluate(
     """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
 
     policy: a run, a policy folder, a loaded policy, or a baseline (sleep, random, react-restore, react-remove,
-    priority-restore). workflow: the order to follow and be judged by, if the policy does not carry one. greedy: the most
-    probable action instead of a drawn one. settings: variant, green, backend, cyborg, rule, count_foothold. Unless quiet,
-    stderr shows how far it is. say: is given a line if the order is not the policy's own.
+    priority-restore); or your own agent: a function of observations [N, 52] that returns actions [N], a model of
+    Stable-Baselines3, a CybORG agent, an ONNX file (`ff.Agent` lists them). workflow: the order to follow and be judged by,
+    if the policy does not carry one. greedy: the most probable action instead of a drawn one. settings: variant, green,
+    backend, cyborg, rule, count_foothold. Unless quiet, stderr shows how far it is. say: is given a line if the order is
+    not the policy's own.
 
     For example:
 
@@ -59,7 +61,7 @@ def evaluate(
 
 
 def leaderboard(
-    policy: Named,
+    policy: Who,
     *,
     workflow: str | None = None,
     greedy: bool = False,
@@ -94,8 +96,8 @@ def leaderboard(
 
 
 def compare(
-    first: Named,
-    second: Named,
+    first: Who,
+    second: Who,
     *,
     workflow: str | None = None,
     greedy: bool = False,

@@ -1,25 +1,31 @@
-"""A policy by its name: loaded, made ready to play, exported; and `ff.rollout`, in which it plays in one compiled call."""
+"""Who plays: a policy by its name, a baseline or a user's own agent, made ready to play; `ff.export` and `ff.rollout`."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, get_args
 
 import numpy as np
 
 from fixfirst.base import checks, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
+from fixfirst.orders.judging import held_mask
 from fixfirst.orders.order import Workflow
+from fixfirst.play.agents import ONNX, Acts, Agent, AgentPlayer, PlaysOneGame, Predicts
 from fixfirst.play.baselines import BASELINES, make_baseline
 from fixfirst.play.rollout import Player, Trajectory, play_steps
 from fixfirst.policy.export import SUFFIXES, Target, export_policy
 from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
+from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
+from fixfirst.policy.table import PolicyTable, chance_keys
 
 if TYPE_CHECKING:
     from fixfirst.play.envs import VecCage2
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
+# Also an ONNX file, a table, or an agent of the user's own, as `Agent` takes it.
+Who = Named | PolicyTable | Agent | Callable[..., Any] | Acts | Predicts | PlaysOneGame
 Say = Callable[[str], None]  # is given a line that the user should read
 
 
@@ -37,11 +43,11 @@ def load_named(policy: Named) -> Policy:
 
 
 class Defender(NamedTuple):
-    """A policy or a baseline, ready to play."""
+    """A policy, a baseline or an agent, ready to play."""
 
     player: Player
     orders: tuple[Workflow, ...]  # that it follows and is judged by: the first one, then those that replace it on the way
-    policy: Policy | None  # None: a baseline
+    policy: Policy | None  # None: a baseline or an agent
 
     @property
     def spec(self) -> PolicySpec:
@@ -49,8 +55,25 @@ class Defender(NamedTuple):
         return PolicySpec() if self.policy is None else self.policy.spec
 
 
+def name_of(policy: Who) -> str:
+    """Return what a player is called in texts."""
+    if isinstance(policy, str | Path):
+        return str(policy)
+    agent = agent_of(policy)
+    return "a policy" if agent is None else agent.name
+
+
+def agent_of(policy: Who) -> Agent | None:
+    """Return the agent that a user hands in; None if it is a policy, a baseline or a table. Imports nothing by name."""
+    if isinstance(policy, Agent):
+        return policy
+    if isinstance(policy, str | Path):
+        return Agent(policy) if Path(policy).suffix == ONNX and Path(policy).is_file() else None
+    return None if isinstance(policy, Policy | PolicyTable) else Agent(policy)
+
+
 def make_defender(
-    policy: Named,
+    policy: Who,
     workflow: str | None = None,
     greedy: bool = False,
     later: Sequence[str] = (),
@@ -58,7 +81,7 @@ def make_defender(
     judged: bool = True,
     say: Say = lambda text: None,
 ) -> Defender:
-    """Load a policy, or make a baseline, that follows an order. later: orders that replace the first one on the way.
+    """Make somebody ready to play by an order. later: orders that replace the first one on the way.
 
     judged: is it judged by the order, too? say: is given a line if the order is not the policy's own.
     """
@@ -68,6 +91,12 @@ def make_defender(
             raise errors.ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
         orders = tuple(Workflow.parse(text) for text in (workflow, *later) if text is not None)
         return Defender(make_baseline(policy, orders), orders, None)
+    if isinstance(policy, PolicyTable):
+        return _defend_by_table(policy, workflow, greedy, later)
+    if not _is_named(policy):
+        agent = agent_of(policy)
+        assert agent is not None, "tables and baselines have returned"
+        return _defend_by_agent(agent, workflow, greedy, later, judged, say)
     loaded = load_named(policy)
     if loaded.scheme is None:  # it cannot follow an order, but can be judged by one
         if later:
@@ -82,6 +111,38 @@ def make_defender(
         say(f"{policy} was trained for {loaded.workflow}; it is {'told and judged by' if judged else 'told'} another order")
     orders = first + tuple(Workflow.parse(text, loaded.scheme) for text in later)
     return Defender(loaded.player_of(orders, greedy=greedy), orders, loaded)
+
+
+def _defend_by_agent(
+    agent: Agent, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say
+) -> Defender:
+    """Make an agent of the user's own ready; only a file that takes an order at every turn can be told one."""
+    if greedy and not agent.may_draw:
+        say(f"{agent.name} decides by itself: greedy changes nothing")
+    if agent.scheme is None:
+        if later:
+            raise errors.ConfigError(f"{agent.name} follows no order, so that none can change")
+        if workflow is not None and judged:
+            say(f"{agent.name} is told no order; it is judged by this one")
+        judge = agent.workflow if workflow is None else Workflow.parse(workflow)
+        return Defender(agent.player(greedy=greedy), () if judge is None else (judge,), None)
+    if workflow is None:
+        raise errors.ConfigError(f"{agent.name} follows any order: say which one (workflow=..., --workflow)")
+    orders = tuple(Workflow.parse(text, agent.scheme) for text in (workflow, *later))
+    return Defender(agent.player(orders, greedy=greedy), orders, None)
+
+
+def _defend_by_table(table: PolicyTable, workflow: str | None, greedy: bool, later: Sequence[str]) -> Defender:
+    """Make a table ready, which was made for its orders and to draw or not."""
+    if later or (greedy and not table.greedy):
+        raise errors.ConfigError("a PolicyTable is made with its orders and with greedy=True: give them there")
+    orders = table.workflows
+    if workflow is not None:
+        asked = Workflow.parse(workflow, table.spec.units) if table.spec.units is not None else Workflow.parse(workflow)
+        if orders and orders != (asked,):
+            raise errors.ConfigError(f"this PolicyTable was made for {orders[0]}: make another one for {asked}")
+        orders = (asked,)
+    return Defender(table, orders, None)
 
 
 # ---------------------------------------------------------------- export
@@ -146,7 +207,7 @@ class Steps(NamedTuple):
 
 def rollout(
     envs: "VecCage2",
-    policy: Policy | str | Path,
+    policy: Who,
     steps: int,
     *,
     seed: int = 0,
@@ -155,7 +216,8 @@ def rollout(
 ) -> Steps:
     """Play on from where the environments stand, and leave them where they are then, as if stepped.
 
-    policy: a loaded one, a run, or a policy's folder or file. One with a memory begins without any, so reset the
+    policy: a loaded one, a run, or a policy's folder or file, all of which play in compiled code; or a baseline or an agent
+    of your own, as in `ff.evaluate`, which is asked at every step. One with a memory begins without any, so reset the
     environments first; or make them with its memory and action set: then what they remember goes on, too. seed: of its
     actions; greedy: the most probable action instead of a drawn one. workflow: the order to follow instead of its own, or a
     list with one for each environment. Episodes end and begin as the environments' autoreset mode says; in the mode
@@ -176,18 +238,62 @@ def rollout(
             "rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, "
             f"got {errors.quoted(envs)}"
         )
-    loaded, count = load_named(policy), checks.check_int("steps", steps)
-    records = _shared_memories(envs, loaded)
-    orders, assigned = loaded.assign(workflow, envs.num_envs)
-    player = loaded.player_of(orders, greedy=checks.check_bool("greedy", greedy))
-    track, number = Trajectory.empty(count, envs.num_envs), checks.check_seed("seed", seed, bits=63)
-    play_steps(envs.world, player, assigned, number, track, records)
+    count, number = checks.check_int("steps", steps), checks.check_seed("seed", seed, bits=63)
+    greedy, track = checks.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs)
+    if _is_named(policy):
+        loaded = load_named(policy)
+        orders, assigned = loaded.assign(workflow, envs.num_envs)
+        player: Player = loaded.player_of(orders, greedy=greedy)
+    elif isinstance(workflow, str | None):
+        player, assigned = make_defender(policy, workflow, greedy).player, np.zeros(envs.num_envs, np.int64)
+    else:
+        raise errors.ConfigError(f"{name_of(policy)} takes one order for all environments, got {errors.quoted(workflow)}")
+    if isinstance(player, PolicyTable) and player.network is not None:
+        play_steps(envs.world, player, assigned, number, track, _shared_memories(envs, player.spec))
+    else:
+        _play_on(envs, player, assigned, number, track)
     return Steps(track.packed_obs, track.held, track.actions, track.rewards10 / 10, track.ended, envs.world.scenario)
 
 
-def _shared_memories(envs: "VecCage2", policy: Policy) -> np.ndarray | None:
-    """Return what the environments remember, if they do it for a policy like this one; None if they remember nothing."""
-    mine, spec = envs.memories, policy.spec
+def _is_named(policy: Who) -> TypeGuard[Named]:
+    """Return whether this is a policy of ours, or names one."""
+    if isinstance(policy, str | Path):
+        return policy not in BASELINES and agent_of(policy) is None
+    return isinstance(policy, Policy)
+
+
+def _play_on(envs: "VecCage2", player: Player, assigned: np.ndarray, seed: int, track: Trajectory) -> None:
+    """Play as `play_steps` does, with somebody who is asked at every step."""
+    world, n, spec = envs.world, envs.num_envs, getattr(player, "spec", PolicySpec())
+    shared = _shared_memories(envs, spec) is not None
+    memories = envs.memories if shared else Memories(spec, n)
+    keys, fresh, steps, access = np.empty(n, np.uint64), np.empty(n, np.uint64), np.zeros(n, np.int64), []
+    starts = np.ones(n, np.bool_)
+    for t in range(len(track.actions)):
+        track.packed_obs[t], had_ended = world.packed_obs, world.ended.copy()
+        access.append(world.access.copy())
+        if starts.any():
+            chance_keys(seed, t, fresh)
+            keys[starts], steps[starts] = fresh[starts], 0
+        if isinstance(player, AgentPlayer):
+            actions = player.choose_with(memories, track.packed_obs[t], assigned, keys, t, starts)
+        elif isinstance(player, PolicyTable):
+            actions = player.choose_with(memories, track.packed_obs[t], assigned, keys, steps)[2]
+        else:
+            actions = player.act(track.packed_obs[t], access[t], assigned, keys, t)
+        world.step(actions)
+        steps += 1
+        starts = had_ended if envs.autoreset_mode.name == "NEXT_STEP" else world.ended.copy()
+        memories.forget(starts)
+        track.choices[t] = track.actions[t] = actions
+        track.rewards10[t], track.ended[t] = world.rewards10, world.ended
+    track.packed_obs[-1] = world.packed_obs
+    track.held[:] = held_mask(np.array([*access, world.access]))
+
+
+def _shared_memories(envs: "VecCage2", spec: PolicySpec) -> np.ndarray | None:
+    """Return what the environments remember, if they do it for a player like this one; None if they remember nothing."""
+    mine = envs.memories
     if mine.idle:
         return None
     if (mine.spec.memory, mine.spec.action_set) != (spec.memory, spec.action_set):

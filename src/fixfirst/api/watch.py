@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, play_all
-from fixfirst.api.policies import Named, Say, make_defender
+from fixfirst.api.policies import Say, Who, make_defender, name_of
 from fixfirst.base import checks, errors
 from fixfirst.play.episodes import describe_episode, document, notable
 from fixfirst.play.evaluation import MOST_KEPT
@@ -22,7 +22,7 @@ EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four
 
 
 def watch(
-    policy: Named, *, out: str | Path | None = None, gif: str | Path | None = None, open_page: bool = False, **options: Any
+    policy: Who, *, out: str | Path | None = None, gif: str | Path | None = None, open_page: bool = False, **options: Any
 ) -> Path:
     """Write a page that replays the worst, median and best of some episodes, and return its path. options: as in `replay`.
 
@@ -43,9 +43,9 @@ def watch(
 
 
 def replay(
-    policy: Named,
+    policy: Who,
     *,
-    beside: Named | None = None,
+    beside: Who | None = None,
     workflow: str | None = None,
     then: str | Sequence[str] = (),
     number: int | None = None,
@@ -88,7 +88,7 @@ def replay(
         spec = defender.spec
         described = [describe_episode(batch, label, place, judging, spec) for label, place in numbers.items()]
         facts = {
-            "policy": str(one) if not isinstance(one, Policy) else "a policy",
+            "policy": name_of(one),
             "red_agent": game.red_agent,
             "backend": game.backend,
             "steps": steps,
@@ -120,12 +120,12 @@ def _change(text: str, steps: int) -> tuple[int, str]:
     return int(step), order.strip()
 
 
-def page_path(policy: Named, out: Path | None) -> Path:
+def page_path(policy: Who, out: Path | None) -> Path:
     """Return where the page goes: where the user says, else beside the policy, else here."""
     if out is not None:
         is_page = out.is_file() or (out.suffix and not out.is_dir())
         return out if is_page else out / layout.REPLAY  # a browser shows a page without a suffix as text
-    if isinstance(policy, Policy) or not Path(policy).exists():
+    if not isinstance(policy, str | Path) or not Path(policy).exists():
         return Path(layout.REPLAY)
     path = Path(policy)
     return (path if path.is_dir() else path.parent) / layout.REPLAY

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Json, Quiet, Whole, note, print_json
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Game
@@ -38,7 +39,7 @@ def compare_command(
     Parameters
     ----------
     first
-        A run, a policy folder, a policy that comes with fixfirst, or a baseline, as in `fixfirst evaluate`.
+        A run, a policy folder, champion, a baseline, an ONNX file, or your own agent, as in `fixfirst evaluate`.
     second
         Another one.
     greedy
@@ -63,7 +64,7 @@ def compare_command(
         "steps": steps,
         "episodes": episodes,
     }
-    rows = compare(first, second, seed=seed, quiet=quiet, say=note, **settings, **given(game))
+    rows = compare(named_agent(first), named_agent(second), seed=seed, quiet=quiet, say=note, **settings, **given(game))
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from fixfirst.api.evaluate import evaluate, leaderboard
 from fixfirst.base import errors
+from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Json, Quiet, Whole, as_whole, note, print_json
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Backend, Game
@@ -49,8 +50,9 @@ def evaluate_command(
     Parameters
     ----------
     policy
-        A run, a policy folder, or a baseline: sleep, random, react-restore, react-remove, priority-restore (sees the truth
-        and restores by --workflow).
+        A run, a policy folder, a policy that comes with fixfirst (champion), a baseline: sleep, random, react-restore,
+        react-remove, priority-restore (sees the truth and restores by --workflow), an ONNX file; or your own agent, as
+        MODULE:NAME or FILE.py:NAME, whose code is run.
     greedy
         The most probable action instead of a drawn one.
     as_leaderboard
@@ -75,6 +77,7 @@ def evaluate_command(
     """
     settings: dict[str, Any] = {"workflow": workflow, "greedy": greedy, "seed": seed, "quiet": quiet}
     settings |= given(game) | given(judging)
+    who = named_agent(policy)
     if as_leaderboard:
         if backend == "both":
             raise errors.ConfigError("--leaderboard is played in one world: --backend simulator, workers or cyborg")
@@ -82,7 +85,7 @@ def evaluate_command(
             settings["red_agent"] = red_agent
         if steps != ALL_STEPS:
             settings["steps"] = steps
-        standing = leaderboard(policy, episodes=episodes, backend=backend, say=note, **settings)
+        standing = leaderboard(who, episodes=episodes, backend=backend, say=note, **settings)
         if csv is not None:
             write_csv(csv, standing.columns)
         if as_json:
@@ -96,7 +99,7 @@ def evaluate_command(
         raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
     def run(where: Backend, episodes: int = episodes, **more: Any) -> list[Evaluation]:
-        return evaluate(policy, red_agent=red_agent, steps=lengths, episodes=episodes, backend=where, **settings, **more)
+        return evaluate(who, red_agent=red_agent, steps=lengths, episodes=episodes, backend=where, **settings, **more)
 
     if backend == "both":
         _compare_worlds(run, episodes, margin, as_json)

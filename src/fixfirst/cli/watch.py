@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Json, Whole, log, note
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Game
@@ -49,7 +50,7 @@ def watch_command(
     Parameters
     ----------
     policy
-        A run, a policy folder, or a baseline, as in `fixfirst evaluate`.
+        A run, a policy folder, champion, a baseline, an ONNX file, or your own agent, as in `fixfirst evaluate`.
     beside
         A second one, in the same episodes: side by side on the page, and the episode in which the two are furthest apart.
     then
@@ -83,8 +84,8 @@ def watch_command(
     from fixfirst.reporter.screen import fitted
 
     document = replay(
-        policy,
-        beside=beside,
+        named_agent(policy),
+        beside=None if beside is None else named_agent(beside),
         workflow=workflow,
         then=then or (),
         number=number,

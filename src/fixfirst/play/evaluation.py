@@ -93,6 +93,10 @@ def play(
     with nullcontext(world) if world is not None else make_world(game, batch, autoreset="disabled") as place:
         parts = []
         for number in range(-(-episodes // place.num_envs)):
+
+            def on_step(steps: int, number: int = number) -> None:
+                on_pass(min(int((number + steps / place.game.steps) * place.num_envs), episodes))
+
             parts.append(
                 collect(
                     place,
@@ -103,6 +107,7 @@ def play(
                     workflows=workflows,
                     changes=changes,
                     keep_turns=keep_turns,
+                    on_step=on_step,
                 )
             )
             on_pass(min((number + 1) * place.num_envs, episodes))

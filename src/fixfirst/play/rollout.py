@@ -8,7 +8,7 @@ GROUP, step by step: their states stay in the first cache, and what is written a
 No result depends on the groups.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -257,11 +257,13 @@ def collect(
     workflows: Sequence[Workflow] = (),
     changes: Sequence[Change] = (),
     keep_turns: bool = False,
+    on_step: Callable[[int], None] = lambda steps: None,
 ) -> Rollout:
     """Play `passes` episodes in every environment, from episode number `first_episode` on.
 
     Several workflows take turns. With `changes` they follow each other in every episode instead, the first one first.
-    keep_turns: for whoever looks at single episodes.
+    keep_turns: for whoever looks at single episodes. on_step is told how many steps of a pass are done, where they are
+    played one by one.
     """
     steps, n = world.game.steps, world.num_envs
     parts, keys = [], np.empty(n, np.uint64)
@@ -277,7 +279,7 @@ def collect(
         if compiles and isinstance(world, World):
             play_steps(world, cast(PolicyTable, player), assigned, policy_seed, track)
         else:
-            _step_by_step(world, player, assigned, keys, track, changes, turns)
+            _step_by_step(world, player, assigned, keys, track, changes, turns, on_step)
         rows = player.rows if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
         columns = {name: getattr(track, name) for name in _BY_STEP}
         kept = None if turns is None else np.array(turns)
@@ -293,6 +295,7 @@ def _step_by_step(
     track: Trajectory,
     changes: Sequence[Change],
     turns: list[np.ndarray] | None,
+    on_step: Callable[[int], None],
 ) -> None:
     """Play as `play_steps` does, slowly: in any world, any player, orders that change on the way, turns that are kept."""
     assigned, later = assigned.copy(), {change.step - 1: change.workflow for change in changes}
@@ -310,6 +313,7 @@ def _step_by_step(
         track.packed_obs[t + 1], access[t + 1] = world.packed_obs, world.access
         if turns is not None:
             turns.append(world.turns())
+        on_step(t + 1)
     if isinstance(player, PolicyTable):
         track.found[-1] = player.look_after(world.packed_obs, assigned)
     track.held[:], track.privileged[:] = held_mask(access), held_mask(access, ROOT)

@@ -99,6 +99,11 @@ class PolicyTable:
         self.table = Table.empty(256, self.spec.row_words, self.spec.actions)
         self._memories = Memories(self.spec, 0)
 
+    @property
+    def workflows(self) -> tuple[Workflow, ...]:
+        """The orders that it knows, by their numbers."""
+        return tuple(self._numbers)
+
     def number_of(self, workflow: Workflow) -> int:
         """The number by which environments are assigned this order; known from now on."""
         if workflow not in self._numbers:
