@@ -63,7 +63,8 @@ def test_the_leaderboard_as_json_and_csv(tmp_path, capsys):
     path, arguments = tmp_path / "table.csv", ["--variant", "leaderboard", *SMALL, "--json", "--csv"]
     assert main(["evaluate", "random", "--leaderboard", *arguments, str(path)]) == 0
     told, rows = json.loads(capsys.readouterr().out), list(csv.DictReader(io.StringIO(path.read_text())))
-    assert [float(row["mean"]) for row in rows] == [cell["mean"] for cell in told["columns"].values()]
+    earned = [*told["columns"].values(), told["total"]]
+    assert [float(row["mean"]) for row in rows] == [cell["mean"] for cell in earned] and rows[-1]["red_agent"] == "total"
     for cell in (*told["columns"].values(), told["total"]):
         assert cell["low"] < cell["mean"] < cell["high"] and cell["standard_error"] > 0
     for row in told["published"]:

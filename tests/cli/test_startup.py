@@ -86,7 +86,7 @@ def test_a_commands_help_is_its_docstring(command):
 
 
 def test_every_file_of_a_command_is_one():
-    shared = {"__init__", "app", "entry", "flags"}
+    shared = {"__init__", "agents", "app", "entry", "flags"}
     assert {path.stem for path in CLI.glob("*.py")} == {*COMMANDS, *shared}
 
 

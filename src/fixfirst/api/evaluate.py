@@ -8,13 +8,14 @@ from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.game import Game, red_agent_name
 from fixfirst.orders.compliance import Judging
-from fixfirst.play.comparison import Paired, paired
+from fixfirst.play.comparison import Comparisons, paired
 from fixfirst.play.evaluation import (
     PROTOCOL_PURPOSE,
     PROTOCOL_REDS,
     PROTOCOL_STEPS,
     EpisodeBatch,
     Evaluation,
+    Evaluations,
     check_enough,
     play,
 )
@@ -36,7 +37,7 @@ def evaluate(
     quiet: bool = False,
     say: Say = lambda text: None,
     **settings: Any,
-) -> list[Evaluation]:
+) -> Evaluations:
     """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
 
     policy: a run, a policy folder, a loaded policy, or a baseline (sleep, random, react-restore, react-remove,
@@ -50,6 +51,8 @@ def evaluate(
 
         for row in ff.evaluate("runs/first", red_agent="b_line", steps=(30, 100), episodes=1_000, quiet=True):
             print(row.red_agent, row.steps, row.mean, row.low, row.high, row.compliance)
+
+    The result is a list that also has `to_pandas()`, `to_csv()` and `to_latex()`.
     """
     game, judging = game_and_judging(settings)
     check_enough(episodes)
@@ -57,7 +60,7 @@ def evaluate(
     games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in _reds(red_agent) for n in lengths]
     defender = make_defender(policy, workflow, greedy, say=say)
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return [Evaluation.of(batch, judging) for _, (batch,) in played]
+    return Evaluations(Evaluation.of(batch, judging) for _, (batch,) in played)
 
 
 def leaderboard(
@@ -108,7 +111,7 @@ def compare(
     quiet: bool = False,
     say: Say = lambda text: None,
     **settings: Any,
-) -> list[Paired]:
+) -> Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 
     first, second, workflow, greedy, settings, quiet and say as in `ff.evaluate`; the episodes are its own, too. The
@@ -122,7 +125,7 @@ def compare(
     games = [game.model_copy(update={"red_agent": red}) for red in _reds(red_agent)]
     defenders = [make_defender(policy, workflow, greedy, judged=False, say=say) for policy in (first, second)]
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
-    return [paired(a, b, len(games)) for _, (a, b) in played]
+    return Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
 
 
 def play_all(

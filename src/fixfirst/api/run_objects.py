@@ -1,15 +1,16 @@
 """A run as an object: what `ff.search`, `ff.train` and `ff.load_run` hand out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base import checks, errors, files
+from fixfirst.base import checks, errors, files, tables
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import resolve
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.ranking import Ranking
-from fixfirst.play.evaluation import Evaluation
+from fixfirst.play.evaluation import Evaluation, Evaluations
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter.report import WrittenReport, report
 from fixfirst.runs import layout
@@ -23,7 +24,7 @@ from fixfirst.searcher.study import Search, open_study
 
 
 @dataclass(frozen=True)
-class SearchRun:
+class SearchRun(tables.Tabular):
     """A search: `answer` is its result, `best` a policy that follows any order, the best one unless told otherwise.
 
     Of the published kind (separate=True) `ranking` is the result, and `best` the policy of the first order.
@@ -42,6 +43,21 @@ class SearchRun:
         if not self.config.separate:
             return f"SearchRun({str(self.folder)!r}: {'not finished' if self.answer is None else self.answer.rule})"
         return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
+
+    def table(self) -> tables.Table:
+        """Return a row per order, the best first; without rows while there is no answer."""
+        if self.answer is not None:
+            return self.answer.table()
+        rows = [
+            (str(r.workflow), self.config.training.game.red_agent, r.mean, r.low, r.high, r.maybe_best)
+            for r in self.ranking.rows
+        ]
+        shown = ("order", "mean", tables.INTERVAL, "maybe_best")
+        return tables.Table(("order", "red_agent", "mean", "low", "high", "maybe_best"), tuple(rows), shown)
+
+    def tables(self) -> Sequence[tables.Table]:
+        """Return the swaps, too."""
+        return super().tables() if self.answer is None else self.answer.tables()
 
     @property
     def folder(self) -> Path:
@@ -89,7 +105,7 @@ class SearchRun:
 
 
 @dataclass(frozen=True)
-class TrainRun:
+class TrainRun(tables.Tabular):
     """One training: what its policy earned, and whether it passed the gate. None while it is not finished.
 
     For example:
@@ -103,6 +119,14 @@ class TrainRun:
     evaluation: Evaluation | None
     accepted: bool | None
 
+    def __repr__(self) -> str:
+        earned = "not finished" if self.evaluation is None else f"{self.evaluation.mean:.2f}"
+        return f"TrainRun({str(self.folder)!r}: {earned})"
+
+    def table(self) -> tables.Table:
+        """Return one row, what its policy earned; none while it is not finished."""
+        return Evaluations([] if self.evaluation is None else [self.evaluation]).table()
+
     @property
     def best(self) -> Policy:
         """The trained policy."""
@@ -114,7 +138,7 @@ class TrainRun:
 
 
 @dataclass(frozen=True)
-class StudyRun:
+class StudyRun(tables.Tabular):
     """Several searches that belong together.
 
     For example:
@@ -126,6 +150,16 @@ class StudyRun:
 
     folder: Path
     searches: tuple[SearchRun, ...]
+
+    def __repr__(self) -> str:
+        return f"StudyRun({str(self.folder)!r}: {len(self.searches)} searches)"
+
+    def table(self) -> tables.Table:
+        """Return a row per order of each search, with the search's name and seed."""
+        found = [(run, run.table()) for run in self.searches]
+        rows = tuple((run.folder.name, run.config.seed, *row) for run, table in found for row in table.rows)
+        first = found[0][1]
+        return tables.Table(("run", "seed", *first.columns), rows, ("run", *first.shown))
 
     @property
     def comparisons(self) -> list[Comparison]:

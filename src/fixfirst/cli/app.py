@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from rich.console import Console, ConsoleOptions
 
+    from fixfirst.base.tables import Tabular
+
 COMMANDS = (  # in the order of use
     "search", "train", "resume", "runs", "report",
     "evaluate", "compare", "watch", "export",
@@ -84,6 +86,8 @@ Whole = Annotated[int, Parameter(converter=whole)]
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
 Quiet = Annotated[bool, Parameter(negative="", help="Show no progress.")]
+Csv = Annotated[Path | None, Parameter(help="Also write the table to this file, with all digits.")]
+Latex = Annotated[Path | None, Parameter(help="Also write the table to this file as a LaTeX tabular (booktabs).")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 
 
@@ -95,6 +99,14 @@ def note(text: str) -> None:
 def log(text: str) -> None:
     """A line about something that takes a while."""
     print(f"fixfirst: {errors.in_one_line(text)} ...", file=sys.stderr, flush=True)
+
+
+def write_tables(result: "Tabular", csv: Path | None, latex: Path | None) -> None:
+    """Write a result to the files that were named."""
+    if csv is not None:
+        result.to_csv(csv)
+    if latex is not None:
+        result.to_latex(latex)
 
 
 def print_json(document: Any) -> None:

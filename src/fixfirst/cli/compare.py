@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from fixfirst.cli.agents import named_agent
-from fixfirst.cli.app import Json, Quiet, Whole, note, print_json
+from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, note, print_json, write_tables
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Game
 
@@ -28,6 +28,8 @@ def compare_command(
     episodes: Whole = 2_000,
     seed: Whole = 0,
     game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
+    csv: Csv = None,
+    latex: Latex = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
@@ -65,6 +67,7 @@ def compare_command(
         "episodes": episodes,
     }
     rows = compare(named_agent(first), named_agent(second), seed=seed, quiet=quiet, say=note, **settings, **given(game))
+    write_tables(rows, csv, latex)
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:

@@ -1,7 +1,6 @@
 """`fixfirst evaluate`: a frozen policy on held-out episodes."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -9,12 +8,12 @@ from cyclopts import Parameter
 from fixfirst.api.evaluate import evaluate, leaderboard
 from fixfirst.base import errors
 from fixfirst.cli.agents import named_agent
-from fixfirst.cli.app import Json, Quiet, Whole, as_whole, note, print_json
+from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, note, print_json, write_tables
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Backend, Game
 from fixfirst.orders.compliance import Judging
-from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluation, difference
-from fixfirst.reporter.results import evaluation_table, side_by_side, standing_document, standing_table, write_csv
+from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluations, difference
+from fixfirst.reporter.results import evaluation_table, side_by_side, standing_document, standing_table
 from fixfirst.reporter.screen import results
 
 if TYPE_CHECKING:
@@ -41,7 +40,8 @@ def evaluate_command(
     margin: float = 0.5,
     game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
     judging: Annotated[JudgingFlags, Parameter(name="*")] = JudgingFlags(),
-    csv: Path | None = None,
+    csv: Csv = None,
+    latex: Latex = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
@@ -72,8 +72,6 @@ def evaluate_command(
         difference and whether it is shown to be within --margin.
     margin
         With --backend both: how far apart mean returns may be and still count as equivalent.
-    csv
-        Also write the table to this file.
     """
     settings: dict[str, Any] = {"workflow": workflow, "greedy": greedy, "seed": seed, "quiet": quiet}
     settings |= given(game) | given(judging)
@@ -86,8 +84,7 @@ def evaluate_command(
         if steps != ALL_STEPS:
             settings["steps"] = steps
         standing = leaderboard(who, episodes=episodes, backend=backend, say=note, **settings)
-        if csv is not None:
-            write_csv(csv, standing.columns)
+        write_tables(standing, csv, latex)
         if as_json:
             print_json(standing_document(standing))
         else:
@@ -98,15 +95,16 @@ def evaluate_command(
     except ValueError:
         raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
-    def run(where: Backend, episodes: int = episodes, **more: Any) -> list[Evaluation]:
+    def run(where: Backend, episodes: int = episodes, **more: Any) -> Evaluations:
         return evaluate(who, red_agent=red_agent, steps=lengths, episodes=episodes, backend=where, **settings, **more)
 
     if backend == "both":
+        if csv is not None or latex is not None:
+            raise errors.ConfigError("--csv and --latex are of one world: give --backend simulator or cyborg")
         _compare_worlds(run, episodes, margin, as_json)
         return 0
     rows = run(backend, say=note)
-    if csv is not None:
-        write_csv(csv, rows)
+    write_tables(rows, csv, latex)
     if as_json:
         print_json([asdict(row) for row in rows])
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from fixfirst.base import jobs
-from fixfirst.cli.app import RARE, Json, Quiet, Whole, print_json
+from fixfirst.cli.app import RARE, Csv, Json, Latex, Quiet, Whole, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner.config import NONE
 from fixfirst.learner.settings import PRESETS
@@ -37,6 +37,8 @@ def search_command(
     units: Path | None = None,
     config: Path | None = None,
     report: bool = True,
+    csv: Annotated[Csv, Parameter(group=RARE["Files"])] = None,
+    latex: Annotated[Latex, Parameter(group=RARE["Files"])] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
@@ -71,6 +73,7 @@ def search_command(
         **vars(where),
         **given(settings),
     )
+    write_tables(run, csv, latex)
     tell_searches(run, report, as_json)
     return 0
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.base import statistics
+from fixfirst.base import statistics, tables
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.play.evaluation import EpisodeBatch
@@ -47,6 +47,17 @@ class Paired:
     def different(self) -> bool:
         """Are they told apart?"""
         return self.low > 0 or self.high < 0
+
+
+class Comparisons(list[Paired], tables.Tabular):
+    """Two defenders against several red agents, as a list and as a table."""
+
+    def table(self) -> tables.Table:
+        """Return a row per red agent."""
+        columns = ("red_agent", "steps", "variant", "episodes", "first", "second", "mean", "standard_error", "low", "high")
+        rows = tuple((*(getattr(row, column) for column in columns), row.different) for row in self)
+        shown = ("red_agent", "steps", "first", "second", "mean", tables.INTERVAL, "different")
+        return tables.Table((*columns, "different"), rows, shown)
 
 
 def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> Paired:

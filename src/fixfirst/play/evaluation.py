@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import errors, statistics
+from fixfirst.base import errors, statistics, tables
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VARIANT_ID, VARIANTS, VariantName
@@ -163,6 +163,29 @@ class Evaluation:
         """From what `asdict` told, as in result.json."""
         kept = told["compliance"]
         return cls(**told | {"compliance": None if kept is None else Compliance.from_dict(kept)})
+
+
+_PLAIN = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
+_RATES = ("compliance", "contested", "effectiveness", "response")
+
+
+class Evaluations(list[Evaluation], tables.Tabular):
+    """Evaluations of one policy in several games, as a list and as a table."""
+
+    def table(self) -> tables.Table:
+        """Return a row per game; what is said of an order is None where there is none to keep to."""
+        columns = [*_PLAIN, *(f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
+        judged = any(row.compliance is not None for row in self)
+        shown = ("red_agent", "steps", "mean", "standard_error", tables.INTERVAL, *(("compliance",) if judged else ()))
+        return tables.Table(tuple(columns), tuple(_values(row) for row in self), shown)
+
+
+def _values(row: Evaluation) -> tuple[Any, ...]:
+    values: list[Any] = [getattr(row, column) for column in _PLAIN]
+    for rate in _RATES:
+        found = None if row.compliance is None else getattr(row.compliance, rate)
+        values += [None] * 3 if found is None else [found.value, found.low, found.high]
+    return (*values, None if row.compliance is None else row.compliance.repairs_per_episode)
 
 
 def evaluate(

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base import statistics
+from fixfirst.base import statistics, tables
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Judging
-from fixfirst.play.evaluation import PROTOCOL_STEPS, EpisodeBatch, Evaluation
+from fixfirst.play.evaluation import PROTOCOL_STEPS, EpisodeBatch, Evaluation, Evaluations
 
 LEADERBOARD_REDS = ("b_line", "meander")  # a third, sleep, costs a defender nothing that does nothing without cause
 COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
@@ -60,7 +60,7 @@ class Lead(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LeaderboardScore:
+class LeaderboardScore(tables.Tabular):
     """What a frozen policy earned on the leaderboard."""
 
     columns: tuple[Evaluation, ...]  # in the order of COLUMNS
@@ -70,6 +70,20 @@ class LeaderboardScore:
         """Over a row of the published table."""
         mean, half = self.total.mean - row.total, hypot(self.total.high - self.total.mean, row.margin)
         return Lead(mean, mean - half, mean + half)
+
+    def table(self) -> tables.Table:
+        """Return a row per column of the leaderboard, and one for the total."""
+        found, total = Evaluations(self.columns).table(), self.total
+        names = dict.fromkeys(found.columns) | {"red_agent": "total", "variant": self.columns[0].variant}
+        names |= {"episodes": sum(self.columns[place].episodes for place in range(len(LEADERBOARD_REDS)))}
+        return tables.Table(found.columns, (*found.rows, tuple((names | total._asdict()).values())))
+
+    def tables(self) -> list[tables.Table]:
+        """Return the leaderboard as the challenge shows it, with the published rows."""
+        columns = ("defender", *(column_name(*column) for column in COLUMNS), "total", tables.INTERVAL)
+        interval = f"[{self.total.low:.2f}, {self.total.high:.2f}]"
+        ours = ("this one", *(cell.mean for cell in self.columns), self.total.mean, interval)
+        return [tables.Table(columns, (ours, *((row.name, *row.columns, row.total, "") for row in PUBLISHED)))]
 
 
 def column_name(red_agent: str, steps: int) -> str:

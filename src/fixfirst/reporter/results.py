@@ -1,7 +1,5 @@
 """What commands print in the end: the answer of a search, a ranking, what seeds say together; or the same as JSON."""
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from fixfirst.base import errors, files
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.comparison import Paired
 from fixfirst.play.evaluation import Evaluation, difference
@@ -316,8 +313,6 @@ def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
 
 
 NARROW = 110  # columns that a line with compliance needs
-CSV_COLUMNS = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
-RATES = ("compliance", "contested", "effectiveness", "response")
 
 
 def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
@@ -338,27 +333,3 @@ def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
     whole = f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}"
     lines += [whole, facts] if narrow else [f"{whole}   {facts}"]
     return "\n".join(lines)
-
-
-def write_csv(path: Path, rows: Sequence[Evaluation]) -> None:
-    """Write the table as a CSV file."""
-    try:
-        files.write_atomically(path, as_csv(rows).encode())
-    except OSError as e:
-        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror})") from e
-
-
-def as_csv(rows: Sequence[Evaluation]) -> str:
-    """Return one line per setting; compliance is empty where there is no order to keep to."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        [*CSV_COLUMNS, *(f"{rate}{part}" for rate in RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
-    )
-    for row in rows:
-        values: list[Any] = [getattr(row, column) for column in CSV_COLUMNS]
-        for rate in RATES:
-            found = None if row.compliance is None else getattr(row.compliance, rate)
-            values += ["", "", ""] if found is None else [found.value, found.low, found.high]
-        writer.writerow([*values, "" if row.compliance is None else row.compliance.repairs_per_episode])
-    return text.getvalue()

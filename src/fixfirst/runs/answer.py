@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base import errors, files
+from fixfirst.base import errors, files, tables
 from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
@@ -34,8 +34,22 @@ class OrderAnswer(PricedOrder):
     trained: int  # episodes of all replicates, of the rounds it took part in
 
 
+_ORDER_COLUMNS = (
+    "mean",
+    "low",
+    "high",
+    "tier",
+    "tail",
+    "violations",
+    "violations_high",
+    "compliance",
+    "contested",
+    "trained",
+)
+
+
 @dataclass(frozen=True)
-class Answer:
+class Answer(tables.Tabular):
     """All that a search says."""
 
     red_agent: str
@@ -52,6 +66,30 @@ class Answer:
     spread: float  # between two trainings
     swaps: tuple[SwapAnswer, ...]
     orders: tuple[OrderAnswer, ...]  # best first; those that were tried
+
+    # ---- tables
+
+    def table(self) -> tables.Table:
+        """Return a row per order, the best first."""
+        facts = (self.red_agent, self.variant)
+        rows = tuple((o.workflow, *facts, *(getattr(o, name) for name in _ORDER_COLUMNS)) for o in self.orders)
+        shown = ("order", "mean", tables.INTERVAL, "tier", "violations")
+        return tables.Table(
+            ("order", "red_agent", "variant", *_ORDER_COLUMNS), rows, shown, f"orders against {self.red_agent}"
+        )
+
+    def swaps_table(self) -> tables.Table:
+        """Return a row per swap of neighbours, the dearest first."""
+        rows = tuple((s.first, s.second, self.red_agent, s.price, s.low, s.high, not s.falling) for s in self.swaps)
+        columns = ("first", "second", "red_agent", "price", "low", "high", "settled")
+        shown = ("first", "second", "price", tables.INTERVAL, "settled")
+        return tables.Table(
+            columns, rows, shown, f"what fixing the first before the second is worth against {self.red_agent}"
+        )
+
+    def tables(self) -> list[tables.Table]:
+        """Return both."""
+        return [self.swaps_table(), self.table()]
 
     # ---- words
 
