@@ -15,6 +15,7 @@ import fixfirst as ff
 from fixfirst.base.files import sha256, with_checksum
 from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import make_config
+from fixfirst.learner.stages import first_entrant
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
@@ -23,11 +24,12 @@ ORDER = "enterprise > op_server > op_host > user > defender"
 OTHER = "user > op_host > op_server > enterprise > defender"
 
 
-def training(updates=0, **settings):
+def training(updates=0, entrant=0, **settings):
     given = {"workflow": ORDER, "max_steps": 10, "total_episodes": 100} | settings
     if given["workflow"] != "none":  # without an order there is nothing to keep to
         given = {"keep": "penalty"} | given
-    made = Training(make_config(ppo={"num_envs": 4}, **given))
+    config = make_config(ppo={"num_envs": 4}, **given)
+    made = Training(config, entrant=replace(first_entrant(config), number=entrant))
     for _ in range(updates):
         made.step()
     return made
@@ -415,8 +417,8 @@ def test_when_all_are_damaged_training_is_as_new(two):
     assert state(fresh) == state(training())
 
 
-def test_a_checkpoint_of_another_configuration_is_refused(two):
-    other = training(seed=1)
+@pytest.mark.parametrize("other", [training(seed=1), training(entrant=1)])
+def test_a_checkpoint_of_another_training_is_refused(two, other):
     complaints = restore_checkpoint(two, other)
     assert len(complaints) == 2 and other.updates == 0
     assert all("belongs to a training with another configuration" in complaint for complaint in complaints)
@@ -429,6 +431,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(two):
         {"updates": True},
         {"updates": -1},
         {"episodes": 10**30},
+        {"episodes": 101},  # more than its budget
         {"multiplier": None},
         {"multiplier": 1e300},
         {"latest": 7},
@@ -436,7 +439,8 @@ def test_a_checkpoint_of_another_configuration_is_refused(two):
         {"latest": [[1]] * 7 + [1]},
         {"latest": [[1]] * 7 + [[[1]]]},
         {"latest": [[1]] * 7 + [[1, 2]]},
-        {"opening": [True]},
+        {"openings": [[True]]},
+        {"openings": [[0]]},  # there are none to find
     ],
 )
 def test_forged_numbers_are_refused(two, change):

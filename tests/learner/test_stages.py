@@ -1,21 +1,25 @@
 """Trainings in several stages: starts, lines, openings that are found, and what competes trained side by side."""
 
 import csv
+import json
 import os
+import shutil
 import signal
+from contextlib import suppress
 from dataclasses import replace
+from multiprocessing import active_children
 
 import numpy as np
 import pytest
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
-from fixfirst.learner.checkpoint import restore_checkpoint, save_checkpoint
+from fixfirst.base.jobs import Interrupt
+from fixfirst.learner.checkpoint import last_tensors
 from fixfirst.learner.config import make_config
 from fixfirst.learner.ppo import initial_weights
-from fixfirst.learner.tournament import (
-    Candidate,
-    Contest,
+from fixfirst.learner.stages import (
+    Entrant,
     StageKind,
     better_half,
     evaluate_openings,
@@ -23,9 +27,10 @@ from fixfirst.learner.tournament import (
     first_openings,
     stages_of,
 )
+from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import SideBySide, TrainingRun
 from fixfirst.play.evaluation import play
+from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.table import PolicyTable, probabilities
 
@@ -52,6 +57,7 @@ SEEKING = {  # 3 x 20 + 2 x 40 + 3 x 10 + 2 x 20 of 230 episodes; the rest, 10 f
     "opening_episodes": 20,
     "total_episodes": 230,
     "max_steps": 8,  # thousands of episodes are played to choose
+    "checkpoint_every": 2,
 }
 
 
@@ -59,16 +65,44 @@ def config(**settings):
     return make_config(**{**SMALL, "total_episodes": 200} | settings)
 
 
-def trained(settings):
-    training = Training(config(**settings))
-    while not training.done:
-        training.step()
-    return training
+def train(folder, settings, stop=None, interrupt=False, workers=1):
+    """Train in a folder; stop: after so many updates, without a word, as by a kill. Returns what is told, and the end."""
+    rows = []
+
+    def tell(row):
+        rows.append(row)
+        if len(rows) == stop:
+            raise Killed
+
+    folder.mkdir(exist_ok=True)
+    with suppress(Killed), train_in(folder, config(**settings), tell, interrupt, workers=workers) as trained:
+        return rows, trained
+    return rows, None
+
+
+class Killed(Exception):
+    pass
+
+
+def results(folder):
+    """What is in each entrant's result.json, by number."""
+    count = len(list((folder / "entrants").iterdir()))
+    return [json.loads((folder / "entrants" / str(n) / "result.json").read_text()) for n in range(count)]
+
+
+def written(folder):
+    """The policy, and the rows of the log but for times, and for checksums, which cover them."""
+    times = ("Collection_Time", "Update_Time", "checksum")
+    log = csv.DictReader((folder / "training_log.csv").read_text().splitlines())
+    rows = [{name: row[name] for name in row if name not in times} for row in log]
+    return (folder / "policy.safetensors").read_bytes(), rows
 
 
 @pytest.fixture(scope="module")
-def sought():
-    return trained(SEEKING)
+def sought(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sought")
+    _, trained = train(folder, SEEKING)
+    return folder, trained
 
 
 # ---------------------------------------------------------------- stages
@@ -99,118 +133,124 @@ def test_a_course_that_finds_an_opening_has_its_stages():
     assert [stage.plan for stage in stages[:2]] == [70, 70]  # schedules reach as far as the line does
 
 
-def test_the_better_start_goes_on():
-    training = Training(config(**COURSE))
-    ends = []
-    for _ in range(2):
-        training.step(), training.step()
-        ends.append((training.evaluate("scratch", 2_000).mean, training.learner.tensors()))
-    training.next_of_stage()
-    assert training.stage.begin == StageKind.BEST_START
-    best = max(ends, key=lambda end: end[0])[1]
-    assert all(np.array_equal(array, best[name]) for name, array in training.learner.tensors().items())
-    training.step()
-    assert training.learner.tensors()["adam.step"] == 3 * 4  # its optimiser goes on, too
-
-
-def test_a_course_ends_with_its_opening_and_within_its_budget():
-    training = trained(COURSE)
-    assert training.episodes == 200 and training.spec.opening == training.spec.action_set.numbers(["Decoy User2"] * 2)
-
-
-@pytest.mark.parametrize(("settings", "stops"), [(COURSE, (1, 3, 4, 18, 19)), (SEEKING, (7, 8, 11, 14, 18, 20, 22))])
-def test_a_course_goes_on_from_any_checkpoint_with_the_same_bits(settings, stops, tmp_path):
-    whole = Training(config(**settings))
-    while not whole.done:
-        whole.step()
-        if whole.updates in stops:
-            save_checkpoint(tmp_path / str(whole.updates), whole)
-    for stop in stops:
-        again = Training(config(**settings))
-        assert restore_checkpoint(tmp_path / str(stop), again) == [] and again.updates == stop
-        while not again.done:
-            again.step()
-        assert np.array_equal(whole.learner.policy.vector, again.learner.policy.vector)
-        assert whole.spec == again.spec and whole.updates == again.updates
+def test_the_better_start_goes_on(tmp_path):
+    _, trained = train(tmp_path, COURSE)
+    assert trained.training.episodes == 200
+    assert trained.training.spec.opening == trained.training.spec.action_set.numbers(["Decoy User2"] * 2)
+    means = [result["candidates"][0][0] for result in results(tmp_path)[:2]]
+    stages, entrants = stages_of(config(**COURSE)), tmp_path / "entrants"
+    by_hand = Training(config(**COURSE), entrant=Entrant(stages[1], 2, (), 4, 40))
+    by_hand.go_on_from(last_tensors(entrants / str(int(np.argmax(means))), by_hand))
+    assert by_hand.learner.tensors()["adam.step"] == 2 * 4  # its optimiser goes on, too
+    while not by_hand.done:
+        by_hand.step()
+    ended = last_tensors(entrants / "2", by_hand)
+    assert all(np.array_equal(array, ended[name]) for name, array in by_hand.learner.tensors().items())
 
 
 def test_the_best_of_the_ends_is_kept(sought):
-    contest = sought.contest
-    assert sought.stage.begin == StageKind.OPENING and len(contest.entrants) == 2 and len(contest.best) == 1
-    assert all(np.array_equal(array, contest.best[0].tensors[name]) for name, array in sought.learner.tensors().items())
-    assert sought.spec.opening == contest.best[0].opening
-    shown = sought.evaluate("opening", 10_000)
-    assert shown.mean == contest.best[0].mean  # it is that policy which is evaluated
+    folder, (training, _) = sought
+    *earlier, first, second = results(folder)
+    best = max(first, second, key=lambda end: end["candidates"][0][0])
+    assert len(earlier) == 3 + 2 + 2 + 3 and training.stage.begin == StageKind.OPENING
+    assert training.entrant.number == best["entrant"] and list(training.spec.opening) == best["opening"]
+    assert training.evaluate("opening", 10_000).mean == best["candidates"][0][0]  # it is that policy which is evaluated
+    assert load_policy(folder).facts["episodes"] == training.episodes == 230
 
 
-def test_those_that_earn_most_go_on():
-    contest = Contest.from_scratch((), 4)
-    for mean in (-3.0, -5.0, -1.0, -4.0):
-        contest = contest.entered([Candidate(mean, (), {})], advance=2)
-    assert [each.mean for each in contest.best] == [-1.0, -3.0]
+def test_those_that_earn_most_go_on(sought):
+    """Two of three starts; then none and the two best openings of all; then the two best of these."""
+    found = results(sought[0])
+    ranked = [
+        sorted((candidate for each in stage for candidate in each["candidates"]), key=lambda each: -each[0])
+        for stage in (found[0:3], found[3:5], found[5:7], found[7:10])
+    ]
+    assert [each["opening"] for each in found[7:10]] == [[], *(opening for _, opening in ranked[2][:2])]
+    assert [each["opening"] for each in found[10:]] == [opening for _, opening in ranked[3][:2]]
+    assert [mean for mean, _ in ranked[1]] == [0.0, 0.0]  # all go on, whatever they earn
 
 
-# ---------------------------------------------------------------- side by side
+# ---------------------------------------------------------------- killed, interrupted, side by side
 
 
-def test_in_several_processes_it_ends_with_the_same_bytes(tmp_path):
-    folders = []
-    for workers in (1, 3):
-        folders.append(tmp_path / str(workers))
-        folders[-1].mkdir()
-        with TrainingRun(config(**SEEKING), folders[-1], workers=workers) as run:
-            updates = [update.row.update for update in run.updates()]
-        assert updates == list(range(1, 24))
-    one, three = ((folder / "policy.safetensors").read_bytes() for folder in folders)
-    assert one == three
-    times = ("Collection_Time", "Update_Time", "checksum")  # which covers them
-    logs = [list(csv.DictReader((folder / "training_log.csv").read_text().splitlines())) for folder in folders]
-    one, three = ([{name: row[name] for name in row if name not in times} for row in log] for log in logs)
-    assert one == three
+def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, sought):
+    """What was not saved is done again; what is finished is not."""
+    seen, begun = [], 0
+    for stop in (3, 5, 5, 4, 5, 3, None):
+        rows, _ = train(tmp_path, SEEKING, stop)
+        finished = list((tmp_path / "entrants").glob("*/result.json"))
+        assert stop in (None, len(rows)) and rows[0].update >= begun - 1  # a checkpoint every second update
+        seen, begun = seen + [row.update for row in rows], rows[-1].update
+    assert {*seen} == {*range(1, 24)} and len(seen) < 23 + 2 * 7 and len(finished) == 12
+    assert written(tmp_path) == written(sought[0])
 
 
-def test_a_process_that_dies_is_not_missed(sought):
-    training = Training(config(**SEEKING))
-    side, killed = SideBySide(training, workers=2), []
-    try:
-        while not training.done:
-            side.advance(False)
-            if side.scheduler._busy and len(killed) < 2:
-                killed.append(side.scheduler._busy[0].process.pid)
-                os.kill(killed[-1], signal.SIGKILL)
-    finally:
-        side.close()
-    assert killed
-    assert np.array_equal(training.learner.policy.vector, sought.learner.policy.vector)
+def test_in_several_processes_it_ends_with_the_same_bytes(tmp_path, sought):
+    rows, _ = train(tmp_path, SEEKING, workers=3)
+    assert sorted(row.update for row in rows) == list(range(1, 24))
+    assert [row.episodes for row in rows] == list(range(10, 231, 10))  # all that were played, by whomever
+    assert written(tmp_path) == written(sought[0])
 
 
-def test_interrupted_while_it_waits_for_another_process_nothing_is_lost(sought):
-    """The first start is trained here, the others elsewhere: what is interrupted goes on where it was."""
-    training = Training(config(**SEEKING))
-    side = SideBySide(training, workers=3)
-    try:
-        side.advance(False), side.advance(False)
-        assert training.stage_is_over and side.advance(True) == []
-        assert (training.updates, training.place) == (2, 1)
-        while not training.done:
-            side.advance(False)
-    finally:
-        side.close()
-    assert np.array_equal(training.learner.policy.vector, sought.learner.policy.vector)
+def test_a_process_that_dies_is_not_missed(tmp_path, sought):
+    killed = []
+
+    def tell(message):
+        if not killed:
+            killed.append(active_children()[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    with train_in(tmp_path, config(**SEEKING), tell, workers=2):
+        assert killed
+    assert written(tmp_path) == written(sought[0])
 
 
-@pytest.mark.parametrize("updates", [3, 12, 16])
-def test_left_with_two_processes_and_taken_up_with_one_it_ends_with_the_same_bytes(updates, tmp_path, sought):
-    """Left without a word, as by a kill: what was not saved is done again."""
-    with TrainingRun(config(**SEEKING, checkpoint_every=2), tmp_path, workers=2) as run:
-        for update in run.updates():
-            if update.row.update >= updates:
-                break
-    with TrainingRun(config(**SEEKING, checkpoint_every=2), tmp_path, workers=1) as run:
-        assert 0 < run.training.updates <= updates
-        assert [update.row.update for update in run.updates()][-1] == 23
-    assert np.array_equal(run.training.learner.policy.vector, sought.learner.policy.vector)
-    assert len((tmp_path / "training_log.csv").read_text().splitlines()) == 1 + 23
+def test_interrupted_with_two_processes_and_taken_up_with_one_it_ends_with_the_same_bytes(tmp_path, sought):
+    interrupt, told = Interrupt(), []
+
+    def tell(message):
+        told.append(message)
+        interrupt.requested = len(told) >= 8
+
+    with train_in(tmp_path, config(**SEEKING), tell, interrupt, workers=2) as trained:
+        assert trained is None
+    assert not (tmp_path / "policy.json").exists()
+    again, _ = train(tmp_path, SEEKING)
+    assert 0 < len(again) < 23
+    assert written(tmp_path) == written(sought[0])
+
+
+@pytest.mark.parametrize("damaged", ["result.json", "checkpoint", "training_log.csv", "another"])
+def test_a_damaged_entrant_is_trained_again_or_refused(damaged, tmp_path, sought):
+    shutil.copytree(sought[0], tmp_path / "run")
+    entrant = tmp_path / "run" / "entrants" / "9"
+    if damaged == "another":
+        shutil.rmtree(entrant)
+        shutil.copytree(tmp_path / "run" / "entrants" / "8", entrant)
+    else:
+        path = next(entrant.glob(f"{damaged}*"))
+        path.write_bytes(path.read_bytes().replace(b"1", b"2"))
+    if damaged == "training_log.csv":
+        with pytest.raises(ff.RunDirError, match=r"entrants/9/training_log.csv: damaged .line 2 does not fit"):
+            train(tmp_path / "run", SEEKING)
+    else:
+        train(tmp_path / "run", SEEKING)
+        assert written(tmp_path / "run") == written(sought[0])
+
+
+def test_the_first_that_passes_the_gate_ends_a_tournament(tmp_path):
+    easy = {"workflow": "critical_first", "stop_when_compliant": True, "compliance_threshold": 0.1, "min_judged": 1}
+    course = {"starts": 2, "start_episodes": 20, "gate_episodes": 20}
+    _, (training, accepted) = train(tmp_path, easy | course)
+    assert accepted and training.episodes == 10 and load_policy(tmp_path).facts["notes"] == {"accepted": True}
+
+
+def test_all_starts_begin_from_the_policy_that_is_given(tmp_path):
+    start = Training(config(seed=5)).learner.weights
+    with train_in(tmp_path, config(**COURSE, learning_rate=1e-12), lambda row: None, start=start):
+        for number in (0, 1):
+            ended = last_tensors(tmp_path / "entrants" / str(number), Training(config()))
+            assert all(np.allclose(ended[f"net.{name}"], array, atol=1e-6) for name, array in start.items())
 
 
 # ---------------------------------------------------------------- schedules
@@ -234,7 +274,7 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
     first = training._play()
     seen, restores = training._rewards(first), np.isin(first.actions, range(132, 145))
     assert restores.any() and np.allclose(seen - first.rewards10 / 10, restores * 1.0)
-    training._stage_episodes = 50
+    training.episodes = 50
     assert np.allclose(training._rewards(first) - first.rewards10 / 10, restores * 0.5)
 
 
@@ -303,12 +343,11 @@ def test_openings_are_followed_by_every_decoy_that_is_left():
 
 
 def test_openings_become_fewer_and_then_longer():
-    training = Training(config(**SEEKING))
-    left = []
-    while training.stage.begin != StageKind.FINAL:
+    stage = next(stage for stage in stages_of(config(**SEEKING)) if stage.begin == StageKind.SEEK)
+    training, left = Training(config(**SEEKING), entrant=Entrant(stage)), []
+    while not training.done:
         training.step()
-        if training.stage.begin == StageKind.SEEK and training.place == 0:
-            left.append(training._openings)
+        left.append(training.openings)
     assert [len(openings) for openings in left[:2]] == [6, 3] and set(left[1]) < set(left[0])  # of 12
     assert left[2] == left[3] and {len(opening) for opening in left[2]} == {2}  # the last two are followed
     assert len({first for first, _ in left[2]}) == 2 and {(first,) for first, _ in left[2]} < set(left[1])

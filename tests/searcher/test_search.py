@@ -526,7 +526,7 @@ def cut_ledger(folder, number):
 
 def test_wherever_the_ledger_was_cut_the_search_ends_the_same(run, tmp_path, monkeypatch):
     """Finished trials are read from their folders: not one is trained again, and even their seconds stay."""
-    monkeypatch.setattr(searcher_jobs, "TrainingRun", None)
+    monkeypatch.setattr(searcher_jobs, "train_in", None)
     for number in range(len(ledger(run))):
         folder = shutil.copytree(run, tmp_path / str(number))
         cut_ledger(folder, number)
@@ -810,7 +810,7 @@ def test_a_kill_right_after_a_result_repeats_nothing_and_leaves_nothing(run, cop
     for folder in (copy / "warmup", copy / "trials" / "0000"):
         for suffix in ("json", "safetensors"):
             (folder / f"checkpoint-00000001.{suffix}").touch()
-    monkeypatch.setattr(searcher_jobs, "TrainingRun", None)  # nothing is trained
+    monkeypatch.setattr(searcher_jobs, "train_in", None)  # nothing is trained
     resume(copy)
     assert outcome(copy) == outcome(run)
     assert not list(copy.rglob("checkpoint-*"))

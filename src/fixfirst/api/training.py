@@ -10,8 +10,9 @@ from fixfirst.base.compile import announce_compilation
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import gather, resolve
+from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import check_trainable
-from fixfirst.learner.training_run import TrainingRun
+from fixfirst.learner.training_run import conclude
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.live import Progress
@@ -113,31 +114,28 @@ def _work(config: TrainConfig, folder: Path, start: Weights | None, workers: int
     with (
         Session(folder) as session,
         jobs.interrupts() as interrupt,
-        TrainingRun(config, folder, start=start, tensorboard=board, workers=workers) as run,
+        Progress(config.total_episodes, quiet=quiet) as progress,
     ):
-        _follow(run, interrupt, quiet)
-        if run.interrupted:
-            done = f"interrupted after {run.training.episodes:,} episodes"
-            raise errors.Interrupted(f"{done}; go on with: fixfirst resume {folder}")
-        shown = run.training.evaluate("test", TEST_EPISODES)
-        facts = {"accepted": run.accepted, "episodes": run.training.episodes}
-        run.conclude({"evaluation": asdict(shown), **facts})
-        session.finished = True
-        return TrainRun(folder, config, shown, run.accepted)
+        played = 0
 
-
-def _follow(run: TrainingRun, interrupt: object, quiet: bool) -> None:
-    """Train, and show how far it is."""
-    with Progress(run.training.config.total_episodes, quiet=quiet) as progress:
-        for complaint in run.complaints:
-            progress.say(complaint)
-        if run.complaints:
-            done = run.training.updates
-            progress.say(f"going on from update {done}, the newest good checkpoint" if done else "starting over")
-        for update in run.updates(interrupt):
-            progress.point(update.row.env_reward)
+        def show(message: str | UpdateRow) -> None:
+            nonlocal played
+            if isinstance(message, str):
+                return progress.say(message)
+            played = message.episodes
+            progress.point(message.env_reward)
             if progress.due():
-                progress.show(update.row.episodes, in_words(update.row))
+                progress.show(played, in_words(message))
+
+        with train_in(folder, config, show, interrupt, start=start, tensorboard=board, workers=workers) as trained:
+            if trained is None:
+                after = f" after {played:,} episodes" if played else ""
+                raise errors.Interrupted(f"interrupted{after}; go on with: fixfirst resume {folder}")
+            shown = trained.training.evaluate("test", TEST_EPISODES)
+            facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
+            conclude(folder, {"evaluation": asdict(shown), **facts})
+            session.finished = True
+            return TrainRun(folder, config, shown, trained.accepted)
 
 
 def in_words(update: UpdateRow) -> str:

@@ -32,6 +32,7 @@ from fixfirst.base.errors import ConfigError, FixfirstError, WorkerError, quoted
 CORES_VARIABLE = "FIXFIRST_CORES"  # where somebody else hands out cores, and the system does not know it
 POLL_S = 0.1  # how often an interrupt is looked for
 SAVE_S = 10.0  # for cancelled jobs to save themselves
+ORPHAN_WAIT_S = 30.0  # for a worker whose driver was killed to notice that it is alone
 MAX_ATTEMPTS = 2  # a job whose worker dies is tried once more
 MAX_NODES_LOST = 10  # a job whose machine is lost begins again elsewhere, so often
 

@@ -1,15 +1,17 @@
 """Checkpoints of a training: from the newest good one it goes on with the same bytes."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from fixfirst.base import arrays, checks, errors
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
-from fixfirst.policy.network import shapes
+from fixfirst.policy.network import Weights, shapes
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import versions
 
@@ -21,12 +23,21 @@ def save_checkpoint(folder: Path, training: Training) -> None:
     """Write a checkpoint, then forget all but the newest ones."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
-    document = {"config": training.config.model_dump(mode="json"), "numbers": training.numbers()}
-    arrays.write_pair(path, _KIND, document, training.tensors())
+    arrays.write_pair(path, _KIND, identify(training) | {"numbers": training.numbers()}, training.learner.tensors())
     kept = {old.stem for old in checkpoints(folder)[:KEPT_CHECKPOINTS]}
     for old in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         if old.stem not in kept:
             old.unlink(missing_ok=True)
+
+
+def identify(training: Training) -> dict[str, Any]:
+    """Return what all numbers of a training follow from, JSON-ready."""
+    entrant = training.entrant
+    return {
+        "config": training.config.model_dump(mode="json"),
+        "entrant": entrant.number,
+        "opening": list(entrant.opening),
+    }
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -35,9 +46,11 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def delete_checkpoints(folder: Path) -> None:
-    """A finished training needs none, nor what a kill left of one."""
+    """A finished training needs none, nor the entrants of its tournament, nor what a kill left of them."""
     for path in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         path.unlink(missing_ok=True)
+    if (folder / layout.ENTRANTS).exists():
+        shutil.rmtree(folder / layout.ENTRANTS)
 
 
 def restore_checkpoint(folder: Path, training: Training) -> list[str]:
@@ -45,39 +58,42 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
     complaints: list[str] = []
     for path in checkpoints(folder):
         try:
-            document, tensors = arrays.read_pair(path, _KIND)
-            if document.get("config") != training.config.model_dump(mode="json"):
-                raise errors.PolicyError(f"{path}: belongs to a training with another configuration")
-            numbers = _check_numbers(path, document.get("numbers"), training)
-            arrays.check_arrays(path.with_suffix(".safetensors"), tensors, _shapes(training, numbers))
-            training.restore(tensors, numbers)
+            document, tensors = read_checkpoint(path, training)
+            training.restore(tensors, document["numbers"])
             return complaints
         except errors.PolicyError as e:
             complaints.append(str(e))
     return complaints
 
 
-def _shapes(training: Training, numbers: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Of the weights and of Adam's moments; the same of all that the contest holds."""
-    expected: dict[str, tuple[int, ...]] = {}
+def read_checkpoint(path: Path, training: Training) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the document and the tensors of a checkpoint of this very training; PolicyError if it is none."""
+    document, tensors = arrays.read_pair(path, _KIND)
+    if any(document.get(name) != value for name, value in identify(training).items()):
+        raise errors.PolicyError(f"{path}: belongs to a training with another configuration")
+    _check_numbers(path, document.get("numbers"), training)
+    _check_tensors(path, tensors, training)
+    return document, tensors
+
+
+def last_tensors(folder: Path, training: Training) -> dict[str, np.ndarray]:
+    """Return weights and Adam's moments at the end of the training in a folder, for another one of its kind."""
+    path = next(iter(checkpoints(folder)), folder / f"{layout.CHECKPOINT_PREFIX}.json")
+    _, tensors = arrays.read_pair(path, _KIND)
+    _check_tensors(path, tensors, training)
+    return tensors
+
+
+def _check_tensors(path: Path, tensors: Weights, training: Training) -> None:
+    """Raise PolicyError unless these are the weights and Adam's moments of such a training."""
+    expected: dict[str, tuple[int, ...]] = {"adam.step": ()}
     for name, shape in shapes(training.spec.inputs, training.spec.actions).items():
         expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
-    expected |= {"adam.step": ()}
-    contest = numbers["contest"]
-    kept = [f"origin{place}" for place in range(contest["origins"])]
-    kept += [f"best{place}" for place in range(len(contest["best"]))]
-    return expected | {f"{name}.{tensor}": shape for name in kept for tensor, shape in expected.items()}
+    arrays.check_arrays(path.with_suffix(".safetensors"), tensors, expected)
 
 
 _Count = Annotated[int, Field(ge=0, le=checks.MOST)]
 _Number = Annotated[float, Field(ge=-checks.MOST, le=checks.MOST)]
-_Opening = tuple[_Count, ...]
-
-
-class _Contest(BaseModel):
-    entrants: tuple[tuple[_Opening, _Count], ...]  # opening, and number of the origin
-    origins: _Count
-    best: tuple[tuple[_Number, _Opening], ...]  # mean return and opening
 
 
 class _Numbers(BaseModel):
@@ -87,39 +103,30 @@ class _Numbers(BaseModel):
     episodes: _Count
     multiplier: _Number
     latest: tuple[tuple[_Number, ...], ...] | None
-    stage: _Count
-    stage_updates: _Count
-    stage_episodes: _Count
-    place: _Count
-    opening: _Opening
-    openings: tuple[_Opening, ...]
-    contest: _Contest
+    openings: tuple[tuple[_Count, ...], ...]
     look: tuple[Annotated[int, Field(ge=-1, le=checks.MOST)], Annotated[int, Field(ge=-1, le=checks.MOST)], bool]
 
     def fits(self, training: Training) -> bool:
         """Is it a place that this training can be at? Compiled code looks up choices by number."""
-        contest, openings = self.contest, [self.opening, *self.openings]
-        openings += [opening for opening, _ in contest.entrants] + [opening for _, opening in contest.best]
-        columns = self.latest or ((),) * len(Counts._fields)
+        columns, begun = self.latest or ((),) * len(Counts._fields), training.entrant
         return (
-            self.stage < len(training.stages)
-            and self.place < training.stages[self.stage].entrants == len(contest.entrants) >= contest.origins
-            and all(origin < max(contest.origins, 1) for _, origin in contest.entrants)
-            and all(choice < training.spec.actions for opening in openings for choice in opening)
+            self.updates >= begun.updates
+            and begun.episodes <= self.episodes <= begun.episodes + begun.stage.episodes
+            and bool(self.openings) == bool(training.openings)
+            and all(choice < training.spec.actions for opening in self.openings for choice in opening)
             and len(columns) == len(Counts._fields)
             and len({len(column) for column in columns}) == 1
         )
 
 
-def _check_numbers(path: Path, numbers: Any, training: Training) -> dict[str, Any]:
-    """Return a checkpoint's numbers; PolicyError if they are none of this training."""
+def _check_numbers(path: Path, numbers: Any, training: Training) -> None:
+    """Raise PolicyError if a checkpoint's numbers are none of this training."""
     try:
         checked = _Numbers.model_validate_json(json.dumps(numbers), strict=True)
     except ValidationError:
         checked = None
     if checked is None or not checked.fits(training):
         raise errors.PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
-    return dict(numbers)
 
 
 def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:

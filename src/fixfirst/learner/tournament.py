@@ -1,228 +1,280 @@
-"""The stages of a training: one, or a tournament of starts of which the best go on, and an opening with training from there.
+"""Training in a folder to the end: one training, or a tournament of them as a plan of jobs.
 
-    starts x start_episodes      from scratch, each with weights and episodes of its own; the best are kept: as many lines
-    lines x the rest             they go on where they were
-    lines x seek_episodes        if an opening is to be found: every episode begins with two decoys, out of ever fewer pairs
-    (finals + 1) x final_episodes   the best openings, and none, go on by themselves
-    ends x opening_episodes      the best of these, or what has the opening that was given, are trained on; the best is kept
+    with train_in(folder, config, tell, interrupt) as trained:
+        if trained is not None:                       # else it was interrupted
+            conclude(folder, {"evaluation": asdict(trained.training.evaluate("test", 1_000))})
 
-Those that compete in a stage know nothing of each other: they may be trained side by side (`training_run.py`).
-Schedules (learning rate, entropy, size of updates, price of Restore) follow the *plan*: that of a start and of what goes
-on from it is one, that of every later stage its own.
+Each that competes (`stages.py`) is a job in `entrants/<n>/`: a training with a log of its own, a last checkpoint from which
+others go on, and a result. What becomes of one depends on the config and on those before it, not on where it is trained.
+Killed and begun again, a tournament goes on with the entrants that are not finished.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any
+from itertools import cycle, islice
+from multiprocessing import current_process
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from fixfirst.base import errors
-from fixfirst.game.game import Game
-from fixfirst.learner.config import PPOConfig, TrainConfig
-from fixfirst.learner.ppo import part_of
-from fixfirst.play.evaluation import evaluate
+from fixfirst.base import errors, files, jobs
+from fixfirst.learner import checkpoint
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, evaluate_openings, stages_of
+from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import Logs, TrainingRun
 from fixfirst.policy.network import Network, Weights
-from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.table import PolicyTable
+from fixfirst.runs import layout
+from fixfirst.runs.events import TensorBoard
+from fixfirst.runs.manifest import locked
+from fixfirst.runs.rows import CsvLog, UpdateRow, iterate_rows, last_checksum
+
+Message = str | UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
+Tell = Callable[[Message], None]
 
 
-class StageKind(Enum):
-    """How a stage begins."""
+class Trained(NamedTuple):
+    """A training at its end."""
 
-    SCRATCH = "scratch"
-    BEST_START = "best start"
-    SEEK = "seek"
-    FINAL = "final"
-    OPENING = "opening"
+    training: Training
+    accepted: bool  # did it pass the gate?
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Some updates under one plan, of each that competes in it."""
+@contextmanager
+def train_in(
+    folder: Path,
+    config: TrainConfig,
+    tell: Tell,
+    interrupt: object = False,
+    *,
+    start: Weights | None = None,
+    number: int = 0,
+    logs: Logs = (UpdateRow,),
+    tensorboard: Path | None = None,
+    workers: int = 1,
+) -> Iterator[Trained | None]:
+    """Train to the end, from where the folder is; None if interrupted. For start, number and logs see `TrainingRun`.
 
-    begin: StageKind
-    episodes: int  # of each
-    behind: int  # episodes of its plan that are behind it when it begins
-    plan: int  # episodes of its plan
-    ppo: PPOConfig
-    entrants: int = 1
-    advance: int = 1  # how many of them go on, or are kept
-    judged_on: int = 0  # fresh episodes by which they are compared
-
-    def progress(self, updates: int) -> float:
-        """Share of the plan's updates that are done after so many of this stage."""
-        return (self.ppo.updates_in(self.behind) + updates) / self.ppo.updates_in(self.plan)
-
-    def is_over(self, episodes: int) -> bool:
-        """Is there no room for another update after so many episodes?"""
-        return episodes + self.ppo.batch_at(self.behind + episodes) > self.episodes
-
-    @property
-    def share(self) -> tuple[int, int]:
-        """Updates and episodes of each that competes."""
-        updates = episodes = 0
-        while not self.is_over(episodes):
-            updates, episodes = updates + 1, episodes + self.ppo.batch_at(self.behind + episodes)
-        return updates, episodes
-
-
-def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
-    """The stages of a training, in the order they run."""
-    ppo, course, lines = config.ppo, config.course, config.course.lines
-    plain = (config.total_episodes - course.aside) // lines  # episodes of one that goes on, without an opening
-    first, plan = course.start_episodes if course.starts > 1 else plain, plain + course.seeking
-    stages = [Stage(StageKind.SCRATCH, first, 0, plan, ppo, course.starts, lines, 2_000)]
-    if plain > first:
-        stages.append(Stage(StageKind.BEST_START, plain - first, first, plan, ppo, lines, lines))
-    if not course.after:
-        return tuple(stages)
-    changed = {
-        "growth": (),
-        "episodes_per_update": ppo.batch_at(plan),
-        "learning_rate": course.opening_rate,
-        "free_restores": 0,
-    }
-    later = ppo.model_copy(update=changed)
-    if course.seeking:
-        seek, final, finals = course.seek_episodes, course.final_episodes, course.finals
-        # In the middle third of a plan: with 0.01 of entropy all openings look the same, at the end nothing is learned.
-        seeking = later.model_copy(update={"learning_rate": ppo.learning_rate})
-        steady = later.model_copy(update={"lr_schedule": "constant", "entropy_schedule": "constant"})
-        stages.append(Stage(StageKind.SEEK, seek, seek, 3 * seek, seeking, lines, finals, 4_000))
-        stages.append(Stage(StageKind.FINAL, final, 0, final, steady, finals + 1, course.last, 8_000))
-    last = course.opening_episodes
-    stages.append(Stage(StageKind.OPENING, last, 0, last, later, course.last, 1, 10_000))
-    return tuple(stages)
+    workers: processes that train where several compete (0: as many as there are cores); the bytes do not depend on it.
+    """
+    stages = stages_of(config)
+    if len(stages) == stages[0].entrants == 1:
+        with TrainingRun(config, folder, start=start, number=number, logs=logs, tensorboard=tensorboard) as run:
+            _follow(run, tell, interrupt)
+            yield None if run.interrupted else Trained(run.training, run.accepted)
+        return
+    with closing(_Tournament(config, folder, start, number, logs, tensorboard)) as tournament:
+        trained = tournament.run(tell, interrupt, workers)
+        with nullcontext() if trained is None else closing(trained.training):
+            yield trained
 
 
-# ---------------------------------------------------------------- which first two decoys help?
-# A policy that was never made to begin with a decoy does not know what to do after it, and every opening looks bad. So
-# one policy learns what to do after each of them: every episode begins with one of the openings that are left, single
-# decoys at first. Now and then all of these are tried by simulation, on the same episodes, and the worse half is dropped:
-# the fewer are left, the better each is known. The last two are followed by every decoy, and these pairs are halved in
-# turn. The best go on by themselves, beside one without an opening.
+def _follow(run: TrainingRun, tell: Tell, interrupt: object) -> None:
+    for complaint in run.complaints:
+        tell(complaint)
+    if run.complaints:
+        done = run.training.updates - run.training.entrant.updates
+        tell(f"going on from update {run.training.updates}, the newest good checkpoint" if done else "starting over")
+    for update in run.updates(interrupt):
+        tell(update.row)
 
 
-Opening = tuple[int, ...]
-LENGTH = 2
-FOLLOWED = 2  # openings that are made longer
-LOOK = 30_000  # episodes in which all that are still thought of are tried
-
-
-def first_openings(spec: PolicySpec) -> tuple[Opening, ...]:
-    """All openings of one decoy."""
-    macros = range(len(spec.action_set.actions), spec.actions)
-    if not macros:
-        raise errors.ConfigError(
-            f"openings are made of decoy macros, and the action set {spec.action_set} has none; use macros"
-        )
-    return tuple((macro,) for macro in macros)
-
-
-def extend_openings(spec: PolicySpec, openings: Sequence[Opening]) -> tuple[Opening, ...]:
-    """Each with every decoy that can follow; of two that place the same decoys, one."""
-    longer = [(*opening, *last) for opening in openings for last in first_openings(spec)]
-    each_once = {tuple(sorted(opening)): opening for opening in reversed(longer)}.values()
-    return tuple(opening for opening in reversed(each_once) if spec.action_set.first_masked(opening) is None)
-
-
-def evaluate_openings(
-    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int, purpose: str, episodes: int
-) -> list[float]:
-    """What a policy earns with each of these openings, all on the same episodes."""
-    games = game.model_copy(update={"backend": "simulator"})  # thousands of episodes
-    players = (PolicyTable(network, spec=spec, openings=(opening,)) for opening in openings)
-    return [evaluate(player, games, episodes=episodes, seed=seed, purpose=purpose).mean for player in players]
-
-
-def better_half(
-    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
-) -> tuple[Opening, ...]:
-    """Those with which the policy earns most as it is, the best first."""
-    earned = evaluate_openings(network, spec, openings, game, seed, "opening", LOOK // len(openings))
-    ranked = np.argsort(-np.array(earned), kind="stable")
-    return tuple(openings[number] for number in ranked[: -(-len(openings) // 2)])
-
-
-def next_openings(
-    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
-) -> tuple[Opening, ...]:
-    """What is thought of after these: the better half, or what can follow it."""
-    kept = better_half(network, spec, openings, game, seed)
-    return extend_openings(spec, kept) if len(kept) <= FOLLOWED and len(kept[0]) < LENGTH else kept
-
-
-# ---------------------------------------------------------------- those that compete in a stage
-
-
-Tensors = dict[str, np.ndarray]
+# ---------------------------------------------------------------- one that competes
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A policy after a stage, with the opening it is to have: what they earned, and what is needed to go on."""
+class EntrantJob:
+    """All that one depends on. origin: the folder of the one from whose end it goes on."""
+
+    config: TrainConfig
+    folder: Path
+    entrant: Entrant
+    origin: Path | None
+    start: Weights | None
+    number: int
+    logs: Logs
+
+    def finished(self) -> "EntrantResult | None":
+        """Return the result in the job's folder, if it is of this very job, and its log and last checkpoint are there."""
+        with closing(self.begin()) as training:
+            try:
+                result = files.read_document(self.folder / layout.RESULT, "entrant")
+                newest, _ = checkpoint.read_checkpoint(checkpoint.checkpoints(self.folder)[0], training)
+                same = all(result[name] == value for name, value in checkpoint.identify(training).items())
+                if not same or (result["sha256"], result["log"]) != (newest["sha256"], self.log_checksum()):
+                    return None
+                candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
+                return EntrantResult(candidates, bool(result["accepted"]))
+            except (OSError, ValueError, KeyError, TypeError, IndexError, errors.PolicyError, errors.RunDirError):
+                return None
+
+    def begin(self) -> Training:
+        """Return the training as it is before its first update, but for its weights."""
+        return Training(self.config, self.number, entrant=self.entrant)
+
+    def log_checksum(self) -> str:
+        """Return what names all rows of its log."""
+        return last_checksum(self.folder / layout.TRAINING_LOG, UpdateRow) if UpdateRow in self.logs else ""
+
+
+@dataclass(frozen=True)
+class EntrantResult:
+    """What one earned on fresh episodes, with every opening that it may go on with; and whether it passed the gate."""
+
+    candidates: tuple[tuple[float, Opening], ...]
+    accepted: bool
+
+
+def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantResult | None:
+    """Train one to its end and measure it; None if interrupted."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    with locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
+        if (done := job.finished()) is not None:
+            return done
+        begin = {"start": job.start} if job.origin is None else {"origin": checkpoint.last_tensors(job.origin, job.begin())}
+        with TrainingRun(job.config, job.folder, number=job.number, logs=job.logs, entrant=job.entrant, **begin) as run:
+            _follow(run, tell, interrupt)
+            if run.interrupted:
+                return None
+            result = EntrantResult(tuple(_measure(run.training)), run.accepted)
+        newest = files.read_document(checkpoint.checkpoints(job.folder)[0], "checkpoint")
+        facts = {"sha256": newest["sha256"], "log": job.log_checksum(), **vars(result)}
+        files.write_document(job.folder / layout.RESULT, "entrant", checkpoint.identify(run.training) | facts)
+        return result
+
+
+def _measure(training: Training) -> list[tuple[float, Opening]]:
+    """Return what was trained earns on fresh episodes, with every opening that it may go on with."""
+    stage, config, policy = training.stage, training.config, training.learner.policy
+    if stage.begin == StageKind.SEEK:
+        assert isinstance(policy, Network)
+        asked = config.game, config.seed, stage.begin.value, stage.judged_on
+        means = evaluate_openings(policy, training.spec, training.openings, *asked)
+        return list(zip(means, training.openings, strict=True))
+    rated = stage.entrants > stage.advance  # else it goes on, whatever it earns
+    return [(training.evaluate(stage.begin.value, stage.judged_on).mean if rated else 0.0, training.spec.opening)]
+
+
+# ---------------------------------------------------------------- the tournament
+
+
+class _Candidate(NamedTuple):
+    """A policy after a stage, with the opening it is to have."""
 
     mean: float
     opening: Opening
-    tensors: Tensors
+    job: EntrantJob | None
 
 
-@dataclass(frozen=True)
-class Contest:
-    """Of a stage. Each that competes begins with an opening, from one of the origins: a learner's tensors; none: scratch."""
+class _Tournament:
+    """Who trains next, given what the others have earned; and the run's log, to which finished stages add theirs."""
 
-    entrants: tuple[tuple[Opening, int], ...]
-    origins: tuple[Tensors, ...] = ()
-    best: tuple[Candidate, ...] = ()  # so far, the best first
+    def __init__(
+        self, config: TrainConfig, folder: Path, start: Weights | None, number: int, logs: Logs, tensorboard: Path | None
+    ):
+        self.config, self.folder = config, folder
+        self._common: dict[str, Any] = {"config": config, "start": start, "number": number, "logs": logs}
+        self._jobs: list[EntrantJob] = []  # of all that have begun
+        self._played: dict[int, int] = {}  # episodes of each of them
+        self._winner: EntrantJob | None = None  # at the end
+        self._accepted = False
+        self._log = CsvLog(folder / layout.TRAINING_LOG, UpdateRow, None) if UpdateRow in logs else None
+        self._board = TensorBoard(tensorboard, 1)
 
-    @classmethod
-    def from_scratch(cls, opening: Opening, entrants: int) -> "Contest":
-        return cls(((opening, 0),) * entrants)
+    def close(self) -> None:
+        """Close the log."""
+        self._board.close()
+        if self._log is not None:
+            self._log.close()
 
-    @classmethod
-    def going_on(cls, candidates: Sequence[Candidate]) -> "Contest":
-        """Entrants of the next stage: the survivors of the last."""
-        origins: list[Tensors] = []
-        for candidate in candidates:
-            if not any(candidate.tensors is tensors for tensors in origins):
-                origins.append(candidate.tensors)
-        numbers = {id(tensors): number for number, tensors in enumerate(origins)}
-        return cls(tuple((each.opening, numbers[id(each.tensors)]) for each in candidates), tuple(origins))
+    def run(self, tell: Tell, interrupt: object, workers: int) -> Trained | None:
+        """Train all that compete, and write the policy of the best; None if interrupted."""
+        alone = self.config.game.backend == "cyborg" or current_process().daemon
+        most = max(stage.entrants for stage in stages_of(self.config))
+        workers = 1 if alone else min(workers or jobs.available_cores(), most)
+        scheduler = jobs.InlineScheduler(interrupt) if workers == 1 else jobs.ProcessScheduler(workers, interrupt)
 
-    def begins(self, place: int) -> tuple[Opening, Tensors | None]:
-        """Opening and tensors of one of them; None: from scratch."""
-        opening, origin = self.entrants[place]
-        return opening, self.origins[origin] if self.origins else None
+        def show(_: int, number: int, message: Message) -> None:
+            if isinstance(message, UpdateRow):
+                self._played[number] = message.episodes - self._jobs[number].entrant.episodes
+                message = replace(message, episodes=sum(self._played.values()))
+            tell(message)
 
-    def entered(self, candidates: Sequence[Candidate], advance: int) -> "Contest":
-        """With some more that have been trained; so many may go on."""
-        return replace(self, best=tuple(sorted((*self.best, *candidates), key=lambda each: -each.mean)[:advance]))
+        with closing(scheduler):
+            jobs.run_plans([self._plan()], scheduler, show, interrupt)
+        return None if self._winner is None else self._crown(self._winner)
 
-    # ---- saving
+    def _plan(self) -> jobs.Plan:
+        stages = stages_of(self.config)
+        candidates = [_Candidate(0.0, self.config.spec.opening, None)] * stages[0].entrants
+        for place, stage in enumerate(stages):
+            entrants = [self._enter(stage, candidate) for candidate in candidates]
+            results = yield from self._train(entrants)
+            self._collect_logs(entrants[: len(results)])
+            if results[-1].accepted:  # with --stop-when-compliant; nobody else is trained
+                self._winner, self._accepted = entrants[len(results) - 1], True
+                return
+            trained = [
+                _Candidate(mean, opening, job)
+                for job, result in zip(entrants, results, strict=True)
+                for mean, opening in result.candidates
+            ]
+            best = sorted(trained, key=lambda each: -each.mean)[: stage.advance]
+            if place + 1 < len(stages):
+                candidates = self._next_candidates(best, stage, stages[place + 1])
+        self._winner = best[0].job
 
-    def numbers(self) -> dict[str, Any]:
-        """Return all but the tensors, JSON-ready."""
-        return {
-            "entrants": [[list(opening), origin] for opening, origin in self.entrants],
-            "origins": len(self.origins),
-            "best": [[candidate.mean, list(candidate.opening)] for candidate in self.best],
-        }
+    def _enter(self, stage: Stage, candidate: _Candidate) -> EntrantJob:
+        """Return the job of one more that competes."""
+        number, updates, episodes = len(self._jobs), 0, 0
+        if self._jobs:
+            last = self._jobs[-1].entrant
+            updates, episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
+        entrant = Entrant(stage, number, candidate.opening, updates, episodes)
+        origin = None if candidate.job is None else candidate.job.folder
+        job = EntrantJob(**self._common, folder=self.folder / layout.ENTRANTS / str(number), entrant=entrant, origin=origin)
+        self._jobs.append(job)
+        return job
 
-    def tensors(self) -> Tensors:
-        """Return all tensors by name."""
-        groups = {f"origin{place}.": tensors for place, tensors in enumerate(self.origins)}
-        groups |= {f"best{place}.": candidate.tensors for place, candidate in enumerate(self.best)}
-        return {f"{prefix}{name}": tensor for prefix, group in groups.items() for name, tensor in group.items()}
+    def _train(self, entrants: Sequence[EntrantJob]) -> Generator[jobs.Tasks, tuple[int, Any], list[EntrantResult]]:
+        """Train all of a stage side by side; if the first that passes the gate is enough, one after the other."""
+        results: dict[int, EntrantResult] = {}
+        tasks = {job.entrant.number: jobs.Task(run_entrant, job, f"entrant {job.entrant.number}") for job in entrants}
+        for together in [{key: task} for key, task in tasks.items()] if self.config.stop_when_compliant else [tasks]:
+            waiting: jobs.Tasks = together
+            while not together.keys() <= results.keys():
+                key, result = yield waiting
+                waiting, results[key], self._played[key] = {}, result, entrants[0].entrant.stage.share[1]
+            if any(result.accepted for result in results.values()):
+                break
+        return [results[key] for key in sorted(results)]
 
-    @classmethod
-    def restored(cls, numbers: dict[str, Any], tensors: Weights) -> "Contest":
-        """Put together what `numbers` and `tensors` returned."""
-        best = tuple(
-            Candidate(mean, tuple(opening), part_of(tensors, f"best{place}."))
-            for place, (mean, opening) in enumerate(numbers["best"])
-        )
-        origins = tuple(part_of(tensors, f"origin{place}.") for place in range(numbers["origins"]))
-        entrants = tuple((tuple(opening), origin) for opening, origin in numbers["entrants"])
-        return cls(entrants, origins, best)
+    def _next_candidates(self, best: Sequence[_Candidate], stage: Stage, following: Stage) -> list[_Candidate]:
+        """Return those that compete in the stage that follows, given the best of a stage."""
+        if following.begin == StageKind.FINAL:
+            finalists = islice(cycle(best), self.config.course.finals)  # some twice, if fewer are left
+            return [best[0]._replace(opening=()), *finalists]
+        if following.begin == StageKind.OPENING and stage.begin != StageKind.FINAL:
+            return [best[0]._replace(opening=self.config.opened(self.config.spec).opening)]
+        return list(best)
+
+    def _collect_logs(self, entrants: Sequence[EntrantJob]) -> None:
+        if self._log is None:
+            return
+        for job in entrants:
+            for row in iterate_rows(job.folder / layout.TRAINING_LOG, UpdateRow):
+                self._log.write(row)
+                self._board.add(row)
+        self._log.sync()
+
+    def _crown(self, winner: EntrantJob) -> Trained:
+        """Write the policy of the best: it is what the whole tournament has learned."""
+        training = winner.begin()
+        if complaints := checkpoint.restore_checkpoint(winner.folder, training):
+            raise errors.RunDirError(f"{complaints[0]}; go on with: fixfirst resume {self.folder}")
+        if not self._accepted:
+            last = self._jobs[-1].entrant
+            training.updates, training.episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
+        accepted = self._accepted or training.passes_gate()
+        checkpoint.save_policy(self.folder, training, accepted=accepted)
+        return Trained(training, accepted)

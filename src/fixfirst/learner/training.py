@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import cycle, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,16 +17,7 @@ from fixfirst.game.backends import make_world
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
-from fixfirst.learner.tournament import (
-    Candidate,
-    Contest,
-    Stage,
-    StageKind,
-    evaluate_openings,
-    first_openings,
-    next_openings,
-    stages_of,
-)
+from fixfirst.learner.stages import Entrant, StageKind, first_entrant, first_openings, next_openings
 from fixfirst.orders.compliance import Gate
 from fixfirst.orders.judging import Counts, Judgement, delta_reward, judge, penalty_reward
 from fixfirst.orders.order import Workflow
@@ -81,123 +71,58 @@ class Update:
 class Training:
     """The state of one training. The optimiser always starts fresh.
 
-    number: of its trial, in the logs. learner: instead of the one that the config asks for.
+    number: of its trial, in the logs. learner: instead of the one that the config asks for. entrant: which one of a
+    tournament it is; without it, the first, and the only one where nothing competes.
     """
 
-    def __init__(self, config: TrainConfig, number: int = 0, learner: Learner | None = None):
+    def __init__(self, config: TrainConfig, number: int = 0, learner: Learner | None = None, entrant: Entrant | None = None):
         self.config, self.number = config, number
+        self.entrant = first_entrant(config) if entrant is None else entrant
+        self.stage = self.entrant.stage
         self.workflows = config.workflows
-        self.stages = stages_of(config)
-        self.updates = 0
-        self.episodes = 0
+        self.updates, self.episodes = self.entrant.updates, self.entrant.episodes
         self.latest: Counts | None = None  # of the last update's episodes
+        self.multiplier = config.alignment_lambda
+        self.spec = replace(config.spec, opening=self.entrant.opening)
+        self.openings = first_openings(self.spec) if self.stage.begin == StageKind.SEEK else ()  # that are still tried
         self._gate_check = GateCheck()
         self._world: BaseWorld | None = None
-        self.contest = Contest.from_scratch(config.spec.opening, self.stages[0].entrants)
-        self._start_entrant(0, 0, learner)
-
-    @classmethod
-    def beginning(
-        cls, config: TrainConfig, number: int, contest: Contest, stage: int, place: int, behind: tuple[int, int]
-    ) -> "Training":
-        """At the beginning of a stage, as one of those that compete in it; so many updates and episodes are behind it."""
-        training = cls(config, number)
-        training.contest = contest
-        training.updates, training.episodes = behind
-        training._start_entrant(stage, place)
-        return training
-
-    def _start_entrant(self, stage: int, place: int, learner: Learner | None = None) -> None:
-        """Begin a stage, as one of those that compete in it."""
-        self.place, self.stage_number, self._stage_updates, self._stage_episodes = place, stage, 0, 0
-        self.multiplier = self.config.alignment_lambda
-        opening, tensors = self.contest.begins(place)
-        self.spec = replace(self.config.spec, opening=opening)
-        self._openings = first_openings(self.spec) if self.stage.begin == StageKind.SEEK else ()  # that are still thought of
-        number = sum(earlier.entrants for earlier in self.stages[:stage]) + place
-        names = () if number == 0 else (number,)  # each has episodes and weights of its own
-        self._seeds = {
-            name: statistics.stream_seed(self.config.seed, name, *names) for name in ("world", "policy", "weights")
-        }
+        names = (self.entrant.number,) if self.entrant.number else ()  # each has episodes and weights of its own
+        self._seeds = {name: statistics.stream_seed(config.seed, name, *names) for name in ("world", "policy", "weights")}
         self.learner = learner if learner is not None else make_learner(self.stage.ppo, self.spec, self._seeds["weights"])
-        if tensors is not None and self.stage.begin == StageKind.OPENING:
-            self.learner.start_from(part_of(tensors, "net."))  # with a fresh optimiser
-        elif tensors is not None:
-            self.learner.restore(tensors)
         self._rebuild_player()
 
     def _rebuild_player(self) -> None:
         """Make the player of the learner's policy, in the present spec."""
-        openings = self._openings or (self.spec.opening,)
+        openings = self.openings or (self.spec.opening,)
         self._player = PolicyTable(self.learner.policy, self.workflows, spec=self.spec, openings=openings)
 
-    @property
-    def stage(self) -> Stage:
-        """The stage it is in."""
-        return self.stages[self.stage_number]
-
-    def next_of_stage(self) -> None:
-        """From the end of one that competes to the beginning of the next."""
-        if self.place + 1 < self.stage.entrants:
-            return self._start_entrant(self.stage_number, self.place + 1)
-        self.contest = self._next_contest(self.stages[self.stage_number + 1].begin)
-        return self._start_entrant(self.stage_number + 1, 0)
-
-    def _next_contest(self, begin: StageKind) -> Contest:
-        best = self.contest.best
-        if begin == StageKind.FINAL:
-            finalists = islice(cycle(best), self.config.course.finals)  # some twice, if fewer are left
-            return Contest.going_on([replace(best[0], opening=()), *finalists])
-        if begin == StageKind.OPENING and self.stage.begin != StageKind.FINAL:
-            return Contest.going_on([replace(best[0], opening=self.config.opened(self.spec).opening)])
-        return Contest.going_on(best)
-
-    def candidates(self) -> list[Candidate]:
-        """What was trained in this stage, on fresh episodes: with every opening that it may go on with."""
-        stage, tensors = self.stage, {name: np.array(tensor) for name, tensor in self.learner.tensors().items()}
-        if stage.begin == StageKind.SEEK:
-            policy, config = self.learner.policy, self.config
-            assert isinstance(policy, Network)
-            means = evaluate_openings(
-                policy, self.spec, self._openings, config.game, config.seed, stage.begin.value, stage.judged_on
-            )
-            return [Candidate(mean, opening, tensors) for mean, opening in zip(means, self._openings, strict=True)]
-        rated = stage.entrants > stage.advance  # else it goes on, whatever it earns
-        mean = self.evaluate(stage.begin.value, stage.judged_on).mean if rated else 0.0
-        return [Candidate(mean, self.spec.opening, tensors)]
-
-    def take_over(self, updates: Sequence[Update], candidates: Sequence[Candidate]) -> None:
-        """Let one that was trained elsewhere, from its beginning to its end, count as trained here."""
-        self.updates, self.episodes, self.latest = updates[-1].row.update, updates[-1].row.episodes, updates[-1].counts
-        self._stage_updates, self._stage_episodes = self.stage.share
-        self.record_result(candidates)
-
-    @property
-    def begun(self) -> tuple[int, int]:
-        """Updates and episodes that were behind when the one that is being trained began."""
-        return self.updates - self._stage_updates, self.episodes - self._stage_episodes
-
-    def record_result(self, candidates: Sequence[Candidate]) -> None:
-        """Let what was trained in this stage compete; once all have, at the end of the course, be the best of them."""
-        stage = self.stage
-        self.contest = self.contest.entered(candidates, stage.advance)
-        if self.stage_number == len(self.stages) - 1 and self.place == stage.entrants - 1:
-            best = self.contest.best[0]
-            self.spec = replace(self.spec, opening=best.opening)
-            self.learner.restore(best.tensors)
-            self._rebuild_player()
+    def go_on_from(self, tensors: Weights) -> None:
+        """Begin where another training ended; once an opening is there, with a fresh optimiser."""
+        if self.stage.begin == StageKind.OPENING:
+            self.learner.start_from(part_of(tensors, "net."))
+        else:
+            self.learner.restore(tensors)
+        self._rebuild_player()
 
     def _halve_openings(self) -> None:
         """At each checkpoint keep the better half of the openings, or extend the last two by one decoy."""
-        parts, stage = self.config.course.halvings + 1, self.stage
-        before = self._stage_episodes - stage.ppo.batch_at(self._stage_episodes)
-        due = self._stage_episodes * parts // stage.episodes > before * parts // stage.episodes
-        if not due or self._stage_episodes >= stage.episodes:
+        parts, stage, played = self.config.course.halvings + 1, self.stage, self._stage_episodes
+        before = played - stage.ppo.batch_at(played)
+        if played * parts // stage.episodes == before * parts // stage.episodes or played >= stage.episodes:
             return
         policy, config = self.learner.policy, self.config
         assert isinstance(policy, Network)
-        self._openings = next_openings(policy, self.spec, self._openings, config.game, config.seed)
+        self.openings = next_openings(policy, self.spec, self.openings, config.game, config.seed)
         self._rebuild_player()
+
+    @property
+    def _stage_updates(self) -> int:
+        return self.updates - self.entrant.updates
+
+    @property
+    def _stage_episodes(self) -> int:
+        return self.episodes - self.entrant.episodes
 
     @property
     def world(self) -> BaseWorld:
@@ -215,25 +140,10 @@ class Training:
     @property
     def done(self) -> bool:
         """Is there no budget left for another update?"""
-        last = self.stage_number == len(self.stages) - 1 and self.place == self.stage.entrants - 1
-        return last and self.stage_is_over
-
-    @property
-    def stage_is_over(self) -> bool:
-        """Has the one that is being trained had its share of the stage?"""
         return self.stage.is_over(self._stage_episodes)
 
     def step(self) -> Update:
-        """One update; what follows from the last one of a stage is done, too."""
-        if self.stage_is_over:
-            self.next_of_stage()
-        update = self.update()
-        if self.stage_is_over and not (self.done and self.stage.entrants == 1):
-            self.record_result(self.candidates())
-        return update
-
-    def update(self) -> Update:
-        """One update of the one that is being trained."""
+        """Play, judge and learn, once."""
         config, started = self.config, time.perf_counter()
         rollout, opening = self._play(), self._player.arrays.openings.shape[1]
         judgement = self._judge(rollout)
@@ -255,12 +165,10 @@ class Training:
         self._player.forget()
         self.updates += 1
         self.episodes += len(rollout.assigned)
-        self._stage_updates += 1
-        self._stage_episodes += len(rollout.assigned)
         self.latest = counts
         multiplier, share = self.multiplier, _pooled(counts)
         self.multiplier = config.next_multiplier(multiplier, share)
-        if self._openings:
+        if self.openings:
             self._halve_openings()
         earned, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
         row = UpdateRow(
@@ -411,31 +319,16 @@ class Training:
             "episodes": self.episodes,
             "multiplier": self.multiplier,
             "latest": None if self.latest is None else [column.tolist() for column in self.latest],
-            "stage": self.stage_number,
-            "stage_updates": self._stage_updates,
-            "stage_episodes": self._stage_episodes,
-            "place": self.place,
-            "opening": list(self.spec.opening),
-            "openings": [list(opening) for opening in self._openings],
-            "contest": self.contest.numbers(),
+            "openings": [list(opening) for opening in self.openings],
             "look": list(self._gate_check),
         }
 
-    def tensors(self) -> dict[str, np.ndarray]:
-        """The learner's, and those of the contest."""
-        return self.learner.tensors() | self.contest.tensors()
-
     def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self.contest = Contest.restored(numbers["contest"], tensors)
-        self._start_entrant(numbers["stage"], numbers["place"])
-        self.spec = replace(self.spec, opening=tuple(numbers["opening"]))
-        self._openings = tuple(tuple(opening) for opening in numbers["openings"])
-        own = ("net.", "adam.")
-        self.learner.restore({name: tensor for name, tensor in tensors.items() if name.startswith(own)})
+        self.openings = tuple(tuple(opening) for opening in numbers["openings"])
+        self.learner.restore(tensors)
         self._rebuild_player()
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
-        self._stage_updates, self._stage_episodes = numbers["stage_updates"], numbers["stage_episodes"]
         self.multiplier = numbers["multiplier"]
         self._gate_check = GateCheck(*numbers["look"])
         latest = numbers["latest"]

@@ -12,6 +12,7 @@ runs/<name>/
                        `train` only:
   result.json          the final evaluation
   policy.safetensors, policy.json, and checkpoint-* while it runs
+  entrants/<n>/        while it runs: each that competes in its tournament, with a log, checkpoints and a result of its own
                        `search` only:
   answer.json          the rule, its price, all orders; rounds.csv: what each known order earned after each round
   replicates/<r>/      one training for all orders: policy, checkpoint-*, result.json; base/: the same before any order
@@ -54,7 +55,7 @@ RUNTIME, TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "runtime.csv", "training_log.c
 LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "trials", "warmup", "best"
 ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
-CHECKPOINT_PREFIX = "checkpoint-"
+CHECKPOINT_PREFIX, ENTRANTS = "checkpoint-", "entrants"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format
 PAGES = (f"{REPORT}.html", f"{REPORT}.md", REPLAY)  # written by whoever wants to read them, also while the run goes on

@@ -5,6 +5,7 @@ back with its result: only the driver writes into the run directory.
 """
 
 import re
+import shutil
 from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 
 from fixfirst.base import errors, files
 from fixfirst.base.jobs import (
+    ORPHAN_WAIT_S,
     Execution,
     Finished,
     InlineScheduler,
@@ -30,7 +32,7 @@ from fixfirst.policy.file import policy_folder
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import Session, locked, versions
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.jobs import ORPHAN_WAIT_S, Tell
+from fixfirst.searcher.jobs import Tell
 
 
 class Search(Protocol):
@@ -92,12 +94,9 @@ def run_searches(searches: Sequence[Search], scheduler: Scheduler, view: Any, in
 
 Files = dict[str, bytes]
 # All that a job may leave in its folder. The names come from another machine: nothing else is written.
-JOB_FILES = re.compile(
-    "|".join(
-        map(re.escape, (layout.POLICY_TENSORS, layout.POLICY_JSON, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.RESULT))
-    )
-    + rf"|{layout.CHECKPOINT_PREFIX}\d{{8}}\.(json|safetensors)"
-)
+_PLAIN = (layout.POLICY_TENSORS, layout.POLICY_JSON, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.RESULT)
+_CHECKPOINT = rf"{layout.CHECKPOINT_PREFIX}\d{{8}}\.(json|safetensors)"
+JOB_FILES = re.compile(rf"({layout.ENTRANTS}/\d{{1,4}}/)?({'|'.join(map(re.escape, _PLAIN))}|{_CHECKPOINT})")
 
 
 @dataclass(frozen=True)
@@ -146,17 +145,21 @@ def collect_files(folder: Path, sent: Files) -> None:
     with locked(folder, wait_s=ORPHAN_WAIT_S):
         for old in _read_files(folder).keys() - sent.keys():
             (folder / old).unlink()
+        if not any(name.startswith(layout.ENTRANTS) for name in sent):
+            shutil.rmtree(folder / layout.ENTRANTS, ignore_errors=True)
         _write_files(folder, sent)
 
 
 def _read_files(folder: Path) -> Files:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if JOB_FILES.fullmatch(path.name)}
+    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if JOB_FILES.fullmatch(name)}
 
 
 def _write_files(folder: Path, sent: Files) -> None:
     """The result last: with it the folder is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(sent, key=lambda name: name == layout.RESULT):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         files.write_atomically(folder / name, sent[name])
 
 

@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import errors, files, statistics
+from fixfirst.base.jobs import ORPHAN_WAIT_S
 from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import TrainingRun
+from fixfirst.learner.training_run import conclude
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import Evaluation, play
@@ -36,7 +38,6 @@ from fixfirst.runs import layout
 from fixfirst.runs.manifest import locked
 from fixfirst.runs.rows import EpisodeRow, Row, Status, Trial, UpdateRow, last_checksum, number
 
-ORPHAN_WAIT_S = 30.0  # for a worker of a killed search to notice that it is alone
 TELL_EVERY_S = 0.1
 TAIL = -60.0  # episodes that earn less are disasters
 FINALISTS, CLOSER = 2, 5  # so many of the orders to tell are tried again, on so many times the episodes
@@ -100,26 +101,30 @@ class BaseJob(_Named):
 def run_base(job: BaseJob, tell: Tell, interrupt: object) -> bool | None:
     """Train the defender that knows no order yet."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    with locked(job.folder, wait_s=ORPHAN_WAIT_S), TrainingRun(job.config, job.folder, logs=()) as run:
+    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
         started = time.perf_counter()
-        if not _follow(run, tell, interrupt):
-            return None
-        evaluation = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
-        facts = {"episodes": run.training.episodes, "seconds": round(time.perf_counter() - started, 3)}
-        run.conclude({"job": job.digest, "evaluation": asdict(evaluation), **facts})
+        with train_in(job.folder, job.config, _seldom(tell), interrupt, logs=()) as trained:
+            if trained is None:
+                return None
+            evaluation = trained.training.evaluate("test", job.test_episodes, seed=job.test_seed)
+            facts = {"episodes": trained.training.episodes, "seconds": round(time.perf_counter() - started, 3)}
+            conclude(job.folder, {"job": job.digest, "evaluation": asdict(evaluation), **facts})
         return True
 
 
-def _follow(run: TrainingRun, tell: Tell, interrupt: object) -> bool:
-    """Train, passing on some of the updates: enough to watch. False if interrupted."""
-    for complaint in run.complaints:
-        tell(complaint)
+def _seldom(tell: Tell) -> Callable[[str | UpdateRow], None]:
+    """Pass on what went wrong, and some of the updates: enough to watch."""
     last = 0.0
-    for update in run.updates(interrupt):
-        if (now := time.perf_counter()) - last > TELL_EVERY_S:
-            tell(_progress(update.row))
+
+    def tell_some(message: str | UpdateRow) -> None:
+        nonlocal last
+        if isinstance(message, str):
+            tell(message)
+        elif (now := time.perf_counter()) - last > TELL_EVERY_S:
+            tell(_progress(message))
             last = now
-    return not run.interrupted
+
+    return tell_some
 
 
 def _progress(row: UpdateRow) -> JobProgress:
@@ -178,13 +183,14 @@ def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
     started = time.perf_counter()
     start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
     logs = (UpdateRow, EpisodeRow) if job.log_episodes else (UpdateRow,)
-    with TrainingRun(job.config, job.folder, start=start, number=job.number, logs=logs) as run:
-        if not _follow(run, tell, interrupt):
+    with train_in(job.folder, job.config, _seldom(tell), interrupt, start=start, number=job.number, logs=logs) as trained:
+        if trained is None:
             return None
-        evaluation = run.training.evaluate("test", job.test_episodes, seed=job.test_seed)
-        trial = _trial_row(job, run.accepted, run.training, evaluation, time.perf_counter() - started)
+        training, accepted = trained
+        evaluation = training.evaluate("test", job.test_episodes, seed=job.test_seed)
+        trial = _trial_row(job, accepted, training, evaluation, time.perf_counter() - started)
         facts = {"job": job.digest, "trial": trial.values(), "logs": job.log_checksums()}
-        run.conclude(facts | {"evaluation": asdict(evaluation)})
+        conclude(job.folder, facts | {"evaluation": asdict(evaluation)})
     return trial
 
 
