@@ -137,10 +137,11 @@ KINDS = {
     "functions": "compare evaluate export leaderboard load_policy load_run make_config make_vec red_agent report resume "
     "rollout search search_config train watch",
     "environments": "Cage2 CyborgVecEnv Remember VecCage2",
-    "values": "ActionSet Agent BlueAgent Game Judging MemoryScheme Policy SearchConfig SearchRun StudyRun TrainConfig "
-    "TrainRun UnitScheme Workflow",
+    "values": "ActionSet Agent BlueAgent Game Judging MemoryScheme Policy Scenario SearchConfig SearchRun StudyRun "
+    "TrainConfig TrainRun UnitScheme Workflow",
+    "built-in values": "CAGE2",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
-    "RunDirError SearchError WorkerError WorkflowError WorldError",
+    "RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",
 }
 
 

@@ -20,9 +20,10 @@ __version__ = "0.1.0"
 # The public names, by the module each lives in. Type checkers read the same in __init__.pyi.
 PUBLIC = {
     "base.errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError "
-    "ResetNeeded RunDirError SearchError WorkerError WorkflowError WorldError",
+    "ResetNeeded RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",
     "game.game": "Game",
     "game.own_agents": "red_agent",
+    "game.scenario": "CAGE2 Scenario",
     "orders.compliance": "Judging",
     "orders.order": "UnitScheme Workflow",
     "policy.action_sets": "ActionSet",

@@ -21,6 +21,7 @@ from fixfirst.base.errors import (
     PolicyError as PolicyError,
     ResetNeeded as ResetNeeded,
     RunDirError as RunDirError,
+    ScenarioError as ScenarioError,
     SearchError as SearchError,
     WorkerError as WorkerError,
     WorkflowError as WorkflowError,
@@ -28,6 +29,7 @@ from fixfirst.base.errors import (
 )
 from fixfirst.game.game import Game as Game
 from fixfirst.game.own_agents import red_agent as red_agent
+from fixfirst.game.scenario import CAGE2 as CAGE2, Scenario as Scenario
 from fixfirst.learner.config import TrainConfig as TrainConfig, make_config as make_config
 from fixfirst.orders.compliance import Judging as Judging
 from fixfirst.orders.order import UnitScheme as UnitScheme, Workflow as Workflow

@@ -3,6 +3,7 @@
 FixfirstError
 ├── ConfigError         settings that contradict each other or make no sense
 ├── WorkflowError       an order of unit types, or a grouping of hosts, that makes no sense
+├── ScenarioError       a scenario file, or what it describes, that cannot be played exactly
 ├── WorldError          a simulated network that cannot be built or stepped as asked
 │   ├── ActionError     actions of the wrong shape, type or range
 │   └── ResetNeeded     a step where a reset must come first
@@ -68,6 +69,10 @@ class ConfigError(FixfirstError, ValueError):
 
 class WorkflowError(FixfirstError, ValueError):
     """An order of unit types, or a grouping of hosts, that makes no sense."""
+
+
+class ScenarioError(FixfirstError, ValueError):
+    """A scenario file, or what it describes, that cannot be played exactly: names the place."""
 
 
 class WorldError(FixfirstError, ValueError):

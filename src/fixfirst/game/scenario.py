@@ -7,16 +7,20 @@ built-in one is `CAGE2`. What it is made of is in `parts.py`; the rules that act
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from fixfirst.game import parts
+from fixfirst.base import checks
+from fixfirst.game import documents, images as image_files, notes, parts, scenario_file
 from fixfirst.game.parts import BlueAction, Decoy, Exploit, Finding, Host, Image, Subnet
 
 VariantName = Literal["current", "leaderboard", "debugged"]
+SHIPPED = ("cage2", "cage1", "tiny", "flat", "office")  # scenarios that come with fixfirst
+SHIPPED_FOLDER = Path(__file__).with_name("scenarios")
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,14 @@ VARIANT_ID = {variant.name: index for index, variant in enumerate(VARIANTS)}
 class Scenario:
     """A network, what can be done in it, and what is at stake. A host's position in `hosts` is its id everywhere.
 
-    Two are equal if they play alike, whatever they are called.
+    Two are equal if they play alike, whatever they are called. `fixfirst.CAGE2` is the built-in one.
+
+    For example:
+
+        office = ff.Scenario.load("office")  # or a scenario file of CybORG: "lab.yaml"
+        office.hosts, office.subnets, office.actions, office.start, office.target
+        print(*office.notes, sep="\\n")  # what its names mean for those who play
+        text = office.to_yaml()  # a file for CybORG
     """
 
     name: str = field(compare=False)
@@ -68,6 +79,37 @@ class Scenario:
     red_before_green: bool = False  # chances are drawn in this order
     map_rows: tuple[tuple[str, ...], ...] = field(default=(), compare=False)  # as pictures show hosts; () = by subnet
     remarks: tuple[str, ...] = field(default=(), compare=False)  # what its reader noticed
+
+    # ---- from files, and back
+
+    @classmethod
+    def load(cls, path: str | Path, images: str | Path | None = None) -> "Scenario":
+        """Read a scenario file of CybORG, or one of SHIPPED by its name. images: a folder of own ones."""
+        file = checks.check_path("scenario", path)
+        if str(path) == CAGE2.name:
+            return CAGE2
+        if str(path) in SHIPPED and not file.exists():
+            file = SHIPPED_FOLDER / f"{path}.yaml"
+        folder = None if images is None else image_files.ImageFolder(checks.check_path("images", images))
+        return cls.from_document(documents.read_yaml(file), file.stem, str(file), folder)
+
+    @classmethod
+    def from_document(
+        cls, document: Any, name: str, file: str | None = None, images: Mapping[str, Image] | None = None
+    ) -> "Scenario":
+        """Make one from the contents of a scenario file. file: what errors call it."""
+        loaded = cls(**scenario_file.fields_from(document, name, file or name, images))
+        return replace(loaded, map_rows=CAGE2.map_rows) if loaded == CAGE2 else loaded
+
+    def document(self) -> dict[str, Any]:
+        """Return the contents of a complete scenario file."""
+        return scenario_file.document_of(self)
+
+    def to_yaml(self) -> str:
+        """Return a complete scenario file, as CybORG reads it."""
+        import yaml
+
+        return str(yaml.safe_dump(self.document(), sort_keys=False, allow_unicode=True, width=120))
 
     # ---- sizes and names
 
@@ -187,6 +229,28 @@ class Scenario:
         """Return the set of all hosts whose name contains a word."""
         return self.hosts_mask(*(name for name in self.host_names if word in name))
 
+    @cached_property
+    def socket_hosts(self) -> tuple[int, ...]:
+        """Hosts of which a scan may show one port alone with several sockets, which to blue looks like an exploit."""
+        copies = any(decoy.name == "Vsftpd" for decoy in self.decoys)  # can be placed on port 80 again and again
+        found = []
+        for index, host in enumerate(self.hosts):
+            sockets = [port for service in host.services for port in service.ports]
+            several = {port for port in sockets if sockets.count(port) > 1}
+            several |= {80} if copies and host.os == parts.LINUX else set()
+            subnet = self.subnets[host.subnet]
+            views: list[Callable[[int], bool]] = [subnet.lets] if subnet.reach != parts.CLOSED else []
+            if host.name in (self.green_hosts or ()):
+                views.append(lambda _: True)  # green's scans go everywhere
+            alone = (
+                sees(port) and not any(sees(other) for other in sockets if other != port)
+                for sees in views
+                for port in several
+            )
+            if any(alone):
+                found.append(index)
+        return tuple(found)
+
     # ---- whom B_line attacks, and in which order
 
     @property
@@ -212,6 +276,10 @@ class Scenario:
         lists = (self.subnets[host.subnet].hosts for host in self.hosts)
         return tuple(self.host_ids[names[:3][-1]] for names in lists)
 
+    def finds_second(self, host: Host) -> bool:
+        """Return whether CybORG's own B_line finds whom to attack after this host."""
+        return self._second(host)[1]
+
     def _second(self, host: Host) -> tuple[int, bool]:
         """Return whom B_line attacks after a host, and whether CybORG's B_line finds it, too."""
         found = {finding.host: finding for finding in host.reveals}
@@ -220,6 +288,20 @@ class Scenario:
             return self.host_ids[named[0]], True
         others = [name for name, finding in found.items() if name != host.name and finding.address]
         return self.host_ids[others[0] if others else host.name], False
+
+    # ---- what its names mean for those who play
+
+    def exact(self, red_agent: str) -> bool:
+        """Return whether a red agent always plays as CybORG's; where not, `notes` says when it goes its own way."""
+        fallbacks = {"b_line": notes.b_line_fallbacks, "meander": notes.meander_fallbacks}
+        if red_agent == "b_line" and self.target is None:
+            return False
+        return not any(fallbacks[red_agent](self)) if red_agent in fallbacks else True
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of it, in sentences: which gate opens when, what cannot happen, which name means what."""
+        return tuple(notes.notes_of(self))
 
     # ---- variants
 

@@ -139,6 +139,10 @@ class UnitScheme:
     def by_type(cls, scenario: Scenario = CAGE2) -> "UnitScheme":
         """Group hosts by the unit types of their scenario."""
         units = scenario.unit_types
+        if not units:
+            raise errors.WorkflowError(
+                f"the names of {scenario.name} give no 2 to 8 unit types, nor do its subnets; give --units FILE.toml"
+            )
         return cls(units, tuple(units.index(host.unit) for host in scenario.hosts), scenario)
 
 
@@ -186,14 +190,14 @@ class Workflow:
             raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
         if not isinstance(text, str):
             raise errors.WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {errors.quoted(text)}")
-        if scheme == FIVE_TYPES and text.strip() in NAMED_ORDERS:
+        if scheme.names == FIVE_TYPES.names and text.strip() in NAMED_ORDERS:
             text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
         names = [name.strip() for name in re.split(r"->|>|→|,", text)]
         if sorted(names) != sorted(scheme.names):
             unknown = [name for name in names if name not in scheme.names]
             twice = sorted({name for name in names if names.count(name) > 1 and name in scheme.names})
             missing = [name for name in scheme.names if name not in names]
-            named = tuple(NAMED_ORDERS) if scheme == FIVE_TYPES else ()
+            named = tuple(NAMED_ORDERS) if scheme.names == FIVE_TYPES.names else ()
             problems = (("unknown", unknown), ("twice", twice), ("missing", missing))
             said = "; ".join(f"{what}: {', '.join(map(repr, which))}" for what, which in problems if which)
             hint = errors.did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""

@@ -1,0 +1,354 @@
+"""Scenario files: what is read from them, what is refused and in which words, and that writing one loses nothing."""
+
+import pickle
+import random
+from copy import deepcopy
+
+import pytest
+import yaml
+
+import fixfirst as ff
+from fixfirst.game import documents, images, parts
+from fixfirst.game.scenario import CAGE2, SHIPPED, Scenario
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return Scenario.load("tiny").document()
+
+
+def put(document, place, value):
+    """A copy of a document with another value in one place, as `Hosts.User1.image`; without a value: nothing there."""
+    copy = deepcopy(document)
+    *path, last = [int(key) if key.isdigit() else key for key in place.split("/")]
+    table = copy
+    for key in path:
+        table = table[key]
+    if value is None:
+        del table[last]
+    else:
+        table[last] = value
+    return copy
+
+
+# ---------------------------------------------------------------- what is accepted
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_is_written_is_read_as_the_same_value_with_the_same_digest(name):
+    scenario = Scenario.load(name)
+    text = scenario.to_yaml()
+    again = Scenario.from_document(yaml.safe_load(text), "again")
+    assert again == scenario and again.digest == scenario.digest and hash(again) == hash(scenario)
+    assert pickle.loads(pickle.dumps(again)) == again and again.to_yaml() == text
+
+
+def test_the_shipped_ones_have_the_sizes_the_documents_promise():
+    sizes = {name: (s.num_hosts, len(s.subnets), s.num_actions) for name in SHIPPED for s in (Scenario.load(name),)}
+    assert sizes == {
+        "cage2": (13, 3, 145),
+        "cage1": (13, 3, 54),  # one action Misinform a host instead of eight decoys
+        "tiny": (6, 3, 68),
+        "flat": (8, 1, 90),
+        "office": (30, 3, 332),
+    }
+
+
+def test_cage2_written_to_a_file_is_cage2_and_keeps_its_map(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(CAGE2.to_yaml())
+    loaded = Scenario.load(path)
+    assert loaded == CAGE2 and loaded.name == "mine" and loaded.map_rows == CAGE2.map_rows
+
+
+def test_what_plays_no_part_changes_nothing_but_a_slip_is_noted(tiny):
+    odd = put(tiny, "Hosts/User1/ConfidentalityValue", "High") | {"Comment": [1, 2]}
+    del odd["Hosts"]["User1"]["ConfidentialityValue"]  # Low unless given
+    odd["Hosts"]["User1"] |= {"AWS_Info": ["x"], "AvailabilityValue": "High"}
+    odd["Agents"]["Red"]["actions"].append("BlueKeep")
+    scenario = Scenario.from_document(odd, "odd")
+    assert scenario == Scenario.load("tiny")
+    assert any("ConfidentalityValue plays no part; did you mean 'ConfidentialityValue'?" in note for note in scenario.notes)
+
+
+def test_subnets_are_numbered_by_their_first_host_and_lists_keep_their_order(tiny):
+    document = put(tiny, "Subnets/Enterprise/Hosts", ["Enterprise2", "Enterprise0", "Enterprise1"])
+    document["Subnets"] = dict(reversed(document["Subnets"].items()))
+    scenario = Scenario.from_document(document, "x")
+    assert scenario.subnet_names == ("Enterprise", "Plant", "User")
+    third = scenario.b_line_third[scenario.host_ids["Enterprise0"]]
+    assert scenario.host_names[third] == "Enterprise1"
+
+
+@pytest.mark.parametrize(
+    ("rules", "reach", "ports"),
+    [
+        ({"all": {"in": "all"}}, "open", ()),
+        ({"User": {"in": "None"}, "all": {"in": "all"}}, "gated", ()),
+        ({"Enterprise": {"in": "all"}}, "closed", ()),  # red does not start there
+        (None, "closed", ()),
+        ({"all": {"in": [{"PortRange": [22, 23]}, {"PortRange": [20, 22]}]}}, "filtered", ((20, 23),)),
+        ({"all": {"in": []}}, "filtered", ()),
+    ],
+)
+def test_who_gets_through_is_one_word_per_subnet(tiny, rules, reach, ports):
+    subnet = Scenario.from_document(put(tiny, "Subnets/Plant/NACLs", rules), "x").subnets[1]
+    assert (subnet.reach, subnet.lets_through) == (reach, ports)
+
+
+def test_green_can_be_void_or_absent(tiny):
+    assert Scenario.from_document(tiny, "x").green_hosts == ("Enterprise0", "Enterprise1", "Enterprise2", "User0", "User1")
+    mute = put(tiny, "Agents/Green/actions", ["Sleep"])
+    assert Scenario.from_document(mute, "x").green_hosts == ()
+    absent = put(tiny, "Agents/Green", None)
+    assert Scenario.from_document(absent, "x").green_hosts is None
+
+
+# ---------------------------------------------------------------- what is refused
+
+REFUSED = [
+    # place, value (None: taken away), words of the message
+    ("Hosts", None, "lab.yaml: has no table Hosts"),
+    ("Hosts/User1/image", "Ubuntu", "Hosts.User1.image: 'Ubuntu' is unknown; use Velociraptor_Server, Kali_Box"),
+    ("Hosts/User1/image", "gateway", "did you mean 'Gateway'?"),
+    ("Hosts/User1/image", None, "Hosts.User1: has no image"),
+    ("Hosts/User1/ConfidentialityValue", 10, "Hosts.User1.ConfidentialityValue: 10 must be None, Low, Medium, High"),
+    ("Hosts/User1/Processes", [], "belongs to an image, not to a host"),
+    ("Hosts/success", {"image": "Gateway"}, "'success' cannot be the name of a host"),
+    ("Hosts/Lonely", {"image": "Gateway"}, "no subnet has Lonely"),
+    ("Hosts/User1/info/User9", {"Interfaces": "All"}, "names the host 'User9', which is not in Hosts; did you mean"),
+    ("Hosts/User1/info/User1/Interfaces", "Some", "'Some' must be All or IP Address"),
+    ("Hosts/User1/info/User1/User info", "All", "User info: is not modelled"),
+    ("Hosts/User1/info/User1/Services", ["OTService"], "windows_user_host1 of User1 does not run OTService; use OP_Server"),
+    ("Subnets/User/Hosts", ["User0", "User1", "Enterprise0"], "Enterprise0 is in Enterprise already; every host is in one"),
+    ("Subnets/User/Hosts", [], "Subnets.User.Hosts: is empty"),
+    ("Subnets/User/Size", None, "Subnets.User: has no Size"),
+    ("Subnets/User/Size", "large", "'large' must be a number of hosts, such as 2"),
+    ("Subnets/all", {"Hosts": ["User1"], "Size": 1}, "'all' cannot be the name of a subnet"),
+    ("Subnets/Plant/NACLs", {"all": {"in": "None"}}, "None stops CybORG under 'all'; put the rule under User"),
+    ("Subnets/Plant/NACLs", {"all": {"in": [{"PortRange": 22}]}}, "PortRange 22 must be [first, end]"),
+    ("Subnets/Plant/NACLs", {"all": {"out": "all"}}, "NACLs.all: has no 'in'"),
+    ("Agents/Purple", {}, "has the agent 'Purple'; use Blue, Green, Red"),
+    ("Agents/Red", None, "has no agent Red"),
+    ("Agents/Red/AllowedSubnets", ["User"], "lacks Enterprise, Plant"),
+    ("Agents/Red/actions", ["Sleep"], "lacks DiscoverRemoteSystems, DiscoverNetworkServices"),
+    ("Agents/Red/starting_sessions/0/username", "root", "'root' must be SYSTEM: User0 runs Windows"),
+    ("Agents/Red/starting_sessions/0/type", "Shell", "'Shell' must be RedAbstractSession"),
+    ("Agents/Red/INT/Hosts", {}, "lacks User0, where red starts"),
+    ("Agents/Blue/actions", ["Sleep", "Analyze"], "'Analyze' is unknown; use Sleep, Monitor"),
+    ("Agents/Blue/actions", ["Sleep", "Sleep"], "has Sleep twice"),
+    ("Agents/Blue/actions", ["Misinform", "DecoySmss"], "has Misinform and DecoySmss"),
+    ("Agents/Blue/adversary", "Green", "'Green' must be Red"),
+    ("Agents/Blue/reward_calculator_type", "Pwn", "'Pwn' must be HybridAvailabilityConfidentiality"),
+    ("Agents/Blue/wrappers", ["Mine"], "must be an empty list"),
+    ("Agents/Blue/INT/Hosts/User1", None, "has a session on User1, which is not in Agents.Blue.INT.Hosts"),
+    ("Agents/Blue/starting_sessions/0/artifacts", [], "must have NetworkConnections among its artifacts"),
+    ("Agents/Blue/starting_sessions/1/parent", None, "has 2 sessions without a parent"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "words"), REFUSED)
+def test_a_refusal_names_the_file_the_place_what_came_and_what_is_right(tiny, place, value, words):
+    with pytest.raises(ff.ScenarioError) as refused:
+        Scenario.from_document(put(tiny, place, value), "lab", "lab.yaml")
+    assert words in str(refused.value) and str(refused.value).startswith("lab.yaml: ")
+
+
+def test_blue_comes_first_and_63_hosts_are_the_most(tiny):
+    agents = put(tiny, "Agents", dict(reversed(tiny["Agents"].items())))
+    with pytest.raises(ff.ScenarioError, match="begins with Red; Blue must come first"):
+        Scenario.from_document(agents, "x")
+    crowd = {f"Extra{n}": {"image": "Gateway"} for n in range(58)}
+    with pytest.raises(ff.ScenarioError, match="has 64 hosts; a scenario has 1 to 63"):
+        Scenario.from_document(put(tiny, "Hosts", tiny["Hosts"] | crowd), "x")
+
+
+def test_too_small_a_subnet_is_told_how_large_it_must_be(tiny):
+    crowd = {f"Extra{n}": {"image": "Gateway"} for n in range(15)}
+    document = put(tiny, "Hosts", tiny["Hosts"] | crowd)
+    document["Subnets"]["Plant"] |= {"Hosts": ["Op_Server0", *crowd], "Size": 16}
+    with pytest.raises(ff.ScenarioError, match="16 gives 14 addresses for 16 hosts; use 27"):
+        Scenario.from_document(document, "x")
+
+
+BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
+    f"{here}: &{here} [{','.join(f'*{before}' for _ in range(10))}]\n"
+    for before, here in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BOMB, "stands for more than 100,000 values"),
+        ("a: &a [*a]\n", "has an alias *a inside of what it stands for"),
+        ("[" * 200 + "]" * 200, "is nested more than 20 deep"),
+        ("x: " + "y" * 2_000_000, "is larger than 1,000,000 bytes"),
+        ("a: !!python/object/apply:os.system [ls]\n", "is not YAML that can be read"),
+        ("a: 1\na: 2\n", "has the key 'a' twice in one table"),
+        ("a: [1, 2\n", "is not YAML that can be read"),
+        ("- 1\n", "must be a table, got [1]"),
+        ("1: 2\n", "has the key 1, which is no text"),
+        ("\x00\x01", "is not YAML that can be read"),
+        ("", "must be a table, got None"),
+    ],
+)
+def test_hostile_files_are_refused_in_one_short_line(tmp_path, text, words):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ff.ScenarioError) as refused:
+        Scenario.load(path)
+    assert words in str(refused.value) and len(str(refused.value)) < 1_000 and "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_said():
+    with pytest.raises(ff.ScenarioError, match=r"nowhere\.yaml: cannot be read"):
+        Scenario.load("nowhere.yaml")
+
+
+def test_files_changed_at_random_are_read_or_refused_but_never_break(tiny):
+    """200 changes of one value each: another type, another word of the same file, or nothing."""
+    rng = random.Random(0)
+    words = ["All", "None", "User0", "Enterprise", "root", "", 7, -1, 2.5, True, None, [], {}, ["User0"], {"in": "all"}]
+
+    def places(value, path=()):
+        yield path
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, one in items:
+            yield from places(one, (*path, key))
+
+    everywhere = [path for path in places(tiny) if path]
+    outcomes = set()
+    for _ in range(200):
+        path, document = rng.choice(everywhere), deepcopy(tiny)
+        table = document
+        for key in path[:-1]:
+            table = table[key]
+        table[path[-1]] = deepcopy(rng.choice(words))
+        try:
+            scenario = Scenario.from_document(document, "x")
+        except ff.ScenarioError as refused:
+            outcomes.add("refused")
+            assert str(refused).startswith("x: ")
+        else:
+            outcomes.add("read")
+            assert Scenario.from_document(scenario.document(), "y") == scenario and scenario.digest
+            _ = scenario.notes, scenario.exact("b_line"), scenario.exact("meander"), scenario.actions
+    assert outcomes == {"refused", "read"}
+
+
+# ---------------------------------------------------------------- names and roles
+
+
+def test_the_notes_say_which_names_are_missing(tiny):
+    text = yaml.safe_dump(tiny, sort_keys=False).replace("Enterprise", "Office").replace("Op_Server0", "Plc0")
+    scenario = Scenario.from_document(yaml.safe_load(text), "renamed")
+    said = " | ".join(scenario.notes)
+    assert "Plant never opens: no name of a host contains Enterprise" in said
+    assert "nothing can be impacted and b_line cannot play: call the host to be protected most Op_Server0" in said
+    assert "green: 6 of 8 scans hit nobody" in said
+    assert not scenario.exact("b_line") and scenario.exact("sleep") and scenario.target is None
+
+
+def test_b_lines_way_follows_from_what_hosts_tell():
+    scenario = Scenario.load("cage1")
+    named = scenario.host_names
+    assert [named[u] for u in scenario.b_line_first] == ["User1", "User2", "User3", "User4"]
+    assert [named[scenario.b_line_second[u]] for u in scenario.b_line_first] == ["Enterprise1"] * 2 + ["Enterprise0"] * 2
+    assert named[scenario.b_line_third[scenario.host_ids["Enterprise0"]]] == "Enterprise2"
+    assert scenario.exact("b_line") and scenario.exact("meander")
+
+
+def test_a_host_that_tells_nothing_makes_b_line_go_its_own_way(tiny):
+    scenario = Scenario.from_document(put(tiny, "Hosts/User1/info", None), "x")
+    assert not scenario.exact("b_line")
+    assert any(note.startswith("b_line: User1 tells no address of a host whose name contains") for note in scenario.notes)
+
+
+def test_several_sockets_on_the_only_port_that_is_seen_are_known(tiny):
+    """A filter that lets only 80 through: Vsftpd can listen there any number of times."""
+    rules = {"all": {"in": [{"PortRange": [80, 81]}], "out": "all"}}
+    scenario = Scenario.from_document(put(tiny, "Subnets/Plant/NACLs", rules), "x")
+    assert [scenario.host_names[h] for h in scenario.socket_hosts] == ["Op_Server0"] and CAGE2.socket_hosts == ()
+
+
+# ---------------------------------------------------------------- unit types
+
+
+def test_unit_types_are_names_without_numbers_else_subnets_else_asked_for(tiny):
+    assert Scenario.from_document(tiny, "x").unit_types == ("user", "op_server", "enterprise")
+    assert CAGE2.unit_types == ("user", "op_host", "op_server", "enterprise", "defender")
+    text = yaml.safe_dump(tiny, sort_keys=False)
+    for number, host in enumerate(tiny["Hosts"]):
+        text = text.replace(host, f"Machine{number}")
+    one_word = Scenario.from_document(yaml.safe_load(text), "x")
+    assert one_word.unit_types == ("enterprise", "plant", "user")
+    flat = put(yaml.safe_load(text), "Subnets", {"Lan": {"Hosts": [f"Machine{n}" for n in range(6)], "Size": 6}})
+    for agent in flat["Agents"].values():
+        agent["AllowedSubnets"] = ["Lan"]
+    scenario = Scenario.from_document(flat, "flat")
+    assert scenario.unit_types == ()
+    with pytest.raises(ff.WorkflowError, match="give --units FILE"):
+        ff.UnitScheme.by_type(scenario)
+
+
+# ---------------------------------------------------------------- images
+
+OWN = {
+    "System info": {"Architecture": "x64", "OSDistribution": "UBUNTU", "OSType": "LINUX", "OSVersion": "U18_04_3"},
+    "Processes": [
+        {"PID": 1, "Process Name": "sshd", "Username": "root", "Connections": [{"local_port": 22}]},
+        {
+            "PID": 2,
+            "Process Name": "x",
+            "Process Type": "http",
+            "Username": "root",
+            "Connections": [{"local_port": 80}],
+        },
+    ],
+    "User Info": [{"Username": "root", "Bruteforceable": True}],
+}
+
+
+def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
+    (tmp_path / "images.yaml").write_text("Web: {path: web}\n")
+    (tmp_path / "web.yaml").write_text(yaml.safe_dump({"Test_Host": OWN}))
+    folder = images.ImageFolder(tmp_path)
+    web, http = folder["Web"], parts.EXPLOITS[2]
+    assert folder["Gateway"] == parts.GATEWAY and web.services[0].root and web.services[1].immune
+    document = put(tiny, "Hosts/User1/image", "Web")
+    scenario = Scenario.from_document(document, "x", images=folder)
+    assert http.meets(scenario.hosts[scenario.host_ids["User1"]]) == parts.IMMUNE
+    assert Scenario.from_document(scenario.document(), "again") == scenario  # the image travels with it
+    with pytest.raises(ff.ScenarioError, match="'Web' is unknown"):
+        Scenario.from_document(document, "x")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        ("System info/OSType", "MAC", "'MAC' must be LINUX or WINDOWS"),
+        ("Processes/0/Username", "SYSTEM", "'SYSTEM' is no account of linux; use root"),
+        ("Processes/0/Connections/0/local_port", 99999, "99999 must be a port"),
+        ("User Info/0/Username", "SYSTEM", "'SYSTEM' is no account of linux"),
+        ("Services", {"Web": {"active": True}}, "the one service is OTService"),
+        ("Services", {"OTService": {"active": True, "PID": 3}}, "must be active and have the PID of the one process"),
+        ("Processes/1/Process Type", 4, "must be a text"),
+    ],
+)
+def test_an_image_that_cannot_be_played_is_refused(place, value, words):
+    with pytest.raises(ff.ScenarioError) as refused:
+        images.image_from("Web", put(OWN, place, value), documents.Place("web.yaml"))
+    assert words in str(refused.value)
+
+
+def test_smtp_needs_a_version_that_cyborg_can_compare():
+    mail = {"PID": 9, "Process Name": "smtp", "Username": "root", "Connections": [{"local_port": 25}]}
+    with pytest.raises(ff.ScenarioError, match=r"None is none that CybORG can compare; use haraka 2\.7\.0"):
+        images.image_from("Mail", put(OWN, "Processes", [mail]), documents.Place("mail.yaml"))
+
+
+def test_an_image_file_stays_in_its_folder(tmp_path):
+    (tmp_path / "images.yaml").write_text("Web: {path: ../web}\n")
+    with pytest.raises(ff.ScenarioError, match="must be the name of a file in this folder"):
+        images.ImageFolder(tmp_path)["Web"]
