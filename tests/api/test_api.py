@@ -73,7 +73,11 @@ def test_a_failing_report_does_not_fail_the_search_and_without_an_accepted_order
     assert (
         isinstance(found, ff.SearchRun) and len(found.trials) == 1 and found.ranking.rows == ()
     )  # nothing passes this gate: no ranking, no policy
-    assert found.ranking.winner is None and found.best is None and found.standings is None
+    assert found.ranking.winner is None and found.standings is None
+    with pytest.raises(ff.PolicyError, match=r"holds no policy \(no order passed the gate"):
+        _ = found.best
+    with pytest.raises(ff.RunDirError, match="has no answer: one training per order gives a ranking instead"):
+        _ = found.answer
 
 
 def test_several_seeds_are_a_study(tmp_path):

@@ -1,11 +1,12 @@
 """`ff.evaluate`, `ff.leaderboard`, `ff.compare`: policies and baselines on episodes that none of them trained on."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from fixfirst.api.policies import Defender, Say, Who, make_defender
 from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
+from fixfirst.base.typed import CompareSettings, EvaluateSettings
 from fixfirst.game.game import Game, red_agent_name
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.comparison import Comparisons, paired
@@ -36,7 +37,7 @@ def evaluate(
     seed: int = 0,
     quiet: bool = False,
     say: Say = lambda text: None,
-    **settings: Any,
+    **settings: Unpack[EvaluateSettings],
 ) -> Evaluations:
     """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
 
@@ -72,7 +73,7 @@ def leaderboard(
     seed: int = 0,
     quiet: bool = False,
     say: Say = lambda text: None,
-    **settings: Any,
+    **settings: Unpack[EvaluateSettings],
 ) -> LeaderboardScore:
     """Play the challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and the total.
 
@@ -90,7 +91,7 @@ def leaderboard(
                 "the leaderboard is played for 30, 50 and 100 steps against b_line and meander, in variant leaderboard, "
                 f"without green: leave out {name} (--{name.replace('_', '-')})"
             )
-    game, judging = game_and_judging(settings | _RULES | {"max_steps": max(PROTOCOL_STEPS)})
+    game, judging = game_and_judging({**settings, **_RULES, "max_steps": max(PROTOCOL_STEPS)})
     check_enough(episodes)
     games = [game.model_copy(update={"red_agent": red}) for red in LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say)
@@ -110,7 +111,7 @@ def compare(
     seed: int = 0,
     quiet: bool = False,
     say: Say = lambda text: None,
-    **settings: Any,
+    **settings: Unpack[CompareSettings],
 ) -> Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 
@@ -121,7 +122,7 @@ def compare(
             print(row.red_agent, row.mean, row.low, row.high, row.different)
     """
     check_enough(episodes)
-    game, _ = game_and_judging(settings | {"max_steps": steps})
+    game, _ = game_and_judging({**settings, "max_steps": steps})
     games = [game.model_copy(update={"red_agent": red}) for red in _reds(red_agent)]
     defenders = [make_defender(policy, workflow, greedy, judged=False, say=say) for policy in (first, second)]
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)

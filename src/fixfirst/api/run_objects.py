@@ -41,13 +41,14 @@ class SearchRun(tables.Tabular):
 
     def __repr__(self) -> str:
         if not self.config.separate:
-            return f"SearchRun({str(self.folder)!r}: {'not finished' if self.answer is None else self.answer.rule})"
+            found = self.search.answer
+            return f"SearchRun({str(self.folder)!r}: {'not finished' if found is None else found.rule})"
         return f"SearchRun({str(self.folder)!r}: {len(self.trials)} trials, {len(self.ranking.rows)} orders passed the gate)"
 
     def table(self) -> tables.Table:
         """Return a row per order, the best first; without rows while there is no answer."""
-        if self.answer is not None:
-            return self.answer.table()
+        if self.search.answer is not None:
+            return self.search.answer.table()
         rows = [
             (str(r.workflow), self.config.training.game.red_agent, r.mean, r.low, r.high, r.maybe_best)
             for r in self.ranking.rows
@@ -57,7 +58,7 @@ class SearchRun(tables.Tabular):
 
     def tables(self) -> Sequence[tables.Table]:
         """Return the swaps, too."""
-        return super().tables() if self.answer is None else self.answer.tables()
+        return super().tables() if self.search.answer is None else self.search.answer.tables()
 
     @property
     def folder(self) -> Path:
@@ -68,8 +69,11 @@ class SearchRun(tables.Tabular):
         return self.search.config
 
     @property
-    def answer(self) -> Answer | None:
-        """The rule with its price; None before the search is finished, or of the published kind."""
+    def answer(self) -> Answer:
+        """The rule with its price. Raises RunDirError while it is not finished, and if it is of the published kind."""
+        if self.search.answer is None:
+            why = "one training per order gives a ranking instead" if self.config.separate else "it is not finished"
+            raise errors.RunDirError(f"{self.folder} has no answer: {why}")
         return self.search.answer
 
     @property
@@ -88,10 +92,10 @@ class SearchRun(tables.Tabular):
         return Ranking((), CONFIDENCE) if self.standings is None else self.standings.ranking
 
     @property
-    def best(self) -> Policy | None:
-        """The policy of the ranking's first order; None if no order passed the gate."""
+    def best(self) -> Policy:
+        """The policy of the ranking's first order. Raises PolicyError, with the reason, if there is none."""
         if not (self.folder / layout.BEST / layout.POLICY_JSON).exists():
-            return None
+            return load_policy(self.folder)  # which says why
         policy, found = load_policy(self.folder / layout.BEST), self.standings
         if found is not None and policy.facts["sha256"] != found.best.policy_sha256:
             raise errors.PolicyError(
@@ -169,7 +173,7 @@ class StudyRun(tables.Tabular):
     @property
     def answers(self) -> list[Answer]:
         """Of each search that is finished."""
-        return [run.answer for run in self.searches if run.answer is not None]
+        return [run.answer for run in self.searches if run.search.answer is not None]
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""

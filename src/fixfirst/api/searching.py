@@ -4,12 +4,13 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.watch import write_replays
 from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
+from fixfirst.base.typed import SearchSettings
 from fixfirst.game.world import compile_kernel
 from fixfirst.learner.training import check_trainable
 from fixfirst.reporter.live import SearchView
@@ -20,6 +21,10 @@ from fixfirst.searcher.driver import make_scheduler, run_searches
 from fixfirst.searcher.study import Study, begin_study, open_study, study_name
 
 
+@overload
+def search(*, seeds: Literal[1] = 1, **settings: Unpack[SearchSettings]) -> SearchRun: ...
+@overload
+def search(*, seeds: int, **settings: Unpack[SearchSettings]) -> SearchRun | StudyRun: ...
 def search(
     *,
     out: str | Path | None = None,

@@ -2,11 +2,12 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
+from fixfirst.base.typed import TrainSettings
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import gather, resolve
@@ -31,7 +32,7 @@ def train(
     config: str | Path | None = None,
     workers: int = 0,
     quiet: bool = False,
-    **settings: Any,
+    **settings: Unpack[TrainSettings],
 ) -> TrainRun:
     """Train a defender and evaluate it on episodes it never saw.
 

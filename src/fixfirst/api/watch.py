@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from fixfirst.api.evaluate import game_and_judging, play_all
 from fixfirst.api.policies import Say, Who, make_defender, name_of
 from fixfirst.base import checks, errors
+from fixfirst.base.typed import WatchSettings
 from fixfirst.play.episodes import describe_episode, document, notable
 from fixfirst.play.evaluation import MOST_KEPT
 from fixfirst.play.rollout import Change
@@ -22,7 +23,12 @@ EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four
 
 
 def watch(
-    policy: Who, *, out: str | Path | None = None, gif: str | Path | None = None, open_page: bool = False, **options: Any
+    policy: Who,
+    *,
+    out: str | Path | None = None,
+    gif: str | Path | None = None,
+    open_page: bool = False,
+    **options: Unpack[WatchSettings],
 ) -> Path:
     """Write a page that replays the worst, median and best of some episodes, and return its path. options: as in `replay`.
 
