@@ -15,7 +15,9 @@ from jobs import Job
 
 import fixfirst as ff
 from fixfirst.game.game import Game
-from fixfirst.game.state import STATE_DTYPE
+from fixfirst.game.scenario import CAGE2
+from fixfirst.game.state import state_dtype
+from fixfirst.game.tables import SMALL
 from fixfirst.game.world import World, check_states
 from fixfirst.learner.config import make_config
 from fixfirst.learner.training_run import TrainingRun
@@ -80,7 +82,7 @@ def _corrupt(state: np.ndarray, rng: np.random.Generator) -> None:
         data = state.view(np.uint8)
         data[rng.integers(0, len(data), rng.integers(1, 4))] ^= rng.integers(1, 256, dtype=np.uint8)
         return
-    for name in rng.choice(STATE_DTYPE.names, rng.integers(1, 4)):
+    for name in rng.choice(state_dtype(SMALL).names, rng.integers(1, 4)):
         values = state[name].reshape(-1)
         bits = int(rng.integers(1, 8 * values.dtype.itemsize + 1))
         state[name] = (rng.integers(0, 2 ** min(bits, 62), values.shape)).astype(values.dtype).reshape(state[name].shape)
@@ -88,7 +90,7 @@ def _corrupt(state: np.ndarray, rng: np.random.Generator) -> None:
 
 def _accepted(state: np.ndarray) -> bool:
     try:
-        check_states(state)
+        check_states(state, CAGE2)
     except ff.WorldError:
         return False
     return True

@@ -16,9 +16,10 @@ targets.
 """
 
 from fixfirst.game.attackers import intends
-from fixfirst.game.chance import first_user as any_user, pick_address as any_host
-from fixfirst.game.scenario import ENTERPRISE, OPERATIONAL, USER
+from fixfirst.game.chance import any_user, pick_address as any_host
+from fixfirst.game.scenario import CAGE2, ENTERPRISE, OPERATIONAL, USER
 from fixfirst.game.state import NO_TARGET, RedVerb as Verb, Success
-from fixfirst.game.tables import HOST_ID
+
+HOST_ID = dict(CAGE2.host_ids)
 
 __all__ = ["ENTERPRISE", "HOST_ID", "NO_TARGET", "OPERATIONAL", "USER", "Success", "Verb", "any_host", "any_user", "intends"]

@@ -109,7 +109,10 @@ TWINS = """
 import numpy as np, fixfirst as ff
 from fixfirst.game import rules
 from fixfirst.game.attackers import decide_b_line
+from fixfirst.game.tables import tables_of
 from fixfirst.red import Verb, intends
+
+TABLES = tables_of(ff.Game().scenario)
 
 def play(red_agent):
     envs = ff.make_vec(20, red_agent=red_agent)
@@ -119,7 +122,7 @@ def play(red_agent):
 
 @ff.red_agent("twin")
 def twin(env, chance):
-    verb, target = decide_b_line(env, chance)
+    verb, target = decide_b_line(env, TABLES[0], chance)
     intends(env, verb, target)
 
 print(play("b_line") == play("twin"), play("sleep:1,twin:1") not in (play("b_line"), play("sleep")))
@@ -164,12 +167,15 @@ def test_without_a_compiler_an_agent_is_a_plain_function(mine):
     plain = """
 import numpy as np, mine
 from fixfirst.game.attackers import decide_red, own_addresses
-from fixfirst.game.chance import CHANCE_DTYPE
-from fixfirst.game.state import STATE_DTYPE
+from fixfirst.game.chance import chance_dtype
+from fixfirst.game.state import state_dtype
+from fixfirst.game.scenario import CAGE2
+from fixfirst.game.tables import SMALL, tables_of
 
-env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (STATE_DTYPE, CHANCE_DTYPE))
+env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (state_dtype(SMALL), chance_dtype(SMALL)))
 env.red_agent = 3
-print(*decide_red(env, chance, own_addresses([3])))
+tables = tables_of(CAGE2).view(np.recarray)[0]
+print(*decide_red(env, tables, chance, own_addresses([3])))
 """
     assert lines(run(mine.parent, plain, NUMBA_DISABLE_JIT="1")) == ["1 2"]
 

@@ -1,24 +1,29 @@
 """What the kernel looks up instead of counting is what counting gives."""
 
 import numpy as np
-from cage2 import EXPLOIT_NAMES, NUM_HOSTS, hosts_mask, ports_mask
+from cage2 import CAGE2, EXPLOIT_NAMES, hosts_mask, ports_mask
 
 from fixfirst.game import chance, tables
-from fixfirst.game.tables import HALF, HALF_BITS, HALF_COST, HEAVIEST_EXPLOIT, OTHER_EXPLOITS
+from fixfirst.game.tables import HEAVIEST_EXPLOIT, OTHER_EXPLOITS, tables_of
 
-size, nth_member = chance.size.py_func, chance._nth_member.py_func
+size, nth_member = chance.size.py_func, chance.nth_member.py_func
 
 
-def test_sizes_and_members_of_every_set_of_hosts():
-    for mask in range(2**NUM_HOSTS):
-        members = [host for host in range(NUM_HOSTS) if mask >> host & 1]
+def test_sizes_and_members_of_sets_of_hosts():
+    rng = np.random.default_rng(0)
+    for mask in (*range(2**15), *rng.integers(0, 2**63, 1_000).tolist(), 2**63 - 1):
+        members = [host for host in range(63) if mask >> host & 1]
         assert size(mask) == len(members)
         assert [nth_member(mask, n) for n in range(len(members))] == members
 
 
-def test_a_set_of_hosts_costs_the_sum_of_its_halves():
-    mask = hosts_mask("Defender", "Enterprise1", "Op_Host2", "Op_Server0", "User0", "User4")
-    assert HALF_COST[0, mask & HALF] == 1 + 10 + 1 and HALF_COST[1, mask >> HALF_BITS] == 10 + 0 + 1
+def test_a_set_of_hosts_costs_the_sum_of_its_eights():
+    """Defender 0.1, Enterprise1 1, Op_Host2 0.1 and Op_Server0 1; then User0 nothing and User4 0.1."""
+    mask, cost = (
+        hosts_mask("Defender", "Enterprise1", "Op_Host2", "Op_Server0", "User0", "User4"),
+        tables_of(CAGE2)["cost"][0],
+    )
+    assert cost.shape == (2, 256) and cost[0, mask & 255] == 1 + 10 + 1 + 10 and cost[1, mask >> 8] == 0 + 1
 
 
 def test_red_prefers_the_heaviest_exploit_that_fits_the_ports():
@@ -29,7 +34,13 @@ def test_red_prefers_the_heaviest_exploit_that_fits_the_ports():
 
     assert options(22, 80, 443, 3390, 25) == ("HarakaRCE", ["HTTPRFI", "HTTPSRFI", "SSHBruteForce", "SQLInjection"])
     assert options(22, 3390) == ("SSHBruteForce", [])  # an SQL injection needs a web server as well
-    assert options(53, 68) == options() == (None, [])
+    assert options() == (None, [])
+
+
+def test_further_ports_only_count():
+    """Defender listens on 22, which an exploit wants, and on 53 and 68, which none does."""
+    defender = int(tables_of(CAGE2)["real_ports"][0, 0])
+    assert defender & 255 == ports_mask(22) and defender >> 8 == 0b11
 
 
 def test_eight_bits_become_eight_bytes():
@@ -38,4 +49,4 @@ def test_eight_bits_become_eight_bytes():
 
 def test_tables_cannot_be_changed():
     arrays = {name: table for name, table in vars(tables).items() if isinstance(table, np.ndarray)}
-    assert len(arrays) > 20 and not any(table.flags.writeable for table in arrays.values())
+    assert len(arrays) > 5 and not any(table.flags.writeable for table in (*arrays.values(), tables_of(CAGE2)))

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from cage2 import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS, action_id, hosts_mask, ports_mask
+from cage2 import CAGE2, EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS, action_id, hosts_mask, ports_mask
 
-from fixfirst.game.attackers import BLINE_TARGET, BLINE_VERB
+from fixfirst.game.attackers import BLINE_VERB
 from fixfirst.game.game import Game
 from fixfirst.game.state import OTService, RedAgent, RedVerb, Success
+from fixfirst.game.tables import tables_of
 from fixfirst.game.world import World
 
 CODES = {"quiet": "00", "scan": "10", "exploit": "11", "clean": "00", "unknown": "10", "user": "01", "privileged": "11"}
@@ -59,8 +60,8 @@ class Scene:
 
     def red_will(self, verb, host, via_user="User1"):
         """B_line's next action: scan, exploit, escalate or impact on a host of its path."""
-        user, enterprise = HOST_ID[via_user], HOST_ID["Enterprise1" if via_user in ("User1", "User2") else "Enterprise0"]
-        targets = [{-2: user, -3: enterprise}.get(int(t), int(t)) for t in BLINE_TARGET]
+        user = HOST_ID[via_user]
+        targets = tables_of(CAGE2)["bline_target"][0, :, user]
         stage = next(i for i, t in enumerate(targets) if BLINE_VERB[i] == RedVerb[verb.upper()] and t == HOST_ID[host])
         self.state["red_agent"] = RedAgent.B_LINE
         self.state["bline_user"] = user
@@ -71,7 +72,9 @@ class Scene:
 
     def remembers(self, host, *ports):
         """The ports red saw on a host."""
-        self.state["remembered"][0, HOST_ID[host]] = ports_mask(*ports)
+        further = [port for port in ports if port not in PORTS]  # of which only their number counts
+        known = ports_mask(*(port for port in ports if port in PORTS))
+        self.state["remembered"][0, HOST_ID[host]] = known | (1 << len(further)) - 1 << len(PORTS)
         return self
 
     def holds(self, kind, *hosts):

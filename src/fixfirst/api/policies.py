@@ -186,8 +186,8 @@ def _default_path(policy: Named, suffix: str) -> Path:
 class Steps(NamedTuple):
     """T steps of N environments. Row t is before action t; what has T + 1 rows ends with what came after the last one."""
 
-    packed_obs: np.ndarray  # [T + 1, N] uint64: observations, bit i = observation i
-    held_sets: np.ndarray  # [T + 1, N] int16: hosts red truly holds, bit h = host h
+    packed_obs: np.ndarray  # [T + 1, N], or [T + 1, N, W]: uint64, observations, bit i = observation i
+    held_sets: np.ndarray  # [T + 1, N] int16 or int64: hosts red truly holds, bit h = host h
     actions: np.ndarray  # [T, N] int16
     rewards: np.ndarray  # [T, N] float64
     truncated: np.ndarray  # [T, N] bool: the episode ended with this step
@@ -197,7 +197,11 @@ class Steps(NamedTuple):
     def observations(self) -> np.ndarray:
         """[T + 1, N, 52] int8, as `envs.step` shows them."""
         bits = self.scenario.observation_bits
-        return bits_of(self.packed_obs.reshape(-1, 1), bits).astype(np.int8).reshape(*self.packed_obs.shape, bits)
+        return (
+            bits_of(self.packed_obs.reshape(self.held_sets.size, -1), bits)
+            .astype(np.int8)
+            .reshape(*self.held_sets.shape, bits)
+        )
 
     @property
     def held(self) -> np.ndarray:
@@ -239,7 +243,7 @@ def rollout(
             f"got {errors.quoted(envs)}"
         )
     count, number = checks.check_int("steps", steps), checks.check_seed("seed", seed, bits=63)
-    greedy, track = checks.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs)
+    greedy, track = checks.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs, envs.world.scenario)
     if _is_named(policy):
         loaded = load_named(policy)
         orders, assigned = loaded.assign(workflow, envs.num_envs)

@@ -338,6 +338,30 @@ def _call_in_python(address: int, first: Any, second: Any) -> None:
 call_address = _call_in_python if config.DISABLE_JIT else intrinsic(_call_in_machine_code)
 
 
+# ---------------------------------------------------------------- eight bytes at once
+
+
+def _store_in_machine_code(typing: Any, rows: Any, row: Any, column: Any, eight: Any) -> Any:
+    """Write one instruction for what a loop does in eight, each with its own check of the column."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, values[0])
+        place = cgutils.get_item_pointer(context, builder, signature.args[0], array, values[1:3], wraparound=False)
+        builder.store(values[3], builder.bitcast(place, values[3].type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(rows, types.intp, types.intp, types.uint64), generate
+
+
+def _store_in_python(rows: np.ndarray, row: int, column: int, eight: Any) -> None:
+    for k in range(8):
+        rows[row, column + k] = int(eight) >> 8 * k & 255
+
+
+# store_eight(rows, row, column, eight): write the bytes of a uint64, lowest first, into columns of an array [N, M] of bytes.
+store_eight = _store_in_python if config.DISABLE_JIT else intrinsic(_store_in_machine_code)
+
+
 def _where(message: str, code: CodeType) -> str:
     """Return file and line of what Numba complains about, else of the function."""
     name = Path(code.co_filename).name

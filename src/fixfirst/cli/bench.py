@@ -28,7 +28,8 @@ from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.state import STATE_DTYPE, RedAgent
+from fixfirst.game.state import RedAgent, state_dtype
+from fixfirst.game.tables import size_of
 from fixfirst.game.world import BaseWorld
 from fixfirst.play.envs import VecCage2
 
@@ -62,7 +63,7 @@ def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text
         cold_s, cached_s = start_time(empty), start_time(empty)
     result: dict[str, Any] = {
         "machine": {"cpu": _cpu(), "python": platform.python_version(), "numpy": np.__version__},
-        "state_bytes": STATE_DTYPE.itemsize,
+        "state_bytes": state_dtype(size_of(CAGE2)).itemsize,
         "first_use_s": {"empty_cache": cold_s, "full_cache": cached_s},
         "steps_per_s": {},
         "reset_ns_per_env": {},

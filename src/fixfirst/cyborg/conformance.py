@@ -5,40 +5,59 @@ what red did and whether it worked, what blue saw, the reward, red's access and 
 Not compared: process ids, addresses and ephemeral ports, which have no effect.
 The file format is described in `docs/cyborg.md`.
 
-T = steps of an episode. A recording is decoded into two arrays: outcomes [T] (CHANCE_DTYPE) that drive the kernel, and
-what must come out [T] (RECORD_DTYPE), whose fields are named as in the kernel's own state.
+T = steps of an episode. A recording is decoded into two arrays: outcomes [T] (`chance_dtype`) that drive the kernel, and
+what must come out [T] (`record_dtype`), whose fields are named as in the kernel's own state.
 """
 
 import gzip
+import string
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.game import rules
+from fixfirst.game import parts, rules
 from fixfirst.game.attackers import own_addresses
-from fixfirst.game.chance import CHANCE_DTYPE, Decision
-from fixfirst.game.scenario import CAGE2, VARIANT_ID, VariantName
-from fixfirst.game.state import NO_TARGET, STATE_DTYPE, OTService, RedAgent, RedVerb
+from fixfirst.game.chance import VOID_NAME, Decision, chance_dtype
+from fixfirst.game.scenario import CAGE2, VARIANT_ID, Scenario, VariantName
+from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb, state_dtype
+from fixfirst.game.tables import Size, size_of, tables_of
 
-HOST_LETTERS = "abcdefghijklm"
-SUBNET_LETTERS = "".join(name[0] for name in CAGE2.subnet_names)
+HOST_LETTERS = string.ascii_lowercase + string.ascii_uppercase + string.digits + "-_"  # of so many hosts as there are
 RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
 RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
 OT_NAMES = tuple(state.name.lower() for state in OTService)
 PID_REUSED = "pid_reused"  # field of an episode: the step in which a process got a process id that blue had noted before
 LONGEST_EPISODE = 4 * files.MB  # as a line of text; one of 100 steps has 10 kB
-DECISIONS = tuple(d.name.lower() for d in Decision if d not in (Decision.AGENT, Decision.REFUSED))
+_BLUES, _GREENS = ("misinform",), ("green", "green_host")
+_REDS = ("user", "addresses", "names", "other", "top", "detected")
+_MADE_UP = tuple(decoy.name for decoy in parts.MISINFORM)
 
 # What a recording says of a step, in the order in which a difference explains itself best.
 _RECORDED: tuple[str, ...] = ("chances", "red_verb", "red_target", "red_exploit", "red_success")
 _RECORDED += ("privileged", "removable", "stubborn", "malware", "ot", "observation")
-RECORD_DTYPE = np.dtype([(name, STATE_DTYPE[name]) for name in _RECORDED] + [("reward10", np.int32)])
+
+
+@cache
+def record_dtype(size: Size) -> np.dtype:
+    """Return the type of what a recording says of a step, for scenarios of a size. Packed."""
+    state = state_dtype(size)
+    return np.dtype([*((name, state[name]) for name in _RECORDED), ("reward10", np.int32)])
+
+
+def decisions(scenario: Scenario) -> tuple[str, ...]:
+    """Return the chance decisions of a step in the order in which they are made."""
+    return _BLUES + (_REDS + _GREENS if scenario.red_before_green else _GREENS + _REDS)
+
+
+def subnet_words(scenario: Scenario) -> tuple[str, ...]:
+    """Return how recordings call subnets: by their names, in CAGE2 by the first letters of them."""
+    return tuple(name[0] for name in scenario.subnet_names) if scenario == CAGE2 else scenario.subnet_names
 
 
 @dataclass(frozen=True)
@@ -46,6 +65,7 @@ class RecordedEpisode:
     """One recorded episode of T steps."""
 
     id: Any
+    scenario: Scenario
     red: RedAgent
     green: bool
     variant: VariantName
@@ -53,8 +73,8 @@ class RecordedEpisode:
     return10: int
     pid_reused: int | None  # from this step on (from 1) a process id may matter, which the model does without
     actions: np.ndarray  # [T] int64, blue's
-    outcomes: np.ndarray  # [T] CHANCE_DTYPE
-    expected: np.ndarray  # [T] RECORD_DTYPE
+    outcomes: np.ndarray  # [T] of `chance_dtype`
+    expected: np.ndarray  # [T] of `record_dtype`
 
 
 @dataclass(frozen=True)
@@ -104,24 +124,25 @@ def replay_file(path: Path, report: ReplayReport) -> None:
 
 
 def replay(episode: RecordedEpisode) -> np.ndarray:
-    """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] RECORD_DTYPE."""
-    states, chances, odds = np.zeros(1, STATE_DTYPE), np.zeros(1, CHANCE_DTYPE), np.zeros((1, len(RedAgent)))
+    """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] of `record_dtype`."""
+    scenario, size = episode.scenario, size_of(episode.scenario)
+    states, chances = np.zeros(1, state_dtype(size)), np.zeros(1, chance_dtype(size))
+    block, odds = tables_of(scenario, VARIANT_ID[episode.variant]), np.zeros((1, len(RedAgent)))
     odds[0, episode.red :] = 1.0
-    observations, words = np.empty((1, CAGE2.observation_bits), np.int8), np.empty(1, np.uint64)
-    access, rewards10, ended = np.empty((1, CAGE2.num_hosts), np.uint8), np.empty(1, np.int32), np.empty(1, np.bool_)
+    observations = np.empty((1, scenario.observation_bits), np.int8)
+    words, access = np.empty((1, scenario.observation_words), np.uint64), np.empty((1, scenario.num_hosts), np.uint8)
+    rewards10, ended = np.empty(1, np.int32), np.empty(1, np.bool_)
     finals = observations.copy(), access.copy(), np.empty(1, np.int32), np.empty(1, np.int32)
-    own = own_addresses(())
-    settings = VARIANT_ID[episode.variant], episode.green, 0, rules.DISABLED
+    settings = episode.green and scenario.green_hosts is not None, 0, rules.DISABLED
+    seen, own = (observations, words, access), own_addresses((), size)
 
-    rules.reset_batch(states, chances, odds, np.ones(1, np.bool_), observations, words, access)
-    trace = np.empty(len(episode.actions), STATE_DTYPE)
-    got = np.empty(len(episode.actions), RECORD_DTYPE)
+    rules.reset_batch(states, block, chances, odds, np.ones(1, np.bool_), *seen)
+    trace: np.ndarray = np.empty(len(episode.actions), states.dtype)
+    got: np.ndarray = np.empty(len(episode.actions), record_dtype(size))
     for t in range(len(trace)):
         chances[:] = episode.outcomes[t]
         actions = episode.actions[t : t + 1]
-        rules.step_batch(
-            states, chances, odds, own, actions, *settings, observations, words, access, rewards10, ended, *finals
-        )
+        rules.step_batch(states, block, chances, odds, own, actions, *settings, *seen, rewards10, ended, *finals)
         trace[t] = states[0]
         got["reward10"][t] = rewards10[0]
     for name in _RECORDED:
@@ -131,16 +152,16 @@ def replay(episode: RecordedEpisode) -> np.ndarray:
 
 def compare(episode: RecordedEpisode, got: np.ndarray, file: str = "") -> Mismatch | None:
     """The first difference between a recording and what came out of the kernel, or None."""
-    same = got == episode.expected  # [T]
-    if not same.all():
-        step = int(np.argmin(same))
-        expected_facts, got_facts = _in_words(episode.expected[step]), _in_words(got[step])
+    pairs = zip(got, episode.expected, strict=True)
+    step = next((step for step, (one, other) in enumerate(pairs) if one.tobytes() != other.tobytes()), None)
+    if step is not None:
+        expected_facts, got_facts = (_in_words(steps[step], episode.scenario) for steps in (episode.expected, got))
         for name, expected in expected_facts.items():
             actual = got_facts[name]
             if expected == actual:
                 continue
             if isinstance(expected, dict):
-                host = next(h for h in CAGE2.host_names if expected[h] != actual[h])
+                host = next(h for h in expected if expected[h] != actual[h])
                 return Mismatch(file, episode.id, step + 1, name, host, expected[host], actual[host])
             return Mismatch(file, episode.id, step + 1, name, None, expected, actual)
         raise AssertionError(f"step {step + 1} of episode {episode.id} differs in something that has no words")
@@ -149,23 +170,25 @@ def compare(episode: RecordedEpisode, got: np.ndarray, file: str = "") -> Mismat
     return None
 
 
-def _in_words(record: np.void) -> dict[str, Any]:
+def _in_words(record: np.void, scenario: Scenario) -> dict[str, Any]:
     """A step as recordings write it: field -> value, or field -> host -> value."""
     verb, target, exploit = RedVerb(record["red_verb"]), int(record["red_target"]), int(record["red_exploit"])
-    target_letters = SUBNET_LETTERS if verb == RedVerb.DISCOVER else HOST_LETTERS
-    observation, chances = int(record["observation"]), int(record["chances"])
+    targets = subnet_words(scenario) if verb == RedVerb.DISCOVER else HOST_LETTERS
+    chances, made = int(record["chances"]), decisions(scenario)
+    observation = sum(int(word) << 64 * k for k, word in enumerate(record["observation"]))
     by_host: dict[str, dict[str, str]] = {"access": {}, "malware": {}, "observation": {}}
-    for h, name in enumerate(CAGE2.host_names):
+    for h, name in enumerate(scenario.host_names):
         sessions = (record["removable"] >> h & 1) + 2 * (record["stubborn"] >> h & 1)
         by_host["access"][name] = "p" if record["privileged"] >> h & 1 else "0rsb"[sessions]
         by_host["malware"][name] = str(record["malware"] >> h & 1)
-        by_host["observation"][name] = format(observation >> 4 * h & 15, "04b")[::-1]
+    for place, h in enumerate(scenario.listed):
+        by_host["observation"][scenario.host_names[h]] = format(observation >> 4 * place & 15, "04b")[::-1]
     return {
-        "chance decisions": [name for bit, name in enumerate(DECISIONS) if chances >> bit & 1],
+        "chance decisions": [name for name in made if chances >> Decision[name.upper()] & 1],
         "chance outcomes possible": not chances >> Decision.REFUSED & 1,
         "red verb": RED_VERBS[verb],
-        "red target": None if target == NO_TARGET else target_letters[target],
-        "red exploit": None if exploit < 0 else CAGE2.exploit_names[exploit],
+        "red target": None if target == NO_TARGET else targets[target],
+        "red exploit": None if exploit < 0 else scenario.exploit_names[exploit],
         "red success": int(record["red_success"]),
         **by_host,
         "ot": OT_NAMES[record["ot"]],
@@ -186,7 +209,7 @@ def read_episodes(path: Path) -> Iterator[RecordedEpisode]:
                 number += 1
                 if len(line) > LONGEST_EPISODE:
                     raise ValueError(f"more than {LONGEST_EPISODE // files.MB} MB")
-                yield _episode(files.parse_json(line))
+                yield _episode(files.parse_json(line), path.parent)
     except FileNotFoundError as e:
         raise errors.ConformanceError(f"{path}: no such file") from e
     except (EOFError, zlib.error) as e:
@@ -200,27 +223,34 @@ def read_episodes(path: Path) -> Iterator[RecordedEpisode]:
         raise errors.ConformanceError(f"{path}: holds no episodes")
 
 
-def _episode(data: dict[str, Any]) -> RecordedEpisode:
+def _episode(data: dict[str, Any], folder: Path) -> RecordedEpisode:
     if not isinstance(data, dict):
         raise ValueError(f"expected a JSON object, got {str(data)[:60]}")
     steps = data["steps"]
     if not isinstance(steps, list):
         raise ValueError(f"steps must be a list, got {str(steps)[:60]}")
-    actions, outcomes = np.empty(len(steps), np.int64), np.full(len(steps), -1, CHANCE_DTYPE)
+    scenario = CAGE2 if data.get("scenario") is None else _scenario(data["scenario"], folder)
+    size = size_of(scenario)
+    actions, outcomes = np.empty(len(steps), np.int64), np.full(len(steps), -1, chance_dtype(size))
     outcomes["recorded"] = True
-    expected = np.zeros(len(steps), RECORD_DTYPE)
+    expected = np.zeros(len(steps), record_dtype(size))
     for t, values in enumerate(steps):
         if not isinstance(values, list) or len(values) != 8:
             raise ValueError(f"step {t + 1} must have 8 values, got {str(values)[:60]}")
         blue, chance, *result = values
-        if not 0 <= _whole("blue action", blue) < CAGE2.num_actions:
-            raise ValueError(f"step {t + 1}: blue action {blue} is not in 0..{CAGE2.num_actions - 1}")
+        if not 0 <= _whole("blue action", blue) < scenario.num_actions:
+            raise ValueError(f"step {t + 1}: blue action {blue} is not in 0..{scenario.num_actions - 1}")
         actions[t] = blue
+        expected[t] = (_made(chance, scenario), *_result(scenario, *result))
         for name, value in chance:
-            outcomes[name][t] = _outcome(name, value)
-        expected[t] = (_decisions(chance), *_result(*result))
+            outcome = _outcome(name, value, scenario)
+            if isinstance(outcome, list):
+                outcomes[name][t, : len(outcome)] = outcome
+            else:
+                outcomes[name][t] = outcome
     return RecordedEpisode(
         id=data["id"],
+        scenario=scenario,
         red=RedAgent(_index("red", data["red"], RED_AGENTS)),
         green=bool(_index("green", data["green"], ("sleep", "agent"))),
         variant=get_args(VariantName)[_index("variant", data.get("variant", "current"), get_args(VariantName))],
@@ -233,43 +263,66 @@ def _episode(data: dict[str, Any]) -> RecordedEpisode:
     )
 
 
-def _decisions(chance: list[Any]) -> int:
+def _scenario(name: Any, folder: Path) -> Scenario:
+    """Return the scenario of a file beside the recording."""
+    if not isinstance(name, str) or Path(name).name != name:
+        raise ValueError(f"scenario must be the name of a file beside the recording, got {name!r}")
+    return _loaded(folder / name)
+
+
+@lru_cache(maxsize=64)  # every episode of a file names it
+def _loaded(path: Path) -> Scenario:
+    raise ValueError(f"scenario {path.name!r} is not known; leave it out for CAGE2")
+
+
+def _made(chance: list[Any], scenario: Scenario) -> int:
     """The set of decisions made, as a bit mask; they always come in the same order."""
-    bits = [DECISIONS.index(name) for name, _ in chance]
-    if bits != sorted(set(bits)):
-        raise ValueError(f"chance decisions must come once each, in the order {', '.join(DECISIONS)}; got {chance}")
-    return sum(1 << bit for bit in bits)
+    order = decisions(scenario)
+    places = [order.index(_word_of("chance decision", name, order)) for name, _ in chance]
+    if places != sorted(set(places)):
+        raise ValueError(f"chance decisions must come once each, in the order {', '.join(order)}; got {chance}")
+    return sum(1 << Decision[order[place].upper()] for place in places)
 
 
-def _outcome(name: str, value: Any) -> int | list[int]:
-    _index("chance decision", name, DECISIONS)
+def _outcome(name: str, value: Any, scenario: Scenario) -> int | list[int]:
+    letters = HOST_LETTERS[: scenario.num_hosts]
     if name in ("addresses", "names"):
-        if sorted(value) != list(HOST_LETTERS):
-            raise ValueError(f"{name} must hold each of {HOST_LETTERS} once, got {value!r}")
-        return [HOST_LETTERS.index(letter) for letter in value]
+        if sorted(value) != sorted(letters):
+            raise ValueError(f"{name} must hold each of {letters} once, got {value!r}")
+        return [letters.index(letter) for letter in value]
+    if name == "green_host" and value is None:
+        return VOID_NAME
     if name in ("green_host", "user"):
-        return _index(name, value, HOST_LETTERS)
-    return _index(name, value, CAGE2.exploit_names if name == "other" else (0, 1))
+        return _index(name, value, letters)
+    return _index(name, value, {"other": scenario.exploit_names, "misinform": _MADE_UP}.get(name, (0, 1)))
 
 
-def _result(red: list[Any], observation: str, reward10: int, access: str, malware: str, ot: str) -> tuple[int, ...]:
-    """The values of RECORD_DTYPE after `chances`."""
+def _result(
+    scenario: Scenario, red: list[Any], observation: str, reward10: int, access: str, malware: str, ot: str
+) -> tuple[Any, ...]:
+    """The values of `record_dtype` after `chances`."""
     verb, target, success, exploit = red
-    letters = SUBNET_LETTERS if verb == "discover" else HOST_LETTERS
-    _word("access", access, "0rsbp")
+    hosts, words = scenario.num_hosts, size_of(scenario).words
+    targets = subnet_words(scenario) if verb == "discover" else HOST_LETTERS[:hosts]
+    _word("access", access, "0rsbp", hosts)
+    seen = _packed(_word("observation", observation, "0123456789abcdef", len(scenario.listed)))
     return (
         _index("red verb", verb, RED_VERBS),
-        NO_TARGET if target is None else _index("red target", target, letters),
-        -1 if exploit is None else _index("exploit", exploit, CAGE2.exploit_names),
+        NO_TARGET if target is None else _index("red target", target, targets),
+        -1 if exploit is None else _index("exploit", exploit, scenario.exploit_names),
         _index("red success", success, (-1, 0, 1)) - 1,
         _mask(access, "p"),
         _mask(access, "rb"),
         _mask(access, "sb"),
-        _mask(_word("malware", malware, "01"), "1"),
+        _mask(_word("malware", malware, "01", hosts), "1"),
         _index("ot", ot, OT_NAMES),
-        _packed(_word("observation", observation, "0123456789abcdef")),
+        [seen >> 64 * k & 2**64 - 1 for k in range(words)],
         _whole("reward10", reward10),
     )
+
+
+def _word_of(what: str, value: Any, allowed: Sequence[str]) -> str:
+    return allowed[_index(what, value, allowed)]
 
 
 def _index(what: str, value: Any, allowed: Sequence[Any]) -> int:
@@ -290,9 +343,9 @@ def _packed(observation: str) -> int:
     return sum(digit << 4 * h for h, digit in enumerate(digits))
 
 
-def _word(what: str, value: Any, letters: str) -> str:
-    if not isinstance(value, str) or len(value) != CAGE2.num_hosts or not set(value) <= set(letters):
-        raise ValueError(f"{what} must be {CAGE2.num_hosts} of the letters {letters}, got {value!r}")
+def _word(what: str, value: Any, letters: str, length: int) -> str:
+    if not isinstance(value, str) or len(value) != length or not set(value) <= set(letters):
+        raise ValueError(f"{what} must be {length} of the letters {letters}, got {value!r}")
     return value
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from fixfirst.base import checks, errors, jobs
 from fixfirst.cyborg.checkout import Cyborg, load_cyborg
-from fixfirst.cyborg.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, SUBNET_LETTERS
+from fixfirst.cyborg.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
@@ -166,7 +166,7 @@ class Recorder:
     def _red(self) -> list[Any]:
         """[verb, target, success, exploit]"""
         verb, target, success, exploit, _ = self._game.red_action()
-        letters = SUBNET_LETTERS if verb == RedVerb.DISCOVER else HOST_LETTERS
+        letters = subnet_words(self._game.scenario) if verb == RedVerb.DISCOVER else HOST_LETTERS
         target_letter = None if target == NO_TARGET else letters[target]
         return [
             RED_VERBS[verb],

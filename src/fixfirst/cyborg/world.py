@@ -19,7 +19,7 @@ from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
 from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP
-from fixfirst.game.state import NO_TARGET, TURN_DTYPE, RedAgent, RedVerb, Success
+from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success, turn_dtype
 from fixfirst.game.world import BaseWorld, pack
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
@@ -81,7 +81,7 @@ class CyborgWorld(BaseWorld):
         return num_ended
 
     def _turns(self) -> np.ndarray:
-        turns = np.zeros(self.num_envs, TURN_DTYPE)
+        turns = np.zeros(self.num_envs, turn_dtype(self.scenario))
         turns["step"], turns["return10"] = self._steps, self._returns10
         turns["red_agent"], turns["observation"], turns["access"] = self._red_agents, self.packed_obs, self.access
         turns["red_verb"], turns["red_target"], turns["red_exploit"] = RedVerb.SLEEP, NO_TARGET, -1

@@ -2,7 +2,7 @@
 
 A free decision is a pure function of (seed, environment, episode, step, decision): no generator, no hidden state, so an
 episode is the same whatever else is in the batch and in whatever order environments are stepped. A recorded one is read
-from the environment's `CHANCE_DTYPE` record instead. Both go through the functions below; the kernel cannot tell.
+from the environment's record of `chance_dtype` instead. Both go through the functions below; the kernel cannot tell.
 
 key        = mix(mix(seed) + environment * GAMMA)       one per environment, made once per seed
 turn       = mix(key + episode * GAMMA) + 16 * step * GAMMA
@@ -11,12 +11,13 @@ mix        = the finaliser of SplitMix64 (Steele, Lea, Flood 2014)
 """
 
 from enum import IntEnum
+from functools import cache
 
 import numpy as np
 from numba import uint64
 
 from fixfirst.base.compile import called, inlined
-from fixfirst.game.tables import FOOTHOLD, HALF, HALF_BITS, HALF_MEMBER, HALF_SIZE, NUM_HOSTS, unit_mask
+from fixfirst.game.tables import BYTE_MEMBER, BYTE_SIZE, Size
 
 
 class Decision(IntEnum):
@@ -31,31 +32,39 @@ class Decision(IntEnum):
     TOP = 6  # take the heaviest instead?  3/4
     DETECTED = 7  # is the reverse shell seen?  0.95
     AGENT = 8  # which red agent plays this episode
+    MISINFORM = 9  # which service blue's Misinform makes up; made before all others
     REFUSED = 14  # not a decision: a recorded outcome was impossible here and was ignored
 
 
 P_GREEN_SCANS = 0.5
 P_TOP_EXPLOIT = 0.75
 P_DETECTED = 0.95
-GREEN_HOSTS = unit_mask("user", "enterprise")
-FIRST_USERS = unit_mask("user") & ~(1 << FOOTHOLD)
+MISINFORM_SERVICES = ("SSHD", "Apache", "SMSS", "Tomcat", "Svchost")  # by number; their ports: MISINFORM_PORTS
+VOID_NAME = -2  # a recorded `green_host`: one of green's names that stands for no host
 
-CHANCE_DTYPE = np.dtype(
-    [
-        ("key", np.uint64),  # of free draws
-        ("turn", np.uint64),  # of the free draws of one turn, see `begin_turn`
-        ("recorded", np.bool_),  # read the outcomes below instead; -1 = not recorded
-        ("green", np.int8),
-        ("green_host", np.int8),
-        ("user", np.int8),
-        ("other", np.int8),  # index into EXPLOITS
-        ("top", np.int8),
-        ("detected", np.int8),
-        ("addresses", np.int8, NUM_HOSTS),
-        ("names", np.int8, NUM_HOSTS),
-    ],
-    align=True,
-)
+
+@cache
+def chance_dtype(size: Size) -> np.dtype:
+    """Return the type of an environment's chances, for scenarios of a size."""
+    return np.dtype(
+        [
+            ("key", np.uint64),  # of free draws
+            ("turn", np.uint64),  # of the free draws of one turn, see `begin_turn`
+            ("users", np.int64),  # the hosts that B_line chooses its user host from, for users' own attackers
+            ("recorded", np.bool_),  # read the outcomes below instead; -1 = not recorded
+            ("green", np.int8),
+            ("green_host", np.int8),
+            ("user", np.int8),
+            ("other", np.int8),  # index into EXPLOITS
+            ("top", np.int8),
+            ("detected", np.int8),
+            ("misinform", np.int8),  # index into MISINFORM_SERVICES
+            ("addresses", np.int8, size.hosts),
+            ("names", np.int8, size.hosts),
+        ],
+        align=True,
+    )
+
 
 _GAMMA = 0x9E3779B97F4A7C15
 _MIX_1 = 0xBF58476D1CE4E5B9
@@ -123,24 +132,33 @@ def _happens(bits, probability):
 @inlined
 def size(mask):
     """Return how many members a set has."""
-    return HALF_SIZE[mask & HALF] + HALF_SIZE[mask >> HALF_BITS & HALF]
+    count = np.int64(BYTE_SIZE[mask & 255]) + BYTE_SIZE[mask >> 8 & 255]
+    rest = mask >> 16
+    while rest:  # never, in small scenarios
+        count += BYTE_SIZE[rest & 255]
+        rest >>= 8
+    return count
 
 
 @inlined
 def first(mask):
     """Return the smallest member of a non-empty set."""
-    return _nth_member(mask, 0)
+    return nth_member(mask, 0)
 
 
 @inlined
-def _nth_member(mask, n):
+def nth_member(mask, n):
     """Return the n-th smallest member (from 0) of a set."""
-    in_lower = HALF_SIZE[mask & HALF]
-    if n < in_lower:
-        skipped, half, rank = 0, mask, n
+    in_first = np.int64(BYTE_SIZE[mask & 255])
+    if n < in_first:
+        skipped, rest, rank = 0, mask, n
     else:
-        skipped, half, rank = HALF_BITS, mask >> HALF_BITS, n - in_lower
-    return skipped + HALF_MEMBER[half & HALF, rank]
+        skipped, rest, rank = 8, mask >> 8, n - in_first
+    while rank >= BYTE_SIZE[rest & 255]:  # never, in small scenarios
+        rank -= BYTE_SIZE[rest & 255]
+        rest >>= 8
+        skipped += 8
+    return skipped + BYTE_MEMBER[rest & 255, rank]
 
 
 # ---------------------------------------------------------------- decisions
@@ -149,7 +167,7 @@ def _nth_member(mask, n):
 @inlined
 def _drawn_from(env, chance, decision, mask):
     """Return a uniform member of a non-empty set."""
-    return _nth_member(mask, _below(_bits(env, chance, decision), size(mask)))
+    return nth_member(mask, _below(_bits(env, chance, decision), size(mask)))
 
 
 @inlined
@@ -179,17 +197,47 @@ def green_scans(env, chance):
 
 
 @inlined
-def green_host(env, chance):
+def green_host(env, chance, tables):
+    """Return the host of one of green's eight names, or -1 if there is none of that name."""
+    drawn = tables.green_hosts[_below(_bits(env, chance, Decision.GREEN_HOST), len(tables.green_hosts))]
     if chance.recorded:
-        return _recorded_of(env, Decision.GREEN_HOST, GREEN_HOSTS, chance.green_host)
-    return _drawn_from(env, chance, Decision.GREEN_HOST, GREEN_HOSTS)
+        wanted, drawn = (-1 if chance.green_host == VOID_NAME else chance.green_host), tables.green_hosts[0]
+        refused = True
+        for host in tables.green_hosts:
+            if host == wanted and chance.green_host != -1:
+                refused, drawn = False, host
+        if refused:
+            env.chances |= 1 << Decision.REFUSED
+    return np.int64(drawn)
 
 
 @inlined
-def first_user(env, chance):
+def user_host(env, chance, tables):
+    """Return the host that B_line goes through; a chance only where it has a choice."""
+    if tables.users == 0:
+        return np.int64(tables.only_user)
+    return _user_of(env, chance, np.int64(tables.users))
+
+
+@inlined
+def any_user(env, chance):
+    """Return one of the hosts that B_line may go through. For users' own attackers."""
+    return _user_of(env, chance, chance.users)
+
+
+@inlined
+def _user_of(env, chance, users):
     if chance.recorded:
-        return _recorded_of(env, Decision.USER, FIRST_USERS, chance.user)
-    return _drawn_from(env, chance, Decision.USER, FIRST_USERS)
+        return _recorded_of(env, Decision.USER, users, chance.user)
+    return np.int64(_drawn_from(env, chance, Decision.USER, users))
+
+
+@inlined
+def misinform_service(env, chance, services):
+    """Return the service that Misinform makes up, of a non-empty set."""
+    if chance.recorded:
+        return _recorded_of(env, Decision.MISINFORM, services, chance.misinform)
+    return np.int64(_drawn_from(env, chance, Decision.MISINFORM, services))
 
 
 @inlined

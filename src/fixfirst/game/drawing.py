@@ -1,6 +1,6 @@
 """One turn to look at: in words, as lines of text, and as a picture of the network.
 
-Works on the records that every world hands out (`BaseWorld.turns`, TURN_DTYPE), so it tells of CybORG's games as well.
+Works on the records that every world hands out (`BaseWorld.turns`), so it tells of CybORG's games as well.
 H hosts, in the order of the scenario. Where hosts stand on the map is decided here, for pictures and the replay page alike.
 """
 
@@ -61,10 +61,12 @@ class TurnSummary:
 
 
 def summarise_turn(turn: np.void, variant: VariantName, scenario: Scenario = CAGE2) -> TurnSummary:
-    """Return one record of TURN_DTYPE in plain values."""
+    """Return one record of `turn_dtype` in plain values."""
     red, red_target, red_worked = _red(turn, scenario)
     action = scenario.actions[turn["blue_action"]]
-    view = [int(turn["observation"]) >> BITS_PER_HOST * host for host in range(scenario.num_hosts)]
+    words = sum(int(word) << 64 * k for k, word in enumerate(np.atleast_1d(turn["observation"])))
+    seen = {host: words >> BITS_PER_HOST * place for place, host in enumerate(scenario.listed)}
+    view = [seen.get(host, 0) for host in range(scenario.num_hosts)]
     open_ports = (int(mask) for mask in turn["decoys"])
     return TurnSummary(
         step=int(turn["step"]),

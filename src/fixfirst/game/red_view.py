@@ -260,11 +260,8 @@ def read_red(env, starts, ports, pairs, hosts, foothold, target, words, owner, p
     put(rows, i, starts[Group.KNOWN_SUBNETS], env.known_subnets)
     put(rows, i, starts[Group.KNOWN_HOSTS], env.known_hosts)
     put(rows, i, starts[Group.SCANNED], scanned)
-    extra = 0
     for p in range(len(ports)):
-        if env.remembered[ports[p, 0]] & ports[p, 1]:
-            extra |= 1 << p
-    put(rows, i, starts[Group.PORTS], extra)
+        put(rows, i, starts[Group.PORTS] + p, env.remembered[ports[p, 0]] & ports[p, 1] != 0)
     put(rows, i, starts[Group.HELD], env.exploited)
     put(rows, i, starts[Group.ROOT], env.escalated)
     put(rows, i, starts[Group.NAMES], env.breached)
@@ -303,7 +300,7 @@ def read_last_turn(env, starts, rows, i):
 @inlined
 def mask_choices(env, scanned, pairs, hosts, foothold, target, subnets, picky, words, rows, i):
     """Mask what red does not know enough for. Sleep is never masked."""
-    everywhere, first, names = (1 << hosts) - 1, 64 * words, env.breached | 1 << foothold
+    everywhere, first, names = (1 << hosts) - 1, 64 * words, env.known_names
     open_to_attack = env.known_hosts & scanned
     put(rows, i, first, ~env.known_subnets & (1 << subnets) - 1)
     put(rows, i, first + subnets, ~env.known_hosts & everywhere)

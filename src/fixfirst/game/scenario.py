@@ -134,6 +134,16 @@ class Scenario:
     def observation_bits(self) -> int:
         return parts.BITS_PER_HOST * len(self.listed)
 
+    @property
+    def observation_words(self) -> int:
+        """Words of 64 bits that hold an observation."""
+        return -(-self.observation_bits // 64)
+
+    @property
+    def words_shape(self) -> tuple[int, ...]:
+        """The shape of one observation in words: () for one word, else (W,)."""
+        return () if self.observation_words == 1 else (self.observation_words,)
+
     @cached_property
     def host_names(self) -> tuple[str, ...]:
         return tuple(host.name for host in self.hosts)
@@ -208,10 +218,8 @@ class Scenario:
 
     @cached_property
     def ports(self) -> tuple[int, ...]:
-        """All ports on which a service or a decoy may listen, in any variant."""
-        real = {port for scenario in self.by_variant for host in scenario.hosts for port in host.ports}
-        faked = {decoy.opens for scenario in self.by_variant for decoy in (*scenario.decoys, *self.misinform)}
-        return tuple(sorted(real | faked))
+        """The ports that matter one by one: those of exploits, among which are all that decoys open."""
+        return tuple(sorted(exploit.port for exploit in self.exploits))
 
     def hosts_mask(self, *names: str) -> int:
         """Return the set of these hosts."""

@@ -1,21 +1,64 @@
-"""The tables of a scenario as arrays for the compiled kernel: constants to the compiler, of `CAGE2`.
+"""A scenario as one record of tables, the argument by which compiled functions know what they play.
 
-V = 3 variants, H = 13 hosts, P = 12 ports, E = 8 exploits, A = 145 actions. A set of hosts or ports is an integer bit mask:
-bit h stands for host h, bit p for the p-th entry of `PORTS`. All arrays are read-only; for the compiler they are constants.
-What is asked of a set in every step is looked up, too: loops over members are slow where their number is hard to guess.
+Nothing of a scenario is compiled: whoever plays another one hands over another record. There are two types of records, for
+scenarios that fit `SMALL` and for all others (`LARGE`), and so at most two machine codes of everything.
+
+H hosts, S subnets, A actions: the most of a `Size`. E = 8 exploits, on 8 ports, the same in all scenarios. A set of hosts,
+subnets or ports is an integer bit mask: bit h stands for host h, bit p for the p-th entry of `PORTS`; the bits behind those
+stand for the further ports of a host, of which only counts how many are open, up to three. What is asked of a set in every
+step is looked up: loops over members are slow where their number is hard to guess.
 """
+
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.game.parts import CAGE2_VERBS, Decoy, Exploit, Host
-from fixfirst.game.scenario import CAGE2, VARIANTS
+from fixfirst.game.parts import (
+    DECOYS,
+    EXPLOITS,
+    FREE_VERBS,
+    GATE_WORD,
+    GREEN_NAMES,
+    INVALID_COST,
+    MISINFORM as MADE_UP,
+    MOST_HOSTS,
+    Exploit,
+    Finding,
+    Host,
+    Subnet,
+)
+from fixfirst.game.scenario import VARIANTS, Scenario
 
-# ---- what the kernel is compiled for; whoever is outside this room asks the scenario it was given
-HOSTS, SUBNETS, EXPLOITS, ACTIONS, PORTS = CAGE2.hosts, CAGE2.subnets, CAGE2.exploits, CAGE2.actions, CAGE2.ports
-NUM_HOSTS, NUM_ACTIONS, OBSERVATION_BITS = CAGE2.num_hosts, CAGE2.num_actions, CAGE2.observation_bits
-HOST_ID, FOOTHOLD, OT_SERVER = dict(CAGE2.host_ids), CAGE2.start_id, CAGE2.target_id
-VERBS = CAGE2_VERBS
-hosts_mask, ports_mask, unit_mask = CAGE2.hosts_mask, CAGE2.ports_mask, CAGE2.unit_mask
+# ---------------------------------------------------------------- sizes
+
+
+class Size(NamedTuple):
+    """The most that a type of records holds."""
+
+    hosts: int
+    subnets: int
+    words: int  # of what blue sees: 16 hosts each
+    slots: int  # words of 64 decoys, see `action_sets.py`
+    host_set: type[np.signedinteger[Any]]  # signed, because Numba turns uint64 - int into a float
+    subnet_set: type[np.signedinteger[Any]]
+
+    @property
+    def actions(self) -> int:
+        return len(FREE_VERBS) + len(HOST_VERBS) * self.hosts
+
+
+SMALL = Size(15, 7, 1, 2, np.int16, np.int8)
+LARGE = Size(MOST_HOSTS, MOST_HOSTS, 4, 8, np.int64, np.int64)
+
+
+def size_of(scenario: Scenario) -> Size:
+    """Return the smallest size that holds a scenario."""
+    return SMALL if scenario.num_hosts <= SMALL.hosts and len(scenario.subnets) <= SMALL.subnets else LARGE
+
+
+# ---------------------------------------------------------------- the same in all scenarios
 
 
 def constant(values: object, dtype: type = np.int64) -> np.ndarray:
@@ -25,80 +68,285 @@ def constant(values: object, dtype: type = np.int64) -> np.ndarray:
     return array
 
 
-# ---- sets: any set of hosts, ports or exploits is a lower half of 7 possible members and an upper half
-HALF_BITS = 7
-HALF = (1 << HALF_BITS) - 1
-HALF_SIZE = constant([half.bit_count() for half in range(HALF + 1)], np.int8)  # [128]
-HALF_MEMBER = constant(  # [128, 7]: the n-th smallest member
-    [sorted(range(HALF_BITS), key=lambda member: (~half >> member & 1, member)) for half in range(HALF + 1)],
-    np.int8,
-)
+# ---- blue's verbs, by number
+HOST_VERBS = ("Analyse", "Remove", "Restore", "Misinform", *(f"Decoy{decoy.name}" for decoy in DECOYS))
+VERBS = FREE_VERBS + HOST_VERBS
+SLEEP, MONITOR, ANALYSE, REMOVE, RESTORE, MISINFORM, FIRST_DECOY = range(7)
 
-# ---- bits as bytes: bit k of 0..255 becomes byte k
-EIGHT_BYTES = constant([sum((bits >> k & 1) << 8 * k for k in range(8)) for bits in range(256)], np.uint64)  # [256]
-
-# ---- blue: action id -> verb and host
-ACTION_VERB = constant([VERBS.index(a.verb) for a in ACTIONS])  # [A]
-ACTION_HOST = constant([-1 if a.host is None else HOST_ID[a.host] for a in ACTIONS])  # [A]
-
-# ---- where things are
-SUBNET_HOSTS = constant([hosts_mask(*(h.name for h in HOSTS if h.subnet == s)) for s in range(len(SUBNETS))])
-HOST_SUBNET = constant([h.subnet for h in HOSTS])  # [H]
-REVEALED_HOST = constant([hosts_mask(*(f.host for f in h.reveals if f.host != h.name)) for h in HOSTS])  # [H] mask
-REVEALED_ID = constant(CAGE2.b_line_second)  # [H]
-VALUE_TENTHS = constant([round(10 * h.value) for h in HOSTS])  # [H]
-
-
-def _cost_tenths(hosts: int) -> int:
-    return sum(int(value) for host, value in enumerate(VALUE_TENTHS) if hosts >> host & 1)
-
-
-HALF_COST = constant(  # [2, 128]: the values of all hosts of a lower, and of an upper half
-    [[_cost_tenths(half << shift) for half in range(HALF + 1)] for shift in (0, HALF_BITS)]
-)
-
-# ---- what listens
-REAL_PORTS = constant([[ports_mask(*h.ports) for h in s.hosts] for s in CAGE2.by_variant])  # [V, H]
-SMTP_HOSTS = hosts_mask(*(h.name for h in HOSTS if any(s.kind == "smtp" for s in h.services)))
-
-
-# ---- decoys
-DECOY_NEEDS_FREE = constant([[ports_mask(d.needs_free) for d in s.decoys] for s in CAGE2.by_variant])  # [V, D] mask
-DECOY_OPENS = constant(  # [V, D, H] mask; 0: the decoy does not fit the host
-    [[[ports_mask(d.opens) if d.fits(h) else 0 for h in s.hosts] for d in s.decoys] for s in CAGE2.by_variant], np.int16
-)
-
-# ---- exploits, in the order in which red lists them
-EXPLOIT_PORT = constant([ports_mask(e.port) for e in EXPLOITS])  # [E] mask of one
+# ---- ports and exploits, in the order in which red lists them
+PORTS = tuple(sorted(exploit.port for exploit in EXPLOITS))
+MOST_FURTHER_PORTS = 3  # more are seen as so many
+EXPLOIT_PORT = constant([1 << PORTS.index(e.port) for e in EXPLOITS])  # [E] mask of one
+MISINFORM_PORT = constant([1 << PORTS.index(decoy.opens) for decoy in MADE_UP])  # [5] mask of one
 
 
 def _fitting(ports: int) -> list[int]:
     """The exploits that red considers when it remembers these ports, heaviest first."""
+
+    def remembered(*wanted: int) -> bool:
+        return any(ports >> PORTS.index(port) & 1 for port in wanted)
+
     fitting = [
         number
         for number, exploit in enumerate(EXPLOITS)
-        if ports & ports_mask(exploit.port) and (not exploit.also_one_of or ports & ports_mask(*exploit.also_one_of))
+        if remembered(exploit.port) and (not exploit.also_one_of or remembered(*exploit.also_one_of))
     ]
     return sorted(fitting, key=lambda number: -EXPLOITS[number].weight)
 
 
 _FITTING = [_fitting(ports) for ports in range(2 ** len(PORTS))]
-HEAVIEST_EXPLOIT = constant([fitting[0] if fitting else -1 for fitting in _FITTING], np.int8)  # [2**P] of a set of ports
-OTHER_EXPLOITS = constant([sum(1 << e for e in fitting[1:]) for fitting in _FITTING], np.int16)  # [2**P] mask: all but it
+HEAVIEST_EXPLOIT = constant([fitting[0] if fitting else -1 for fitting in _FITTING], np.int8)  # [256] of a set of ports
+OTHER_EXPLOITS = constant([sum(1 << e for e in fitting[1:]) for fitting in _FITTING], np.int16)  # [256] mask: all but it
+EXPLOITED_PORTS = 2 ** len(PORTS) - 1  # mask
 
-
-def _decoy_catches(exploit: Exploit, host: Host, decoys: tuple[Decoy, ...]) -> bool:
-    return any(d.opens == exploit.port and d.kind == exploit.kind and d.fits(host) for d in decoys)
-
-
-ON_REAL_SERVICE = constant([[[e.meets(h) for e in EXPLOITS] for h in s.hosts] for s in CAGE2.by_variant])  # [V, H, E]
-DECOY_CATCHES = constant(  # [V, H, E]: would a decoy on the exploit's port here play the right kind of service?
-    [[[_decoy_catches(e, h, s.decoys) for e in EXPLOITS] for h in s.hosts] for s in CAGE2.by_variant], np.bool_
+# ---- sets: eight possible members at a time
+BYTE_SIZE = constant([byte.bit_count() for byte in range(256)], np.int8)  # [256]
+BYTE_MEMBER = constant(  # [256, 8]: the n-th smallest member
+    [sorted(range(8), key=lambda member: (~byte >> member & 1, member)) for byte in range(256)], np.int8
 )
 
-# ---- the variants' switches
-SCANS_ACCUMULATE = constant([v.scans_accumulate for v in VARIANTS], np.bool_)  # [V]
-RESTORE_PATCHES_SMTP = constant([v.restore_patches_smtp for v in VARIANTS], np.bool_)  # [V]
-REMOVE_REPORTS_RESULT = constant([v.remove_reports_result for v in VARIANTS], np.bool_)  # [V]
-ANY_SESSION_COSTS = constant([v.any_session_costs for v in VARIANTS], np.bool_)  # [V]
-CALLBACK_OUTRANKS_SCAN = constant([v.callback_outranks_scan for v in VARIANTS], np.bool_)  # [V]
+# ---- bits as bytes: bit k of 0..255 becomes byte k
+EIGHT_BYTES = constant([sum((bits >> k & 1) << 8 * k for k in range(8)) for bits in range(256)], np.uint64)  # [256]
+
+
+# ---- B_line follows a script of 15 stages; after a failure it falls back to an earlier one
+HOME, FIRST, SECOND, SECONDS, THIRD, TARGET = range(6)  # whom a stage means, see `_bline_targets`
+BLINE_STAGES = (HOME, FIRST, FIRST, FIRST, SECOND, SECOND, SECOND, SECONDS, THIRD, THIRD, THIRD, *[TARGET] * 4)
+
+
+# ---------------------------------------------------------------- one record
+
+
+@cache
+def tables_dtype(size: Size) -> np.dtype:
+    """Return the type of a scenario's record."""
+    hosts, subnets, actions, host_set, subnet_set = size.hosts, size.subnets, size.actions, size.host_set, size.subnet_set
+    return np.dtype(
+        [
+            ("num_hosts", np.int64),
+            ("num_subnets", np.int64),
+            ("num_actions", np.int64),
+            # the release of the game
+            ("scans_accumulate", np.bool_),
+            ("restore_patches_smtp", np.bool_),
+            ("remove_reports_result", np.bool_),
+            ("any_session_costs", np.bool_),
+            ("callback_outranks_scan", np.bool_),
+            # blue
+            ("action_verb", np.int8, actions),  # what blue says; SLEEP where that is invalid
+            ("action_effect", np.int8, actions),  # what comes of it; SLEEP where blue has no session
+            ("action_host", np.int8, actions),  # -1: none
+            ("action_success", np.int8, actions),  # Success, unless the outcome says otherwise
+            ("action_tenths", np.int8, actions),  # what it costs
+            ("place", np.int8, hosts),  # where a host stands in what blue sees, or -1
+            ("watched", host_set),  # where blue sees events
+            ("decoy_opens", np.int16, (len(DECOYS), hosts)),  # mask; 0: the decoy does not fit the host
+            ("decoy_needs_free", np.int16, len(DECOYS)),  # mask
+            # the network
+            ("host_subnet", np.int8, hosts),
+            ("subnet_hosts", host_set, subnets),
+            ("open_subnets", subnet_set),  # red always gets there
+            ("gated_subnets", subnet_set),  # red gets there while it holds one of:
+            ("gates", host_set),
+            ("real_ports", np.int16, hosts),  # mask of what listens from the start
+            ("passes", np.int16, hosts),  # mask of the ports that let red through
+            ("smtp_hosts", host_set),
+            ("meets", np.int8, (hosts, len(EXPLOITS))),  # what an exploit finds: NOTHING, a shell ...
+            ("decoy_catches", np.int8, (hosts, len(EXPLOITS))),  # would a decoy on its port play the right service?
+            ("cost", np.int16, (-(-size.hosts // 8), 256)),  # tenths: the values of eight hosts at a time
+            # red
+            ("start", host_set),  # the host it holds from the start, for ever
+            ("first_hosts", host_set),  # what it knows then: addresses
+            ("first_names", host_set),
+            ("first_subnets", subnet_set),
+            ("reveals_hosts", host_set, hosts),  # what it learns where it escalates
+            ("reveals_names", host_set, hosts),
+            ("reveals_subnets", subnet_set, hosts),
+            ("reveals_ot", np.int8, hosts),
+            ("target", np.int8),  # of Impact; -1: there is none
+            ("target_runs_ot", np.bool_),
+            ("ot_tenths", np.int64),  # what the stopped service costs
+            ("users", host_set),  # B_line goes through one of these; if there are none, through:
+            ("only_user", np.int8),
+            ("bline_target", np.int8, (len(BLINE_STAGES), hosts)),  # by stage and user host
+            ("op_names", host_set),  # what Meander forgets after a failure
+            ("ent_names", host_set),
+            # green
+            ("green_hosts", np.int8, 8),  # the hosts of its eight names, in order; then -1 for those without
+        ]
+    )
+
+
+@lru_cache(maxsize=1024)
+def tables_of(scenario: Scenario, variant: int = 0) -> np.ndarray:
+    """Return the record of a scenario in the variant of this number, [1] of `tables_dtype`."""
+    block = np.zeros(1, tables_dtype(size_of(scenario)))
+    here, release = scenario.by_variant[variant], VARIANTS[variant]
+    values: dict[str, object] = {
+        "num_hosts": scenario.num_hosts,
+        "num_subnets": len(scenario.subnets),
+        "num_actions": scenario.num_actions,
+        **{name: getattr(release, name) for name in _SWITCHES},
+        **_blue(here),
+        **_network(here),
+        **_red(here),
+        **_red_agents(here),
+    }
+    for name, value in values.items():
+        array: np.ndarray = np.asarray(value)
+        part: tuple[Any, ...] = (0, *(slice(length) for length in array.shape))
+        block[name][part] = array  # it may be smaller than its field
+    block.setflags(write=False)
+    return block
+
+
+_SWITCHES = tuple(name for name in tables_dtype(SMALL).names or () if hasattr(VARIANTS[0], name))
+
+
+def _blue(scenario: Scenario) -> dict[str, object]:
+    hosts = [-1 if action.host is None else scenario.host_ids[action.host] for action in scenario.actions]
+    rows = [_action(scenario, action.verb, host) for action, host in zip(scenario.actions, hosts, strict=True)]
+    by_name = {decoy.name: decoy for decoy in scenario.decoys}
+    decoys = [by_name.get(decoy.name, decoy) for decoy in DECOYS]  # in some variants they are others
+    return {
+        **dict(
+            zip(("action_verb", "action_effect", "action_success", "action_tenths"), zip(*rows, strict=True), strict=True)
+        ),
+        "action_host": hosts,
+        "place": [scenario.listed.index(h) if host.listed else -1 for h, host in enumerate(scenario.hosts)],
+        "watched": _set(h for h, host in enumerate(scenario.hosts) if host.watched),
+        "decoy_opens": [[_port(d.opens) if d.fits(host) else 0 for host in scenario.hosts] for d in decoys],
+        "decoy_needs_free": [_port(decoy.needs_free) for decoy in decoys],
+    }
+
+
+def _action(scenario: Scenario, verb: str, host: int) -> tuple[int, int, int, int]:
+    """Return what blue says, what comes of it, how it is reported (`Success`) and what it costs, in tenths."""
+    unknown, false, true = -1, 0, 1
+    number = VERBS.index(verb)
+    if host < 0:
+        return number, number, unknown if number == SLEEP else true, 0
+    if not scenario.hosts[host].listed:
+        return SLEEP, SLEEP, false, round(10 * INVALID_COST)
+    tenths = round(10 * scenario.restore_cost) if number == RESTORE else 0
+    return (number, number, true, tenths) if scenario.hosts[host].reached else (number, SLEEP, false, tenths)
+
+
+def _network(scenario: Scenario) -> dict[str, object]:
+    hosts, subnets = scenario.hosts, scenario.subnets
+    smtp = (h for h, host in enumerate(hosts) if any(service.kind == "smtp" for service in host.services))
+    return {
+        "host_subnet": [host.subnet for host in hosts],
+        "subnet_hosts": [_set(h for h, host in enumerate(hosts) if host.subnet == s) for s in range(len(subnets))],
+        "open_subnets": _set(s for s, subnet in enumerate(subnets) if subnet.reach in ("open", "filtered")),
+        "gated_subnets": _set(s for s, subnet in enumerate(subnets) if subnet.reach == "gated"),
+        "gates": scenario.name_mask(GATE_WORD),
+        "real_ports": [_real_ports(host) for host in hosts],
+        "passes": [_visible(host, subnets[host.subnet]) for host in hosts],
+        "smtp_hosts": _set(smtp),
+        "meets": [[exploit.meets(host) for exploit in EXPLOITS] for host in hosts],
+        "decoy_catches": [[_catches(scenario, exploit, host) for exploit in EXPLOITS] for host in hosts],
+        "cost": _costs(scenario),
+    }
+
+
+def _catches(scenario: Scenario, exploit: Exploit, host: Host) -> bool:
+    """Would a decoy on the exploit's port play the service that the exploit looks for?"""
+    decoys = (*scenario.decoys, *scenario.misinform)
+    return any((d.opens, d.kind) == (exploit.port, exploit.kind) and d.fits(host) for d in decoys)
+
+
+def _costs(scenario: Scenario) -> list[list[int]]:
+    """Return the values of all hosts of a set in tenths, for every set of the hosts 0-7, of 8-15 and so on."""
+    values = [round(10 * host.value) for host in scenario.hosts]
+    eights = (values[first : first + 8] for first in range(0, len(values), 8))
+    return [[sum(value for k, value in enumerate(eight) if byte >> k & 1) for byte in range(256)] for eight in eights]
+
+
+def _red(scenario: Scenario) -> dict[str, object]:
+    known, target = _knowledge(scenario, scenario.known), scenario.target_id
+    reveals = [_knowledge(scenario, host.reveals) for host in scenario.hosts]
+    return {
+        "start": 1 << scenario.start_id,
+        "first_hosts": known.hosts,
+        "first_names": known.names,
+        "first_subnets": known.subnets,
+        "reveals_hosts": [found.hosts for found in reveals],
+        "reveals_names": [found.names for found in reveals],
+        "reveals_subnets": [found.subnets for found in reveals],
+        "reveals_ot": [found.ot for found in reveals],
+        "target": target,
+        "target_runs_ot": target >= 0 and scenario.hosts[target].runs_ot,
+        "ot_tenths": round(10 * scenario.ot_cost),
+    }
+
+
+class Knowledge(NamedTuple):
+    """What red learns at once: sets of hosts by address and by name, of subnets, and whether there is an OT service."""
+
+    hosts: int
+    names: int
+    subnets: int
+    ot: bool
+
+
+def _knowledge(scenario: Scenario, findings: tuple[Finding, ...]) -> Knowledge:
+    ids = scenario.host_ids
+    return Knowledge(
+        _set(ids[found.host] for found in findings if found.address),
+        _set(ids[found.host] for found in findings if found.name),
+        _set(scenario.hosts[ids[found.host]].subnet for found in findings if found.subnet),
+        any(found.ot_service for found in findings),
+    )
+
+
+def _red_agents(scenario: Scenario) -> dict[str, object]:
+    green = sorted(scenario.host_ids[name] for name in scenario.green_hosts or ())
+    return {
+        "users": _set(scenario.b_line_first),
+        "only_user": scenario.host_ids[scenario.home],
+        "bline_target": _bline_targets(scenario, size_of(scenario).hosts),
+        "op_names": scenario.name_mask("Op"),
+        "ent_names": scenario.name_mask("Ent"),
+        "green_hosts": (green + [-1] * len(GREEN_NAMES))[: len(GREEN_NAMES)],
+    }
+
+
+def _bline_targets(scenario: Scenario, most: int) -> list[list[int]]:
+    """Return B_line's target at each stage, by the user host it goes through, [15, most]."""
+    home = scenario.hosts[scenario.host_ids[scenario.home]].subnet
+    by_user = []
+    for number in range(most):
+        user = min(number, scenario.num_hosts - 1)
+        second = scenario.b_line_second[user]
+        means = {HOME: home, FIRST: user, SECOND: second, SECONDS: scenario.hosts[second].subnet}
+        means |= {THIRD: scenario.b_line_third[second], TARGET: scenario.target_id}
+        by_user.append([means[stage] for stage in BLINE_STAGES])
+    return [list(stage) for stage in zip(*by_user, strict=True)]
+
+
+# ---- sets
+
+
+def _set(members: Iterable[int]) -> int:
+    return sum(1 << member for member in set(members))
+
+
+def _port(port: int) -> int:
+    return 1 << PORTS.index(port)
+
+
+def _real_ports(host: Host) -> int:
+    """Return the set of ports on which a host listens."""
+    return _set(PORTS.index(port) for port in host.ports & set(PORTS)) | _further(len(host.ports - set(PORTS)))
+
+
+def _visible(host: Host, subnet: Subnet) -> int:
+    """Return the set of ports of a host that red can see, were something listening on all of them."""
+    further = sum(subnet.lets(port) for port in host.ports - set(PORTS))
+    return _set(bit for bit, port in enumerate(PORTS) if subnet.lets(port)) | _further(further)
+
+
+def _further(count: int) -> int:
+    """Return the bits of so many further ports."""
+    return (1 << min(count, MOST_FURTHER_PORTS)) - 1 << len(PORTS)

@@ -5,6 +5,7 @@ A world overwrites its arrays in every step; copy what you want to keep.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -13,19 +14,12 @@ from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game import rules
 from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
-from fixfirst.game.chance import CHANCE_DTYPE, Decision
+from fixfirst.game.chance import Decision, chance_dtype
 from fixfirst.game.game import Game, red_agent_names
+from fixfirst.game.parts import EXPLOITS
 from fixfirst.game.scenario import VARIANT_ID, Scenario, VariantName
-from fixfirst.game.state import (
-    LEARNED,
-    NO_TARGET,
-    STATE_DTYPE,
-    TURN_DTYPE,
-    OTService,
-    RedVerb,
-    Success,
-)
-from fixfirst.game.tables import EXPLOITS, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_BITS, PORTS, SUBNETS
+from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedVerb, Success, state_dtype, turn_dtype
+from fixfirst.game.tables import MOST_FURTHER_PORTS, PORTS, size_of, tables_of
 
 AUTORESET_MODES = {"next_step": rules.NEXT_STEP, "same_step": rules.SAME_STEP, "disabled": rules.DISABLED}
 
@@ -35,7 +29,7 @@ def shown_arrays(scenario: Scenario) -> dict[str, tuple[tuple[int, ...], type]]:
     hosts, bits = (scenario.num_hosts,), (scenario.observation_bits,)
     return {
         "observations": (bits, np.int8),
-        "packed_obs": ((), np.uint64),  # bit i = observations[:, i]
+        "packed_obs": (scenario.words_shape, np.uint64),  # bit i = observations[:, i], 64 to a word
         "access": (hosts, np.uint8),
         "rewards10": ((), np.int32),
         "ended": ((), np.bool_),
@@ -47,7 +41,7 @@ def shown_arrays(scenario: Scenario) -> dict[str, tuple[tuple[int, ...], type]]:
 
 
 class BaseWorld(ABC):
-    """N environments of CAGE Challenge 2 in one batch, whoever plays them: the compiled kernel, CybORG, other processes.
+    """N environments of one game in one batch, whoever plays them: the compiled kernel, CybORG, other processes.
 
     autoreset: what follows an ended episode: `next_step`, `same_step` or, until it is reset, `disabled`.
     env_ids: the environments' numbers, which with the seed decide their chances (default 0, 1, 2, ...).
@@ -76,7 +70,7 @@ class BaseWorld(ABC):
             arrays = {name: np.zeros((n, *shape), dtype) for name, (shape, dtype) in shown.items()}
         check_arrays(arrays, n, shown)
         self.observations = arrays["observations"]
-        self.packed_obs = arrays["packed_obs"]  # [N] the same, packed: bit i = observations[:, i]
+        self.packed_obs = arrays["packed_obs"]  # [N], or [N, W]: the same, packed, bit i = observations[:, i]
         self.access = arrays["access"]  # [N, H] true red access: 0 none, 1 user, 2 root
         self.rewards10 = arrays["rewards10"]  # [N] of the last step, in tenths
         self.ended = arrays["ended"]  # [N] the last step reached max_steps
@@ -129,7 +123,7 @@ class BaseWorld(ABC):
         """Step all environments with actions [N] int64: how many episodes ended, or -1 - i if action i is out of range."""
 
     def turns(self) -> np.ndarray:
-        """Return what happened last in every environment and how things stand, [N] of TURN_DTYPE."""
+        """Return what happened last in every environment and how things stand, [N] of `turn_dtype`."""
         self._require_reset("turns")
         return self._turns()
 
@@ -162,11 +156,11 @@ class BaseWorld(ABC):
 class KernelState(NamedTuple):
     """What compiled code needs to step a world's environments itself; see `rules.py`."""
 
-    states: np.ndarray  # [N] of STATE_DTYPE
-    chances: np.ndarray  # [N] of CHANCE_DTYPE
+    states: np.ndarray  # [N] of `state_dtype`
+    tables: np.ndarray  # [1] of `tables_dtype`
+    chances: np.ndarray  # [N] of `chance_dtype`
     red_odds: np.ndarray  # [N, 3 and own ones]
     own: np.ndarray  # [256] addresses of users' own attackers
-    variant: int
     green: bool
     max_steps: int  # 0 = no end
     autoreset: int
@@ -193,10 +187,14 @@ class World(BaseWorld):
 
     def __init__(self, game: Game, num_envs: int, **options: Any):
         super().__init__(game, num_envs, **options)
-        self._variant = VARIANT_ID[self.variant]
-        self._states = np.zeros(self.num_envs, STATE_DTYPE)
-        self._chances = np.zeros(self.num_envs, CHANCE_DTYPE)
-        self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)))
+        self._size = size_of(self.scenario)
+        self._tables = tables_of(self.scenario, VARIANT_ID[self.variant])
+        self._states = np.zeros(self.num_envs, state_dtype(self._size))
+        self._chances = np.zeros(self.num_envs, chance_dtype(self._size))
+        self._chances["users"] = self._tables["users"]
+        self._green = self.game.green and self.scenario.green_hosts is not None
+        self._words = self.packed_obs.reshape(self.num_envs, -1)
+        self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)), self._size)
         self.reds: RedPlayers | None = None
         announce_compilation()
 
@@ -222,16 +220,16 @@ class World(BaseWorld):
             self.reds.decide(self._states, self._chances)
         num_ended: int = rules.step_batch(
             self._states,
+            self._tables,
             self._chances,
             self._red_odds,
             self._own,
             actions,
-            self._variant,
-            self.game.green,
+            self._green,
             self.game.max_steps or 0,
             self._autoreset,
             self.observations,
-            self.packed_obs,
+            self._words,
             self.access,
             self.rewards10,
             self.ended,
@@ -249,11 +247,11 @@ class World(BaseWorld):
         self._require_reset("inside")
         return KernelState(
             self._states,
+            self._tables,
             self._chances,
             self._red_odds,
             self._own,
-            self._variant,
-            self.game.green,
+            self._green,
             self.game.max_steps or 0,
             self._autoreset,
         )
@@ -264,7 +262,7 @@ class World(BaseWorld):
         self._show(np.zeros(self.num_envs, np.bool_))
 
     def get_state(self) -> np.ndarray:
-        """Return a copy of all states, [N] of STATE_DTYPE: values without randomness or references."""
+        """Return a copy of all states, [N] of `state_dtype`: values without randomness or references."""
         self._require_reset("get_state")
         return self._states.copy()
 
@@ -275,25 +273,29 @@ class World(BaseWorld):
         environment repeats its future, and copies in different environments part ways.
         """
         self._require_reset("set_state")
-        array = as_array("states", states)
-        if array.dtype != STATE_DTYPE or array.shape not in ((), (1,), (self.num_envs,)):
+        array, right = as_array("states", states), self._states.dtype
+        if array.dtype != right or array.shape not in ((), (1,), (self.num_envs,)):
             raise errors.WorldError(
                 f"states must be 1 or {self.num_envs} records as get_state() returns them, "
-                f"got shape {array.shape} of {'another dtype' if array.dtype != STATE_DTYPE else 'the right dtype'}"
+                f"got shape {array.shape} of {'another dtype' if array.dtype != right else 'the right dtype'}"
             )
-        check_states(array.reshape(-1))
-        own_addresses(np.unique(array["red_agent"]))
+        check_states(array.reshape(-1), self.scenario)
+        own_addresses(np.unique(array["red_agent"]), self._size)
         self._states[:] = array
         self.show()
 
     def _turns(self) -> np.ndarray:
-        turns = np.empty(self.num_envs, TURN_DTYPE)
-        for name in TURN_DTYPE.names or ():
-            turns[name] = self.access if name == "access" else self._states[name]
+        turns = np.empty(self.num_envs, turn_dtype(self.scenario))
+        for name in turns.dtype.names or ():
+            if name in self._states.dtype.names and name not in ("observation", "decoys"):
+                turns[name] = self._states[name]
+        turns["observation"], turns["access"] = self.packed_obs, self.access
+        turns["decoys"] = self._states["decoys"][:, : self.scenario.num_hosts]
         return turns
 
     def _show(self, mask: np.ndarray) -> None:
-        rules.reset_batch(self._states, self._chances, self._red_odds, mask, self.observations, self.packed_obs, self.access)
+        arrays = self.observations, self._words, self.access
+        rules.reset_batch(self._states, self._tables, self._chances, self._red_odds, mask, *arrays)
 
 
 def compile_kernel() -> None:
@@ -304,11 +306,12 @@ def compile_kernel() -> None:
 
 
 def pack(observations: np.ndarray) -> np.ndarray:
-    """Return observations [N, bits] as words [N] uint64: bit i = observations[:, i]."""
-    padded = np.zeros((len(observations), 8), np.uint8)
+    """Return observations [N, bits] as words [N] uint64, or [N, W] if it takes several: bit i = observations[:, i]."""
+    padded = np.zeros((len(observations), -(-observations.shape[1] // 64) * 8), np.uint8)
     bits = np.packbits(observations.astype(np.bool_), axis=1, bitorder="little")
     padded[:, : bits.shape[1]] = bits
-    return padded.view("<u8")[:, 0]
+    words = padded.view("<u8")
+    return words[:, 0] if words.shape[1] == 1 else words
 
 
 # ---------------------------------------------------------------- what users may say
@@ -369,37 +372,44 @@ def out_of_range(actions: np.ndarray, i: int, count: int) -> errors.ActionError:
     return errors.ActionError(f"action {actions[i]} of environment {i} is not in 0..{count - 1}; nothing was stepped")
 
 
-_HOST_SET, _PORT_SET, _SUBNET_SET = ((0, 2**count - 1) for count in (NUM_HOSTS, len(PORTS), len(SUBNETS)))
 # The kernel trusts these as indices and sets: what comes from outside is checked once.
 _STATE_RANGES: dict[str, tuple[int, int]] = {
     "ot": (0, len(OTService) - 1),
     "red_verb": (0, len(RedVerb) - 1),
-    "red_target": (NO_TARGET, NUM_HOSTS - 1),
     "red_success": (min(Success), max(Success)),
     "red_exploit": (-1, len(EXPLOITS) - 1),
     "red_wish": (-1, len(EXPLOITS) - 1),
     "bline_stage": (0, BLINE_LAST_STAGE),
-    "bline_user": (NO_TARGET, NUM_HOSTS - 1),
-    "known_subnets": _SUBNET_SET,
-    "explored_subnets": _SUBNET_SET,
-    "decoys": _PORT_SET,
-    "remembered": _PORT_SET,
-    "observation": (0, 2**OBSERVATION_BITS - 1),
-    "blue_action": (0, NUM_ACTIONS - 1),
+    "decoys": (0, 2 ** len(PORTS) - 1),
+    "remembered": (0, 2 ** (len(PORTS) + MOST_FURTHER_PORTS) - 1),
     "blue_success": (min(Success), max(Success)),
     "chances": (0, 2 ** (Decision.REFUSED + 1) - 1),
 }
 _HOST_SETS: tuple[str, ...] = ("privileged", "removable", "stubborn", "malware", "patched")
-_HOST_SETS += ("known_hosts", "scanned", "exploited", "escalated", "breached")
+_HOST_SETS += ("known_hosts", "known_names", "scanned", "exploited", "escalated", "breached")
 _HOST_SETS += ("lost", "failed", "failed_again", "resisted")
-_STATE_RANGES |= dict.fromkeys(_HOST_SETS, _HOST_SET)
 
 
-def check_states(states: np.ndarray) -> None:
+@cache
+def _ranges(scenario: Scenario) -> dict[str, tuple[int, int]]:
+    hosts, subnets = scenario.num_hosts, len(scenario.subnets)
+    return (
+        _STATE_RANGES
+        | dict.fromkeys(("red_target", "bline_user"), (NO_TARGET, hosts - 1))
+        | dict.fromkeys(("known_subnets", "explored_subnets"), (0, 2**subnets - 1))
+        | dict.fromkeys(_HOST_SETS, (0, 2**hosts - 1))
+        | {"blue_action": (0, scenario.num_actions - 1)}
+    )
+
+
+def check_states(states: np.ndarray, scenario: Scenario) -> None:
     """Refuse states [N] that no game can be in and that would lead the compiled code astray."""
-    ranges = _STATE_RANGES | {"red_agent": (0, len(red_agent_names()) - 1)}
-    for name, (low, high) in ranges.items():
+    for name, (low, high) in (_ranges(scenario) | {"red_agent": (0, len(red_agent_names()) - 1)}).items():
         values = states[name]
         if (values < low).any() or (values > high).any():
             bad = values[(values < low) | (values > high)].flat[0]
             raise errors.WorldError(f"state field {name} is {bad}, not in {low}..{high}")
+    for word, seen in enumerate(np.moveaxis(states["observation"], 1, 0)):
+        high = 2 ** min(max(scenario.observation_bits - 64 * word, 0), 64) - 1
+        if (seen > high).any():
+            raise errors.WorldError(f"state field observation is {seen[seen > high][0]}, not in 0..{high}")

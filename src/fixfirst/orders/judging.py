@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import compiled
+from fixfirst.game.tables import LARGE, SMALL
 from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
 from fixfirst.orders.order import UnitScheme
 
@@ -16,7 +17,8 @@ NO_ACCESS, USER, ROOT = range(3)  # red's, on a host
 
 def held_mask(access: np.ndarray, least: int = USER) -> np.ndarray:
     """Return access [..., H] as sets of hosts [...] on which red has at least so much, one bit per host."""
-    return (access >= least) @ (1 << np.arange(access.shape[-1])).astype(np.int16)
+    hosts = access.shape[-1]
+    return (access >= least) @ (1 << np.arange(hosts)).astype(SMALL.host_set if hosts <= SMALL.hosts else LARGE.host_set)
 
 
 def never_needy(scheme: UnitScheme, judging: Judging) -> int:
@@ -48,7 +50,7 @@ def judge(
     flags = np.empty((len(Judgement._fields), *actions.shape), np.bool_)
     judge_steps(
         np.ascontiguousarray(actions, np.int16),
-        np.ascontiguousarray(held, np.int16),
+        np.ascontiguousarray(held),
         np.ascontiguousarray(ranks, np.int64),
         np.array(scheme.scenario.repaired_hosts),
         host_unit,

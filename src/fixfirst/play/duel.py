@@ -273,9 +273,10 @@ def duel_compiled(
     filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
     starts, meanings, shifts, slots, openings = spec.starts, spec.meanings, spec.shifts, spec.slots, spec.openings
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
-    effects, scans, listed, remembers = spec.effects, spec.scans, spec.listed, spec.remembers
-    states, chances, red_odds = inside.states, inside.chances, inside.red_odds
-    views, hosts, found, choices = track.packed_obs, track.held, track.found, track.choices
+    effects, host_slots, host_scans, listed = spec.effects, spec.host_slots, spec.host_scans, spec.listed
+    states, tables, chances, red_odds = inside.states, inside.tables[0], inside.chances, inside.red_odds
+    remembers = spec.remembers
+    views, hosts, rooted, found, choices = track.packed_obs, track.held, track.privileged, track.found, track.choices
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
     red_filled, red_rows, red_slots = red_table.filled, red_table.rows, red_table.slots
     red_cumulative, red_likely, picky = red_table.cumulative, red_table.likely, networks.picky
@@ -310,8 +311,10 @@ def duel_compiled(
                 if number == known:
                     answer_row(actor, rows, number, spec.words, scratch)
                     enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
-                views[t, i] = env.observation
+                for k in range(views.shape[2]):
+                    views[t, i, k] = seen[k]
                 hosts[t, i] = held(env)
+                rooted[t, i] = env.privileged
                 found[t, i] = number
                 is_learned, red_number = env.red_agent >= LEARNED, 0
                 if is_learned:
@@ -335,28 +338,28 @@ def duel_compiled(
                 action = resolve_choice(meanings, shifts, choice, memory)
                 reward10, ended, red_choice = 0, False, 0
                 if env.ended and inside.autoreset == NEXT_STEP:
-                    next_episode(env, chance, red_odds[i])
+                    next_episode(env, tables, chance, red_odds[i])
                     keys[g] = environment_key(environment_key(seed, i), env.episode)
                     red_keys[g] = red_key(chance.key, env.episode)
                     forget_one(memory)
                 else:
                     if remembers:
-                        remember_one(memory, effects, scans, env.observation, action)
+                        remember_one(memory, effects, host_slots, host_scans, listed, seen, action)
                     elif suspicion >= 0:
-                        suspect_one(memory, effects, env.observation, action)
+                        suspect_one(memory, effects, seen, action)
                     if is_learned:
                         red_choice = draw_action(red_cumulative, red_likely, red_number, red_keys[g], env.step)
                         env.red_verb = verbs[red_choice]
                         env.red_target = targets[red_choice]
                         env.red_wish = wishes[red_choice]
                     begin_turn(env, chance)
-                    verb, target = decide_red(env, chance, inside.own)
-                    reward10 = step_one(env, action, verb, target, chance, inside.variant, inside.green, inside.max_steps)
+                    verb, target = decide_red(env, tables, chance, inside.own)
+                    reward10 = step_one(env, tables, action, verb, target, chance, inside.green, inside.max_steps)
                     if is_learned:
                         digest(env, gates, subnets)
                     ended = env.ended
                     if ended and inside.autoreset == SAME_STEP:
-                        next_episode(env, chance, red_odds[i])
+                        next_episode(env, tables, chance, red_odds[i])
                         keys[g] = environment_key(environment_key(seed, i), env.episode)
                         red_keys[g] = red_key(chance.key, env.episode)
                         forget_one(memory)

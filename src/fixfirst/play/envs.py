@@ -127,7 +127,6 @@ class VecCage2(gym.vector.VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         # of an observation: whoever gave the array may have written into it
-        self._all_bits = np.uint64(2**played.scenario.observation_bits - 1)
         self._everywhere = np.ones(self.num_envs, np.bool_)
         self._everywhere.setflags(write=False)
 
@@ -152,7 +151,7 @@ class VecCage2(gym.vector.VectorEnv):
     def _step_and_remember(self, choices: np.ndarray) -> int:
         """Play one turn of every environment. Returns how many episodes ended."""
         world, memories = self.world, self.memories
-        seen, had_ended = world.packed_obs & self._all_bits, world.ended.copy()
+        seen, had_ended = world.packed_obs.copy(), world.ended.copy()
         actions = memories.actions_of(choices)
         num_ended = world.step(actions)
         memories.remember(seen, actions)

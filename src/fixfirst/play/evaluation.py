@@ -54,7 +54,7 @@ class EpisodeBatch:
 
     @property
     def turns(self) -> np.ndarray | None:
-        """[T + 1, B] of TURN_DTYPE, where they were kept."""
+        """[T + 1, B] of `turn_dtype`, where they were kept."""
         return self.rollout.turns
 
     def costs(self, scheme: UnitScheme) -> np.ndarray:

@@ -17,6 +17,8 @@ from fixfirst.base.compile import compiled
 from fixfirst.game.attackers import decide_red
 from fixfirst.game.chance import begin_turn, environment_key
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
+from fixfirst.game.scenario import Scenario
+from fixfirst.game.tables import size_of
 from fixfirst.game.world import BaseWorld, World
 from fixfirst.orders.judging import ROOT, held_mask
 from fixfirst.orders.order import Workflow
@@ -40,9 +42,9 @@ GROUP = 16
 class Trajectory(NamedTuple):
     """What happened in T steps of N environments."""
 
-    packed_obs: np.ndarray  # [T + 1, N] uint64 observations; the last row is what came after the last action
-    held: np.ndarray  # [T + 1, N] int16 sets of hosts red truly held, likewise
-    privileged: np.ndarray  # [T + 1, N] int16 of these, those on which red is root
+    packed_obs: np.ndarray  # [T + 1, N], or [T + 1, N, W]: uint64 observations; the last: after the last action
+    held: np.ndarray  # [T + 1, N] int16 (or int64) sets of hosts red truly held, likewise
+    privileged: np.ndarray  # [T + 1, N] of these, those on which red is root
     found: np.ndarray  # [T + 1, N] int32 numbers of the rows the policy read, likewise
     choices: np.ndarray  # [T, N] int16 what the policy chose
     actions: np.ndarray  # [T, N] int16 the world's action that it was
@@ -50,11 +52,11 @@ class Trajectory(NamedTuple):
     ended: np.ndarray  # [T, N] bool: the episode ended in this step
 
     @classmethod
-    def empty(cls, steps: int, num_envs: int) -> "Trajectory":
+    def empty(cls, steps: int, num_envs: int, scenario: Scenario) -> "Trajectory":
         return cls(
-            np.empty((steps + 1, num_envs), np.uint64),
-            np.empty((steps + 1, num_envs), np.int16),
-            np.empty((steps + 1, num_envs), np.int16),
+            np.empty((steps + 1, num_envs, *scenario.words_shape), np.uint64),
+            np.empty((steps + 1, num_envs), size_of(scenario).host_set),
+            np.empty((steps + 1, num_envs), size_of(scenario).host_set),
             np.zeros((steps + 1, num_envs), np.int32),
             np.empty((steps, num_envs), np.int16),
             np.empty((steps, num_envs), np.int16),
@@ -78,8 +80,9 @@ def play_steps(
     assert player.network is not None, "a function cannot be asked in compiled code"
     first, group = 0, min(GROUP, world.num_envs)
     records = np.zeros(world.num_envs, memory_dtype(player.spec.scenario)) if memories is None else memories
+    words = track._replace(packed_obs=track.packed_obs.reshape(*track.held.shape, -1))
     if world.reds is not None:
-        return world.reds.play(world, player, assigned, records, policy_seed, track)
+        return world.reds.play(world, player, assigned, records, policy_seed, words)
     while first < world.num_envs:
         player.make_room(group * len(track.packed_obs))
         first = play_compiled(
@@ -95,7 +98,7 @@ def play_steps(
             records,
             policy_seed,
             first,
-            track,
+            words,
         )
     world.show()
 
@@ -109,9 +112,10 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
     filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
     starts, meanings, shifts, slots, openings = spec.starts, spec.meanings, spec.shifts, spec.slots, spec.openings
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
-    effects, scans, listed, remembers = spec.effects, spec.scans, spec.listed, spec.remembers
-    states, chances, red_odds = inside.states, inside.chances, inside.red_odds
+    effects, host_slots, host_scans, listed = spec.effects, spec.host_slots, spec.host_scans, spec.listed
+    states, tables, chances, red_odds = inside.states, inside.tables[0], inside.chances, inside.red_odds
     views, hosts, rooted, found, choices = track.packed_obs, track.held, track.privileged, track.found, track.choices
+    remembers = spec.remembers
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
     for start in range(first, n, GROUP):
         stop = min(start + GROUP, n)
@@ -133,7 +137,8 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                 if number == known:
                     answer_row(actor, rows, number, spec.words, scratch)
                     enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
-                views[t, i] = env.observation
+                for k in range(views.shape[2]):
+                    views[t, i, k] = view[k]
                 hosts[t, i] = held(env)
                 rooted[t, i] = env.privileged
                 found[t, i] = number
@@ -146,20 +151,20 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                 action = resolve_choice(meanings, shifts, choice, memory)
                 reward10, ended = 0, False
                 if env.ended and inside.autoreset == NEXT_STEP:
-                    next_episode(env, chance, red_odds[i])
+                    next_episode(env, tables, chance, red_odds[i])
                     keys[g] = environment_key(environment_key(seed, i), env.episode)
                     forget_one(memory)
                 else:
                     if remembers:
-                        remember_one(memory, effects, scans, env.observation, action)
+                        remember_one(memory, effects, host_slots, host_scans, listed, view, action)
                     elif suspicion >= 0:
-                        suspect_one(memory, effects, env.observation, action)
+                        suspect_one(memory, effects, view, action)
                     begin_turn(env, chance)
-                    verb, target = decide_red(env, chance, inside.own)
-                    reward10 = step_one(env, action, verb, target, chance, inside.variant, inside.green, inside.max_steps)
+                    verb, target = decide_red(env, tables, chance, inside.own)
+                    reward10 = step_one(env, tables, action, verb, target, chance, inside.green, inside.max_steps)
                     ended = env.ended
                     if ended and inside.autoreset == SAME_STEP:
-                        next_episode(env, chance, red_odds[i])
+                        next_episode(env, tables, chance, red_odds[i])
                         keys[g] = environment_key(environment_key(seed, i), env.episode)
                         forget_one(memory)
                 choices[t, i] = choice
@@ -193,9 +198,9 @@ class Change(NamedTuple):
 class Rollout(NamedTuple):
     """B whole episodes of T steps; row t is what the policy saw before action t."""
 
-    packed_obs: np.ndarray  # [T + 1, B] uint64 observations; the last row is what came after the last action
-    held: np.ndarray  # [T + 1, B] int16 sets of hosts red truly held, likewise
-    privileged: np.ndarray  # [T + 1, B] int16 of these, those on which red is root
+    packed_obs: np.ndarray  # [T + 1, B], or [T + 1, B, W]: uint64 observations; the last: after the last action
+    held: np.ndarray  # [T + 1, B] int16 (or int64) sets of hosts red truly held, likewise
+    privileged: np.ndarray  # [T + 1, B] of these, those on which red is root
     actions: np.ndarray  # [T, B] int16 of the world
     rewards10: np.ndarray  # [T, B] int32 the world's reward in tenths
     choices: np.ndarray  # [T, B] int16 of the policy; the same unless it has its own set of actions
@@ -203,7 +208,7 @@ class Rollout(NamedTuple):
     rows: np.ndarray  # [M, row words] uint64; none of a player that is no `PolicyTable`
     assigned: np.ndarray  # [B] index of each episode's workflow in `workflows`
     workflows: tuple[Workflow, ...]  # empty: played without one
-    turns: np.ndarray | None = None  # [T + 1, B] of TURN_DTYPE, where they were kept
+    turns: np.ndarray | None = None  # [T + 1, B] of `turn_dtype`, where they were kept
 
     @property
     def returns(self) -> np.ndarray:
@@ -273,7 +278,7 @@ def collect(
         if len(workflows) > 1 and not changes:
             assigned[:] = (episode + np.arange(n)) % len(workflows)
         world.reset(world_seed, episode=episode)
-        track = Trajectory.empty(steps, n)
+        track = Trajectory.empty(steps, n, world.scenario)
         compiles = isinstance(player, PolicyTable) and player.network is not None and not changes and not keep_turns
         turns = [world.turns()] if keep_turns else None
         if compiles and isinstance(world, World):

@@ -17,15 +17,16 @@ import numpy as np
 
 from fixfirst.base import checks, errors
 from fixfirst.game import parts
-from fixfirst.game.parts import Decoy, Host
+from fixfirst.game.parts import BlueAction, Decoy, Host
 from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.game.tables import size_of
 
 # ---------------------------------------------------------------- decoys
 
 
 def _can_be_placed(decoy: Decoy, host: Host) -> bool:
     """Can the decoy be placed on the untouched host?"""
-    return decoy.fits(host) and decoy.needs_free not in host.ports
+    return host.listed and host.reached and decoy.fits(host) and decoy.needs_free not in host.ports
 
 
 def _weight_fooled(decoy: Decoy, host: Host, scenario: Scenario) -> float:
@@ -88,16 +89,15 @@ class DecoySlots:
         """Return the set of a host's slots."""
         return sum(1 << slot for (owner, _), slot in self.number.items() if owner == host)
 
-    @cached_property
-    def places(self) -> tuple[int, ...]:
-        """[actions of the world] the decoy that each places, as a set of at most one slot."""
-        by_action = {self.scenario.action_id(f"Decoy{d}", host): 1 << slot for (host, d), slot in self.number.items()}
-        return tuple(by_action.get(action, 0) for action in range(self.scenario.num_actions))
+    def placed(self, action: BlueAction) -> int:
+        """Return the slot that an action of the world fills, or -1."""
+        return self.number.get((action.host or "", action.verb.removeprefix("Decoy")), -1)
 
-    @cached_property
-    def clears(self) -> tuple[int, ...]:
-        """[actions of the world] the decoys that each takes away, as a set of slots."""
-        return tuple(self.of_host(a.host) if a.verb == "Restore" and a.host else 0 for a in self.scenario.actions)
+    def after(self, standing: int, action: BlueAction) -> int:
+        """Return which slots are filled after an action of the world, of those that were."""
+        if action.verb == "Restore" and action.host:
+            return standing & ~self.of_host(action.host)
+        return standing if self.placed(action) < 0 else standing | 1 << self.placed(action)
 
 
 @cache
@@ -106,9 +106,13 @@ def decoy_slots(scenario: Scenario) -> DecoySlots:
     return DecoySlots(scenario)
 
 
-# ---------------------------------------------------------------- action sets
+def slot_words(scenario: Scenario, sets: Sequence[int]) -> np.ndarray:
+    """Return sets of slots as words, [sets, D] uint64."""
+    count = size_of(scenario).slots
+    return np.array([[slots >> 64 * k & 2**64 - 1 for k in range(count)] for slots in sets], np.uint64).reshape(-1, count)
 
-MOST_WITH_MACROS = 63  # masked choices are a set in one integer
+
+# ---------------------------------------------------------------- action sets
 
 
 @dataclass(frozen=True)
@@ -158,10 +162,6 @@ class ActionSet:
             for decoy in decoys:
                 if (host, decoy) not in self._slots.number:
                     raise errors.WorldError(f"action set {self.name!r}: {decoy} cannot be placed on {host}")
-        if self.macros and self.size > MOST_WITH_MACROS:
-            raise errors.WorldError(
-                f"action set {self.name!r} has {self.size} choices, with macros at most {MOST_WITH_MACROS}"
-            )
 
     @classmethod
     def parse(cls, text: "ActionSet | str", scenario: Scenario = CAGE2) -> "ActionSet":
@@ -204,10 +204,10 @@ class ActionSet:
         for place, choice in enumerate(checks.check_ints("choices", choices)):
             checks.check_int("a choice", choice, 0, self.size - 1)
             macro = choice - len(self.actions)
-            if self.masks and macro >= 0 and not self.slots[macro] & ~standing:
+            if self.masks and macro >= 0 and not self._slots_of(macro) & ~standing:
                 return place
             action = self.actions[choice] if macro < 0 else self._meaning(macro, standing)
-            standing = standing & ~self._slots.clears[action] | self._slots.places[action]
+            standing = self._slots.after(standing, self.scenario.actions[action])
         return None
 
     @property
@@ -238,10 +238,13 @@ class ActionSet:
 
     @property
     def slots(self) -> np.ndarray:
-        """[macros] int64: the set of slots of each macro, which masks it; none where nothing is masked."""
-        lists, number = zip(self.macros, self.lists, strict=True), self._slots.number
-        sets = [sum(1 << number[host, decoy] for decoy in decoys) for host, decoys in lists]
-        return np.array(sets if self.masks else [], np.int64)
+        """[macros, D] uint64: the set of slots of each macro, which masks it; none where nothing is masked."""
+        sets = [self._slots_of(macro) for macro in range(len(self.macros))]
+        return slot_words(self.scenario, sets if self.masks else [])
+
+    def _slots_of(self, macro: int) -> int:
+        """Return the set of a macro's slots."""
+        return sum(1 << self._slots.number[self.macros[macro], decoy] for decoy in self.lists[macro])
 
     def _meaning(self, macro: int, standing: int) -> int:
         """Return the action that places the first decoy of a macro's list that is not in a set of standing ones."""

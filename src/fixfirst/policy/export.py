@@ -29,7 +29,7 @@ from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
-from fixfirst.policy.memory import memory_groups, memory_tables, scan_hosts
+from fixfirst.policy.memory import memory_groups, memory_tables, scan_hosts, seen_hosts
 from fixfirst.policy.spec import PolicySpec
 
 Target = Literal["onnx", "torch", "numpy"]
@@ -108,7 +108,7 @@ class Portable:
     def of(cls, policy: Policy, workflow: Workflow | str | None = None) -> "Portable":
         """Return those of a policy that follows this order, or its own, or any that it is given at every turn."""
         spec, weights, memory = policy.spec, policy.weights, memory_matrices(policy.spec.scenario)
-        hosts = spec.scenario.num_hosts
+        hosts = len(spec.scenario.listed)
         sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
         starts = np.cumsum([0, *sizes.values()]).tolist()
         groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
@@ -291,7 +291,8 @@ def _shielding(spec: PolicySpec, scheme: UnitScheme) -> dict[str, np.ndarray]:
         host = spec.scenario.repaired_hosts[action]
         if host >= 0:
             repairs[hosts[host], choice] = 1
-    return {"each_other": other, "pairs": mine.T, "host_units": host_units, "repairs": repairs * 2 * NEVER}
+    seen = host_units[list(spec.scenario.listed)]
+    return {"each_other": other, "pairs": mine.T, "host_units": seen, "repairs": repairs * 2 * NEVER}
 
 
 def _pairs(units: int) -> tuple[np.ndarray, np.ndarray]:
@@ -317,15 +318,15 @@ class MemoryMatrices(NamedTuple):
 def memory_matrices(scenario: Scenario) -> MemoryMatrices:
     """Return the tables of the compiled functions as matrices."""
     groups = {group.field: len(group.parts) for group in memory_groups(scenario)}
-    decoys, scans, hosts = decoy_slots(scenario), scan_hosts(scenario), scenario.host_names
-    restores, analyses, places, clears = memory_tables(scenario).effects.T
+    decoys, scans, hosts = decoy_slots(scenario), scan_hosts(scenario), seen_hosts(scenario)
+    restores, analyses, fills, clears = memory_tables(scenario).effects.T.tolist()
     slots = len(decoys.number)
     return MemoryMatrices(
         groups,
         _bits(restores, len(hosts)),
         _bits(analyses, len(hosts)),
-        _bits(places, slots),
-        _bits(clears, slots),
+        _bits([0 if slot < 0 else 1 << slot for slot in fills], slots),
+        _bits([0 if host < 0 else decoys.of_host(hosts[host]) for host in clears], slots),
         _bits([decoys.of_host(host) for host in hosts], len(decoys.listed)),
         _bits([1 << scans.index(host) if host in scans else 0 for host in hosts], len(scans)),
     )
@@ -350,9 +351,9 @@ def meanings_of(action_set: ActionSet) -> list[Meaning]:
     return found
 
 
-def _bits(sets: np.ndarray | list[int], size: int) -> np.ndarray:
-    """Return sets [M] in integers as rows of bits, [M, size] float32."""
-    return (np.asarray(sets, np.int64)[:, None] >> np.arange(size) & 1).astype(np.float32)
+def _bits(sets: Sequence[int], size: int) -> np.ndarray:
+    """Return sets [M] in integers of any length as rows of bits, [M, size] float32."""
+    return np.array([[one >> bit & 1 for bit in range(size)] for one in sets], np.float32).reshape(-1, size)
 
 
 # ---------------------------------------------------------------- NumPy

@@ -1,9 +1,10 @@
 """What a defender remembers: one small record per environment, forgotten when an episode ends.
 
 All of it follows from what blue saw and did; the truth is not needed. A record holds what was known *before* the current
-observation, so that a repeated scan differs from a first one. Each field is one *group* of bits, a set of hosts, of turns
-or of slots (`action_sets.py`); a policy reads the groups its `MemoryScheme` names. Spare slots of `decoy` are
-kept for macros and not read. How a record changes is in `remembering.py`, and in words in `docs/memory.md`.
+observation, so that a repeated scan differs from a first one. Each field is one *group* of bits, a set of hosts that blue
+sees (bit l: the l-th of them), of turns or of slots (`action_sets.py`); a policy reads the groups its `MemoryScheme` names.
+Spare slots of `decoy` are kept for macros and not read. How a record changes is in `remembering.py`, and in words in
+`docs/memory.md`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import checks, errors
+from fixfirst.game.parts import BlueAction
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.tables import HALF, HALF_BITS
-from fixfirst.policy.action_sets import decoy_slots
+from fixfirst.game.tables import size_of
+from fixfirst.policy.action_sets import decoy_slots, slot_words
 
 QUIET_TURNS = 5  # longer than that is remembered as that
 NETWORK = "network"  # of this, not of a host, it is remembered for how long all was quiet
@@ -36,7 +38,8 @@ class Group(NamedTuple):
 @cache
 def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
     """Return the groups of a scenario, in the order in which rows hold them."""
-    hosts, slots = scenario.host_names, tuple(f"{host} {decoy}" for host, decoy in decoy_slots(scenario).listed)
+    hosts = seen_hosts(scenario)
+    slots = tuple(f"{host} {decoy}" for host, decoy in decoy_slots(scenario).listed)
     turns = tuple(str(number + 1) for number in range(QUIET_TURNS))
     latest = "the host had the most recent earlier activity; of several, it is the first"
     quiet = "at least so many views in a row before this one showed no activity"
@@ -53,58 +56,59 @@ def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
     )
 
 
+def seen_hosts(scenario: Scenario) -> tuple[str, ...]:
+    """Return the hosts that blue sees, in the order of their bits."""
+    return tuple(scenario.host_names[host] for host in scenario.listed)
+
+
 def scan_hosts(scenario: Scenario) -> tuple[str, ...]:
     """Return the hosts of the group `scans`: those that the published defenders kept an eye on."""
-    return tuple(host.name for host in scenario.hosts if host.unit != "op_host")
+    return tuple(host.name for host in scenario.hosts if host.listed and host.unit != "op_host")
 
 
 @cache
 def memory_dtype(scenario: Scenario) -> np.dtype:
-    """Return the type of a record: a field per group, then what suspicion needs. Packed; 31 bytes for CAGE2.
+    """Return the type of a record: a field per group, then what suspicion needs. Packed.
 
     Beside the groups stand the suspect hosts, and the host analysed last, both as sets (`remembering.py: suspects`).
     """
-
-    def smallest(group: Group) -> type[np.signedinteger]:
-        """Return the smallest type for the bits of a group. Signed, because Numba turns uint64 - int into a float."""
-        return next(kind for kind in (np.int8, np.int16, np.int64) if len(group.parts) < np.iinfo(kind).bits)
-
-    groups = [(group.field, smallest(group)) for group in memory_groups(scenario)]
-    return np.dtype([*groups, ("suspect", np.int16), ("analysed", np.int16)])
+    size = size_of(scenario)
+    kinds: dict[str, tuple[type, *tuple[int, ...]]] = {"quiet": (np.int8,), "decoy": (np.uint64, size.slots)}
+    kinds["seen"] = kinds["decoy"]
+    groups = [(group.field, *kinds.get(group.name, (size.host_set,))) for group in memory_groups(scenario)]
+    return np.dtype([*groups, ("suspect", size.host_set), ("analysed", size.host_set)])
 
 
 # ---------------------------------------------------------------- for compiled functions
 
 
 class MemoryTables(NamedTuple):
-    """What actions and scans mean for a memory. A actions of the world; halves of a set of hosts as in `tables.py`."""
+    """What actions and scans mean for a memory. A actions of the world, L hosts that blue sees, D words of slots."""
 
-    effects: np.ndarray  # [A, 4] int64: sets of hosts that an action restores and analyses, of slots it fills and clears
-    scanned: (
-        np.ndarray
-    )  # [2, 128, 2] int64: of a lower, and an upper half of a set of hosts, the listed slots, the scan bits
-    listed: int  # the set of all listed slots
+    effects: np.ndarray  # [A, 4] int64: the sets of hosts that an action restores and analyses; the slot it fills, or -1;
+    # the host whose slots it clears, or -1
+    host_slots: np.ndarray  # [L, D] uint64: the slots of each host
+    host_scans: np.ndarray  # [L] int64: its bit of the group `scans`
+    listed: np.ndarray  # [D] uint64: the slots that a policy reads
 
 
 @cache
 def memory_tables(scenario: Scenario) -> MemoryTables:
     """Return the tables of a scenario; computed once."""
-    slots, scans = decoy_slots(scenario), scan_hosts(scenario)
+    slots, scans, seen = decoy_slots(scenario), scan_hosts(scenario), seen_hosts(scenario)
 
-    def hosts_of(verb: str) -> list[int]:
-        return [scenario.hosts_mask(a.host) if a.verb == verb and a.host else 0 for a in scenario.actions]
+    def effect(action: BlueAction) -> tuple[int, int, int, int]:
+        host = seen.index(action.host) if action.host in seen else -1
+        restores = host if action.verb == "Restore" else -1
+        analyses = 1 << host if action.verb == "Analyse" and host >= 0 else 0
+        return 0 if restores < 0 else 1 << restores, analyses, slots.placed(action), restores
 
-    def of_halves(bits_of_host: Sequence[int]) -> list[list[int]]:
-        def bits_of(hosts: int) -> int:
-            return sum(bits for host, bits in enumerate(bits_of_host) if hosts >> host & 1)
-
-        return [[bits_of(half << shift) for half in range(HALF + 1)] for shift in (0, HALF_BITS)]
-
-    effects = np.array([hosts_of("Restore"), hosts_of("Analyse"), slots.places, slots.clears]).T
-    host_slots = [slots.of_host(host) & slots.listed_mask for host in scenario.host_names]
-    host_scans = [1 << scans.index(host) if host in scans else 0 for host in scenario.host_names]
-    scanned = np.moveaxis(np.array([of_halves(host_slots), of_halves(host_scans)]), 0, 2)
-    return MemoryTables(np.ascontiguousarray(effects), np.ascontiguousarray(scanned), slots.listed_mask)
+    return MemoryTables(
+        np.array([effect(action) for action in scenario.actions], np.int64),
+        slot_words(scenario, [slots.of_host(host) for host in seen]),
+        np.array([1 << scans.index(host) if host in scans else 0 for host in seen], np.int64),
+        slot_words(scenario, [slots.listed_mask])[0],
+    )
 
 
 # ---------------------------------------------------------------- memory schemes

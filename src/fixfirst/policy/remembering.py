@@ -9,16 +9,15 @@ from numba import uint64
 
 from fixfirst.base import errors
 from fixfirst.base.compile import compiled, inlined
-from fixfirst.game.tables import HALF, HALF_BITS
+from fixfirst.game import chance as dice
 from fixfirst.game.world import actions_array, out_of_range
-from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.action_sets import ActionSet, decoy_slots, slot_words
 from fixfirst.policy.memory import QUIET_TURNS, memory_dtype, memory_groups
 from fixfirst.policy.spec import PolicySpec
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
-ACTIVITY = 0x1111111111111111  # of an observation: the first of every host's four bits, of up to 16 hosts
+ACTIVITY = 0x1111111111111111  # of a word of an observation: the first of every host's four bits
 RESTORES, ANALYSES, FILLS, CLEARS = range(4)  # columns of `MemoryTables.effects`
-SLOTS, SCANS = range(2)  # columns of `MemoryTables.scanned`
 
 
 # ---------------------------------------------------------------- one environment
@@ -32,60 +31,97 @@ def forget_one(memory):
     memory.was_exploited = 0
     memory.was_restored = 0
     memory.quiet_turns = 0
-    memory.decoys = 0
-    memory.decoys_seen = 0
+    for k in range(len(memory.decoys)):
+        memory.decoys[k] = 0
+        memory.decoys_seen[k] = 0
     memory.was_scanned = 0
     memory.suspect = 0
     memory.analysed = 0
 
 
 @inlined
-def remember_one(memory, effects, scans, word, action):
-    """Remember that blue saw `word` and took `action` of the world. What it sees next is not memory yet.
+def remember_one(memory, effects, host_slots, host_scans, listed, view, action):
+    """Remember that blue saw `view`, words of an observation, and took `action` of the world.
 
-    effects, scans: see `MemoryTables`.
+    What it sees next is not memory yet. effects, host_slots, host_scans, listed: see `MemoryTables`.
     """
-    suspect_one(memory, effects, word, action)
-    view = np.int64(word)
-    active = hosts_of((view | view >> 1) & ACTIVITY)
-    exploited = hosts_of(view & view >> 1 & ACTIVITY)
-    scanned = active & ~exploited
-    lower, upper = scanned & HALF, scanned >> HALF_BITS
+    suspect_one(memory, effects, view, action)
+    active, exploited = active_hosts(view), exploited_hosts(view)
     memory.last_active = active & -active if active else memory.last_active  # with green there may be two
     memory.was_exploited |= exploited
     memory.quiet_turns = 0 if active else (memory.quiet_turns << 1 | 1) & LONG_QUIET
-    memory.decoys_seen |= memory.decoys & (scans[0, lower, SLOTS] | scans[1, upper, SLOTS])
-    memory.was_scanned |= scans[0, lower, SCANS] | scans[1, upper, SCANS]
+    scanned = active & ~exploited
+    while scanned:
+        host = dice.first(scanned)
+        scanned &= scanned - 1
+        memory.was_scanned |= host_scans[host]
+        for k in range(len(memory.decoys)):
+            memory.decoys_seen[k] |= memory.decoys[k] & host_slots[host, k] & listed[k]
     memory.was_restored |= effects[action, RESTORES]
-    memory.decoys = memory.decoys & ~effects[action, CLEARS] | effects[action, FILLS]
+    if effects[action, CLEARS] >= 0:
+        for k in range(len(memory.decoys)):
+            memory.decoys[k] &= ~host_slots[effects[action, CLEARS], k]
+    slot = effects[action, FILLS]
+    if slot >= 0:
+        memory.decoys[slot >> 6] |= uint64(1) << uint64(slot & 63)
 
 
 @inlined
-def suspect_one(memory, effects, word, action):
+def suspect_one(memory, effects, view, action):
     """Remember as `remember_one` does, but no more than it takes to know whom to suspect."""
-    view = np.int64(word)
-    memory.suspect = suspects(memory, word) & ~effects[action, RESTORES]
+    memory.suspect = suspects(memory, view) & ~effects[action, RESTORES]
     memory.analysed = effects[action, ANALYSES]
-    memory.was_active |= hosts_of((view | view >> 1) & ACTIVITY)
+    memory.was_active |= active_hosts(view)
 
 
 @inlined
-def suspects(memory, word):
-    """Return the suspect hosts now that blue sees `word`: exploited, or active again, not restored or analysed since.
+def suspects(memory, view):
+    """Return the suspect hosts now that blue sees `view`: exploited, or active again, not restored or analysed since.
 
     Analyse clears a host whose belief it does not turn to "privileged".
     """
-    view = np.int64(word)
-    active, exploited = hosts_of((view | view >> 1) & ACTIVITY), hosts_of(view & view >> 1 & ACTIVITY)
-    privileged = hosts_of(view >> 2 & view >> 3 & ACTIVITY)
-    return memory.suspect & ~(memory.analysed & ~privileged) | exploited | active & memory.was_active
+    again, seen = active_hosts(view) & memory.was_active, exploited_hosts(view)
+    return memory.suspect & ~(memory.analysed & ~privileged_hosts(view)) | seen | again
 
 
 @inlined
-def unclean(word):
+def active_hosts(view):
+    """Return the set of hosts that show activity."""
+    hosts = 0
+    for k in range(len(view)):
+        word = np.int64(view[k])
+        hosts |= hosts_of((word | word >> 1) & ACTIVITY) << 16 * k
+    return hosts
+
+
+@inlined
+def exploited_hosts(view):
+    """Return the set of hosts that show an exploit."""
+    hosts = 0
+    for k in range(len(view)):
+        word = np.int64(view[k])
+        hosts |= hosts_of(word & word >> 1 & ACTIVITY) << 16 * k
+    return hosts
+
+
+@inlined
+def privileged_hosts(view):
+    """Return the set of hosts that are believed to be held as root."""
+    hosts = 0
+    for k in range(len(view)):
+        word = np.int64(view[k])
+        hosts |= hosts_of(word >> 2 & word >> 3 & ACTIVITY) << 16 * k
+    return hosts
+
+
+@inlined
+def unclean_hosts(view):
     """Return the set of hosts that are believed not clean."""
-    view = np.int64(word)
-    return hosts_of((view >> 2 | view >> 3) & ACTIVITY)
+    hosts = 0
+    for k in range(len(view)):
+        word = np.int64(view[k])
+        hosts |= hosts_of((word >> 2 | word >> 3) & ACTIVITY) << 16 * k
+    return hosts
 
 
 @inlined
@@ -101,15 +137,18 @@ def hosts_of(bits):
 def write_bits(memory, starts, listed, rows, i):
     """OR what a scheme reads of a memory into row i of rows [M, K] uint64.
 
-    starts [8]: see `MemoryScheme`; listed: the slots that are read.
+    starts [8]: see `MemoryScheme`; listed [D]: the slots that are read.
     """
     write_group(memory.was_active, starts[0], rows, i)
     write_group(memory.last_active, starts[1], rows, i)
     write_group(memory.was_exploited, starts[2], rows, i)
     write_group(memory.was_restored, starts[3], rows, i)
     write_group(memory.quiet_turns, starts[4], rows, i)
-    write_group(memory.decoys & listed, starts[5], rows, i)
-    write_group(memory.decoys_seen, starts[6], rows, i)
+    for k in range(len(memory.decoys)):
+        if starts[5] >= 0 and listed[k]:
+            write_group(memory.decoys[k] & listed[k], starts[5] + 64 * k, rows, i)
+        if starts[6] >= 0 and listed[k]:
+            write_group(memory.decoys_seen[k], starts[6] + 64 * k, rows, i)
     write_group(memory.was_scanned, starts[7], rows, i)
 
 
@@ -129,18 +168,36 @@ def write_group(group, start, rows, i):
 def resolve_choice(meanings, shifts, choice, memory):
     """Return the action of the world that a choice is now: a macro places the first decoy that does not stand."""
     codes = meanings.shape[1] >> 1  # of the decoys of a host's list that stand; as many again with the spare one
-    spare = memory.decoys >> shifts[choice, 1] & 1
-    return meanings[choice, memory.decoys >> shifts[choice, 0] & codes - 1 | spare * codes]
+    spare = standing(memory.decoys, shifts[choice, 1]) & 1
+    return meanings[choice, standing(memory.decoys, shifts[choice, 0]) & codes - 1 | spare * codes]
 
 
 @inlined
-def masked(first_macro, slots, memory):
-    """Return the masked choices, bit c = choice c: macros whose decoys all stand. 0 for a set without macros."""
-    full = 0
+def standing(decoys, slot):
+    """Return which decoys stand from a slot on, at least eight of them."""
+    word, place = slot >> 6, uint64(slot & 63)
+    bits = decoys[word] >> place
+    if word + 1 < len(decoys):
+        bits |= decoys[word + 1] << uint64(1) << (uint64(63) - place)
+    return np.int64(bits & uint64(255))
+
+
+@inlined
+def is_full(memory, slots, macro):
+    """Return whether all decoys of a macro stand: it is masked."""
+    missing = uint64(0)
+    for k in range(slots.shape[1]):
+        missing |= slots[macro, k] & ~memory.decoys[k]
+    return missing == uint64(0)
+
+
+@inlined
+def mask_macros(memory, first_macro, slots, rows, i, words):
+    """Enter the masked choices into row i, behind its words of bits: macros whose decoys all stand."""
     for macro in range(len(slots)):
-        if memory.decoys & slots[macro] == slots[macro]:
-            full |= 1 << (first_macro + macro)
-    return full
+        if is_full(memory, slots, macro):
+            choice = first_macro + macro
+            rows[i, words + (choice >> 6)] |= uint64(1) << uint64(choice & 63)
 
 
 # ---------------------------------------------------------------- N environments
@@ -155,10 +212,10 @@ def forget_batch(memories, mask):
 
 
 @compiled
-def remember_batch(memories, effects, scans, words, actions):
-    """Remember what was seen, words [N] uint64, and done, actions [N] int64."""
+def remember_batch(memories, effects, host_slots, host_scans, listed, words, actions):
+    """Remember what was seen, words [N, W] uint64, and done, actions [N] int64."""
     for i in range(len(memories)):
-        remember_one(memories[i], effects, scans, words[i], actions[i])
+        remember_one(memories[i], effects, host_slots, host_scans, listed, words[i], actions[i])
 
 
 @compiled
@@ -166,7 +223,7 @@ def suspect_batch(memories, words, suspect, dirty):
     """Fill suspect [N] and dirty [N] with the sets of suspect hosts, and of those believed not clean."""
     for i in range(len(memories)):
         suspect[i] = suspects(memories[i], words[i])
-        dirty[i] = unclean(words[i])
+        dirty[i] = unclean_hosts(words[i])
 
 
 @compiled
@@ -191,10 +248,14 @@ def mask_batch(slots, memories, allowed):
     """Clear the masked choices in allowed [N, A] bool. The macros are the last columns."""
     first_macro = allowed.shape[1] - len(slots)
     for i in range(len(memories)):
-        full = masked(first_macro, slots, memories[i])
-        for choice in range(first_macro, allowed.shape[1]):
-            if full >> choice & 1:
-                allowed[i, choice] = False
+        for macro in range(len(slots)):
+            if is_full(memories[i], slots, macro):
+                allowed[i, first_macro + macro] = False
+
+
+def word_rows(words: np.ndarray) -> np.ndarray:
+    """Return observations as words [N, W], from [N] where one word is enough, for compiled functions."""
+    return np.ascontiguousarray(words.reshape(len(words), -1))
 
 
 class Memories:
@@ -220,15 +281,16 @@ class Memories:
             forget_batch(self.records, np.array(mask, np.bool_))
 
     def remember(self, words: np.ndarray, actions: np.ndarray) -> None:
-        """Remember what was seen, words [N] uint64, and done, actions [N] of the world."""
+        """Remember what was seen, words [N] or [N, W] uint64, and done, actions [N] of the world."""
         if not self.idle:
-            tables = self._arrays.effects, self._arrays.scans
-            remember_batch(self.records, *tables, np.ascontiguousarray(words), np.ascontiguousarray(actions, np.int64))
+            arrays = self._arrays
+            tables = arrays.effects, arrays.host_slots, arrays.host_scans, arrays.listed
+            remember_batch(self.records, *tables, word_rows(words), np.ascontiguousarray(actions, np.int64))
 
     def suspicion(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the hosts that are suspect now, and those believed not clean, as sets [N], where words [N] is seen."""
+        """Return the hosts that are suspect now, and those believed not clean, as sets [N], where words are seen."""
         suspect, dirty = np.empty((2, len(self.records)), np.int64)
-        suspect_batch(self.records, np.ascontiguousarray(words), suspect, dirty)
+        suspect_batch(self.records, word_rows(words), suspect, dirty)
         return suspect, dirty
 
     def bits(self) -> np.ndarray:
@@ -276,7 +338,12 @@ class Memories:
                 f"got shape {array.shape} of {array.dtype if array.dtype != right else 'the right dtype'}"
             )
         for group in memory_groups(self.spec.scenario):
-            values, high = array[group.field], 2 ** len(group.parts) - 1
-            if ((values < 0) | (values > high)).any():
+            values = array[group.field]
+            if values.dtype == np.uint64:  # words of slots, the spare ones among them
+                count = len(decoy_slots(self.spec.scenario).number) if group.name == "decoy" else len(group.parts)
+                limits = slot_words(self.spec.scenario, [2**count - 1])[0]
+                if (values & ~limits).any():
+                    raise errors.WorldError(f"memories hold a {group.field} of more than {count} decoys")
+            elif ((values < 0) | (values > (high := 2 ** len(group.parts) - 1))).any():
                 raise errors.WorldError(f"memories hold a {group.field} that is not in 0..{high}")
         return array

@@ -30,10 +30,11 @@ class SpecArrays(NamedTuple):
     starts: np.ndarray  # [8] int64: where the groups of memory lie in a row
     meanings: np.ndarray  # [A, 32] int64
     shifts: np.ndarray  # [A, 2] int64
-    slots: np.ndarray  # [macros that can be masked] int64
+    slots: np.ndarray  # [macros that can be masked, D] uint64
     effects: np.ndarray  # [actions of the world, 4] int64, see `MemoryTables`
-    scans: np.ndarray  # [2, 128, 2] int64, likewise
-    listed: int  # the slots that a policy reads
+    host_slots: np.ndarray  # [L, D] uint64, likewise
+    host_scans: np.ndarray  # [L] int64, likewise
+    listed: np.ndarray  # [D] uint64: the slots that a policy reads
     suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
     first_macro: int  # the number of the first macro among the choices
     openings: np.ndarray  # [openings, O] int64: the choices of the first steps; one of them is drawn for every episode
@@ -116,7 +117,7 @@ class PolicySpec:
     @property
     def _order_start(self) -> int:
         """The bit of a row from which on the order stands, behind the suspect hosts."""
-        return self.memory.inputs + (self.scenario.num_hosts if self.shield else 0)
+        return self.memory.inputs + (len(self.scenario.listed) if self.shield else 0)
 
     @property
     def actions(self) -> int:
@@ -153,7 +154,8 @@ class PolicySpec:
             shifts=chosen.shifts,
             slots=chosen.slots,
             effects=tables.effects,
-            scans=tables.scanned,
+            host_slots=tables.host_slots,
+            host_scans=tables.host_scans,
             listed=tables.listed,
             suspicion=memory.inputs if self.shield else -1,
             first_macro=len(chosen.actions),
@@ -194,10 +196,9 @@ class PolicySpec:
 
 
 def _cleanable(scheme: UnitScheme, unit: int) -> int:
-    """Return the hosts of a unit type that can be cleaned, as a set."""
-    return sum(
-        1 << host for host, owner in enumerate(scheme.host_unit) if owner == unit and host != scheme.scenario.start_id
-    )
+    """Return the hosts of a unit type that blue sees and can clean, as a set of those it sees."""
+    start, listed = scheme.scenario.start_id, scheme.scenario.listed
+    return sum(1 << place for place, host in enumerate(listed) if scheme.host_unit[host] == unit and host != start)
 
 
 PLAIN_SPEC = PolicySpec()

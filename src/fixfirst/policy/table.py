@@ -28,7 +28,7 @@ from fixfirst.policy.network import (
     load_output_layer,
     subtract_row_max,
 )
-from fixfirst.policy.remembering import Memories, masked, suspects, unclean, write_bits, write_group
+from fixfirst.policy.remembering import Memories, mask_macros, suspects, unclean_hosts, word_rows, write_bits, write_group
 from fixfirst.policy.spec import PolicySpec, Shields, bits_of, spec_for, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
@@ -140,7 +140,7 @@ class PolicyTable:
         """The rows [N] that environments read now, answered if they are new."""
         self.make_room(len(words))
         rows, found, known = self.orders[assigned], np.empty(len(words), np.int64), int(self.table.filled[0])
-        read_rows(memories.records, self.arrays, self.shields, assigned, words, rows)
+        read_rows(memories.records, self.arrays, self.shields, assigned, word_rows(words), rows)
         find_rows(self.table, rows, found)
         self._answer(known)
         return found
@@ -196,28 +196,30 @@ def probabilities(network: Network) -> Probabilities:
 
 
 @inlined
-def read_row(
-    memory, starts, listed, suspicion, first_macro, slots, remembers, ranked, forbidden, order, observation, rows, i
-):
-    """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices."""
-    rows[i, 0] |= observation
+def read_row(memory, starts, listed, suspicion, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i):
+    """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices.
+
+    view: the words of the observation, or more of them, which are 0.
+    """
     words = rows.shape[1] - forbidden.shape[2]
+    for k in range(min(len(view), words)):
+        rows[i, k] |= view[k]
     if remembers:
         write_bits(memory, starts, listed, rows, i)
     if suspicion >= 0:
-        suspect, top = suspects(memory, observation), 0
+        suspect, top = suspects(memory, view), 0
         write_group(suspect, suspicion, rows, i)
-        while top < ranked.shape[1] and not (suspect | unclean(observation)) & ranked[order, top]:
+        doubtful = suspect | unclean_hosts(view)
+        while top < ranked.shape[1] and not doubtful & ranked[order, top]:
             top += 1
         for k in range(forbidden.shape[2]):
             rows[i, words + k] = forbidden[order, top, k]
-    if len(slots):
-        rows[i, words] |= uint64(masked(first_macro, slots, memory))
+    mask_macros(memory, first_macro, slots, rows, i, words)
 
 
 @compiled
 def read_rows(memories, arrays, shields, assigned, words, rows):
-    """Complete rows [N, row words] of N environments that see words [N] and have to keep orders assigned [N]."""
+    """Complete rows [N, row words] of N environments that see words [N, W] and have to keep orders assigned [N]."""
     starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
     ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.listed
     for i in range(len(words)):
