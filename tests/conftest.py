@@ -24,8 +24,8 @@ __all__ = ["answered", "chromium", "cluster", "ray_folder", "searched", "trained
 
 
 def pytest_configure(config):
-    """An empty cache is filled once, before there are processes that would all do it."""
-    if not hasattr(config, "workerinput"):
+    """Where several processes test, an empty cache is filled before them; one alone compiles what it comes to need."""
+    if not hasattr(config, "workerinput") and getattr(config.option, "numprocesses", None):
         compile_once()
 
 

@@ -1,8 +1,8 @@
 """Every command and every flag in the documents is tried, and every link leads somewhere.
 
 Commands in fenced `sh` blocks run in the order in which they stand, in one folder that already holds the run which
-`make search` writes. They are made small (`SMALLER`), but no flag is taken away, and a command that several documents give
-runs once: two different runs need two names. Fenced `python` blocks run as programs.
+`make search` writes. They are made small (`support/small.py`), but no flag is taken away, and a command that several
+documents give runs once: two different runs need two names. Fenced `python` blocks run as programs.
 Commands and flags inside the text are checked for existence only. A command of a program that is not known here is an
 error: say in `NOT_RUN` or in `check` what to do with it.
 """
@@ -25,12 +25,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from small import ONE_CORE, SMALL_VARIABLES, SMALLER, with_smaller
 
 import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.cli.app import app
 from fixfirst.learner.config import make_config
-from fixfirst.learner.settings import ENVIRONMENT_PREFIX, PRESETS
+from fixfirst.learner.settings import PRESETS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
@@ -43,21 +44,8 @@ DOCUMENTS = [
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text() for path in DOCUMENTS}
 
-# Settings that decide how long a command takes, and their values here: in place of the number a command gives, as a flag or
-# as a variable, and where it gives none. Thresholds are low so that some order passes the gate after 8 episodes.
-SMALLER = dict(
-    re.findall(
-        r"(\w+)=(\S+)",
-        """
-    total_episodes=80 episodes=4 warmup_episodes=8 max_episodes=8 min_episodes=4 test_episodes=10 gate_episodes=10 n_envs=4
-    episodes_per_update=4 max_steps=20 start_episodes=8 seek_episodes=8 final_episodes=4 replicates=2 rounds=2
-    base_episodes=8 watch_episodes=8 selection_episodes=4 measure_episodes=8 opening_episodes=8 min_judged=2
-    compliance_threshold=0.05 workers=1 seeds=2""",
-    )
-)
-SMALL_VARIABLES = {ENVIRONMENT_PREFIX + name.upper(): value for name, value in SMALLER.items()}
 # Flags for sizes that have no variable, added where a command leaves them out.
-ADDED = {"search": ("workers",), "resume": ("workers",), "record": ("episodes",), "evaluate": ("episodes",)}
+ADDED = {"search": ("workers",), "resume": ("workers",)} | dict.fromkeys(("record", "evaluate", "watch"), ("episodes",))
 WITHOUT_REPORT = ("search", "resume")  # but for the run of `make search`
 PLACEHOLDERS = {"RUN": "runs/search-b_line-0", "POLICY": "runs/search-b_line-0/best", "PATH": "cage-challenge-2"}
 # Commands of other programs, and of ours that measure for minutes or need a cluster: `tests/test_cli.py` runs the first.
@@ -67,7 +55,13 @@ PARSED_ONLY = ("bench", "ray")
 OTHER_FLAGS = {"--num-cpus", "--env-id"}  # in the text, of `ray start` and of CleanRL
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
 EXTRAS = {"onnxruntime", "sb3_contrib", "stable_baselines3", "torch"}  # without them, a block that imports them is not run
-APART = ("@ff.red_agent", "__main__", "import torch", "sb3", "onnx")  # blocks that would leave their mark on this process
+LEAVES_A_MARK = (
+    "@ff.red_agent",
+    "__main__",
+    "import torch",
+    "sb3",
+    "onnx",
+)  # blocks that would leave their mark on this process
 NEEDS_CYBORG = {"cage-challenge-2", "cyborg", "both"}  # words of commands that need it
 
 OURS = ("fixfirst", ".venv/bin/fixfirst")
@@ -360,15 +354,26 @@ def test_every_command_runs(name, here, done):
                 check(command, missing, done)
 
 
-def output_of(program, apart):
-    """Return what a Python program prints; `apart`: in a process of its own."""
-    variables = {**SMALL_VARIABLES, "FIXFIRST_CORES": "1"}  # one core spares worker processes, which have their own tests
-    if apart:
-        ran = subprocess.run([sys.executable, program], capture_output=True, text=True, env=os.environ | variables)
-        assert ran.returncode == 0, f"{Path(program).read_text()}\n{ran.stderr}"
-        return ran.stdout
+APART = """
+import runpy, sys
+for program in sys.argv[1:]:
+    runpy.run_path(program, run_name="__main__")
+    print("end of", program)
+"""
+
+
+def outputs_of(programs):
+    """Return what Python programs print that run one after the other in one process of their own."""
+    command = [sys.executable, "-c", APART, *programs]
+    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_CORE)
+    assert ran.returncode == 0, f"{programs}\n{ran.stderr}"
+    return re.split(r"^end of .*\n", ran.stdout, flags=re.M)[:-1]
+
+
+def output_of(program):
+    """Return what a Python program prints, run in this process."""
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
-        for name, value in variables.items():
+        for name, value in ONE_CORE.items():
             patch.setenv(name, value)
         runpy.run_path(program)
     return printed.getvalue()
@@ -377,16 +382,19 @@ def output_of(program, apart):
 @pytest.mark.parametrize("name", documents_with("python"))
 def test_every_python_block_runs(name, here, done):
     """It prints what the comments after its print lines say, up to a colon. Searches are made small, as commands are."""
+    blocks, apart = {}, {}
     for number, block in enumerate(fenced(TEXTS[name], "python")):
         lacks = not all(map(find_spec, EXTRAS & set(imported(block)))) or ("cage-challenge-2" in block and not CYBORG)
-        if lacks or block in done:
-            continue
-        done.add(block)
-        made_small = re.sub(r"\b(\w+)=[\d_]+", lambda m: f"{m[1]}={SMALLER.get(m[1], m[0].split('=')[1])}", block)
-        (here / f"block{number}.py").write_text(made_small if "ff.search(" in block else block)
-        printed = output_of(f"block{number}.py", apart=any(word in block for word in APART))
+        if not lacks and block not in done:
+            program = f"block{number}.py"
+            (apart if any(word in block for word in LEAVES_A_MARK) else blocks)[program] = block
+            (here / program).write_text(with_smaller(block) if "ff.search(" in block else block)
+    done |= {*blocks.values(), *apart.values()}
+    printed = {program: output_of(program) for program in blocks}
+    printed |= dict(zip(apart, outputs_of(apart) if apart else (), strict=True))
+    for program, block in (blocks | apart).items():
         expected = re.findall(r"^ *print\(.*\)  # ([^:\n]+)", block, re.M)
-        assert not expected or printed.splitlines() == expected
+        assert not expected or printed[program].splitlines() == expected
 
 
 def test_commands_stand_in_fenced_blocks():

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from small import ONE_CORE
 
 import fixfirst as ff
 
@@ -38,18 +39,13 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
 
 
 def test_the_wheel_runs_the_main_job_without_the_checkout(wheel, tmp_path):
-    """From the archive's files alone: a search of 10,000 episodes with its page, and a policy that is shipped."""
+    """From the archive's files alone: a small search with its page, and a policy that is shipped."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    job = ["search", "--total-episodes", "10000", "--workers", "1", "--out", "found", "--quiet"]
-    few = ["--measure-episodes", "100", "--selection-episodes", "20"]
-    code = (
-        "import sys, fixfirst as ff, fixfirst.cli as cli; print(ff.__file__); ff.load_policy('champion')\n"
-        "sys.exit(cli.main(sys.argv[1:]))"
-    )
+    code = "import sys, fixfirst as ff, fixfirst.cli as cli; print(ff.__file__); ff.load_policy('champion')\n"
+    code += "sys.exit(cli.main(['search', '--out', 'found', '--quiet']))"
     kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR") if name in os.environ}
-    environment = {"PYTHONPATH": str(tmp_path / "site"), "PATH": "/usr/bin:/bin", **kept}
-    command = [sys.executable, "-P", "-c", code, *job, *few]
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    environment = {"PYTHONPATH": str(tmp_path / "site"), "PATH": "/usr/bin:/bin", **kept, **ONE_CORE}
+    ran = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0 and ran.stdout.startswith(str(tmp_path / "site")), ran.stderr
     assert "follows any order" in ran.stdout and (tmp_path / "found/report.html").exists()
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from small import SMALL_VARIABLES
 
 import fixfirst as ff
 from fixfirst.game import backends as workers
@@ -17,7 +18,6 @@ for name in ("F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"):
     delattr(fcntl, name)
 del os.memfd_create, os.sched_getaffinity
 """
-SMALL = ["--n-envs", "4", "--no-tensorboard", "--quiet"]
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def on_macos(tmp_path):
     def run(code, *arguments):
         (tmp_path / "sitecustomize.py").write_text(MACOS)
         source = str(Path(ff.__file__).parent.parent)
-        variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), source]), "FIXFIRST_MAX_STEPS": "10"}
+        variables = os.environ | SMALL_VARIABLES | {"PYTHONPATH": os.pathsep.join([str(tmp_path), source])}
         command = [sys.executable, "-c", code, *arguments]
         ran = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
@@ -41,20 +41,8 @@ MAIN = "import sys; from fixfirst.cli import main; sys.exit(main(sys.argv[1:]))"
 
 def test_simulator_training_and_search_need_no_linux(on_macos):
     """Two worker processes, a page, a policy; a run that is finished is told from one that goes on."""
-    sizes = [
-        "--total-episodes",
-        "60",
-        "--replicates",
-        "2",
-        "--rounds",
-        "2",
-        "--base-episodes",
-        "8",
-        "--measure-episodes",
-        "8",
-    ]
-    on_macos(MAIN, "search", "--workers", "2", "--out", "found", *sizes, *SMALL)
-    on_macos(MAIN, "train", "--workflow", "none", "--total-episodes", "8", "--out", "trained", *SMALL)
+    on_macos(MAIN, "search", "--workers", "2", "--out", "found", "--quiet")
+    on_macos(MAIN, "train", "--workflow", "none", "--out", "trained", "--quiet")
     told = on_macos(MAIN, "runs", ".")
     assert told.count("finished") == 2 and "running" not in told
     assert "b_line" in on_macos(MAIN, "evaluate", "found", "--episodes", "4", "--quiet")

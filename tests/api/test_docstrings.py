@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small import ONE_CORE, with_smaller
 
 import fixfirst as ff
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE
@@ -15,15 +16,6 @@ from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE
 NAMES = [
     name for name in ff.__all__ if not (inspect.isclass(getattr(ff, name)) and issubclass(getattr(ff, name), BaseException))
 ]
-SMALLER = {"total_episodes": "80", "episodes": "4", "steps": "20", "max_steps": "20"}
-SETTINGS = {
-    "n_envs": "4",
-    "replicates": "2",
-    "rounds": "2",
-    "base_episodes": "8",
-    "measure_episodes": "8",
-    "max_steps": "20",
-}
 # Arrays go in or come out: the docstring says their shapes.
 WITH_ARRAYS = ["Cage2", "CyborgVecEnv", "Policy", "Remember", "VecCage2", "make_vec", "rollout"]
 
@@ -39,9 +31,9 @@ def folder(tmp_path_factory):
     """A place with a run, as examples name it."""
     made = tmp_path_factory.mktemp("examples")
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in SETTINGS.items():
-            patch.setenv(f"FIXFIRST_{name.upper()}", value)
-        ff.search(total_episodes=80, workers=1, out=made / "runs/first", report=False, quiet=True, tensorboard=False)
+        for name, value in ONE_CORE.items():
+            patch.setenv(name, value)
+        ff.search(out=made / "runs/first", report=False, quiet=True)
     return made
 
 
@@ -63,12 +55,10 @@ def test_every_public_name_has_an_example_that_runs(name, folder, monkeypatch):
     if '"onnx"' in code:
         pytest.importorskip("onnx", reason="needs pip install 'fixfirst[onnx]'")
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("FIXFIRST_CORES", "1")
-    for setting, value in SETTINGS.items():
-        monkeypatch.setenv(f"FIXFIRST_{setting.upper()}", value)
+    for setting, value in ONE_CORE.items():
+        monkeypatch.setenv(setting, value)
     plays = re.search(r"ff\.(search|train|evaluate|leaderboard|rollout|watch)\(", code)
-    small = re.sub(r"\b(\w+)=[\d_]+", lambda m: f"{m[1]}={SMALLER.get(m[1], m[0].split('=')[1])}", code)
-    exec(compile(small if plays else code, name, "exec"), {"ff": ff, "np": np})
+    exec(compile(with_smaller(code, steps=20) if plays else code, name, "exec"), {"ff": ff, "np": np})
 
 
 @pytest.mark.parametrize("name", WITH_ARRAYS)

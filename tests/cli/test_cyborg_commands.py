@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -45,18 +46,7 @@ def test_doctor_tells_the_variant(capsys):
 
 @needs_cyborg
 def test_an_episode_of_cyborg_is_watched_like_any_other(tmp_path, capsys):
-    options = [
-        "--backend",
-        "cyborg",
-        "--episodes",
-        "3",
-        "--steps",
-        "30",
-        "--workflow",
-        "critical_first",
-        "--red-agent",
-        "b_line",
-    ]
+    options = shlex.split("--backend cyborg --episodes 3 --steps 30 --workflow critical_first --red-agent b_line")
     assert main(["watch", "react-restore", *options, "--out", str(tmp_path), "--no-open"]) == 0
     found = identify(find_cyborg()).variant
     assert f"against b_line on cyborg, variant {found}; 3 episodes of 30 steps" in capsys.readouterr().out
@@ -103,17 +93,8 @@ def test_a_defender_trains_on_cyborg_the_same_way_twice(tmp_path):
 
 @needs_cyborg
 def test_a_training_on_cyborg_that_is_killed_goes_on_to_the_same_bytes(tmp_path):
-    options = [
-        *SMALL,
-        "--total-episodes",
-        "24",
-        "--workflow",
-        "enterprise_focus",
-        "--no-tensorboard",
-        "--checkpoint-every",
-        "1",
-        *ROLE,
-    ]
+    options = shlex.split("--total-episodes 24 --workflow enterprise_focus --no-tensorboard --checkpoint-every 1")
+    options += [*SMALL, *ROLE]
     assert main(["train", *options, "--out", str(tmp_path / "whole")]) == 0
     folder = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-m", "fixfirst", "train", *options, "--out", str(folder)])
@@ -138,19 +119,7 @@ def test_a_search_on_cyborg_writes_the_same_files_as_one_on_the_simulator(tmp_pa
 
 @needs_cyborg
 def test_a_policy_is_evaluated_in_both_worlds_with_the_difference(capsys):
-    command = [
-        "evaluate",
-        "champion",
-        "--greedy",
-        "--backend",
-        "both",
-        "--red-agent",
-        "meander",
-        "--steps",
-        "10",
-        "--episodes",
-        "40",
-    ]
+    command = shlex.split("evaluate champion --greedy --backend both --red-agent meander --steps 10 --episodes 40")
     assert main([*command, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     gap = row["difference"]

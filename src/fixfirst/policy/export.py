@@ -393,7 +393,8 @@ def _torch_operations(torch: Any) -> Operations:
     """Return the operations of tensors."""
 
     class Operations:
-        constant, maximum, tanh, where = map(staticmethod, (torch.as_tensor, torch.maximum, torch.tanh, torch.where))
+        constant = staticmethod(lambda array: torch.as_tensor(np.array(array)))  # a policy's own arrays are read-only
+        maximum, tanh, where = map(staticmethod, (torch.maximum, torch.tanh, torch.where))
         softmax = staticmethod(lambda x: torch.softmax(x, 1))
         cumsum = staticmethod(lambda x: torch.cumsum(x, 1))
         total = staticmethod(lambda x: x.sum(1, keepdim=True))
