@@ -7,7 +7,6 @@ import fixfirst as ff
 episodes = int(sys.argv[1]) if len(sys.argv) > 1 else 600_000
 run = ff.search(red_agent="b_line", total_episodes=episodes, quiet=True)
 print(*run.answer.sentences, sep="\n")
-for swap in run.answer.swaps:
-    print(f"{swap.price:+8.2f} [{swap.low:.2f}, {swap.high:.2f}]  {swap.first} before {swap.second}")
+print(*run.answer.swaps, sep="\n")
 (shown,) = ff.evaluate(run.best, red_agent="b_line", steps=100, episodes=1_000, quiet=True)
 print(f"its policy on fresh episodes: {shown.mean:.2f} [{shown.low:.2f}, {shown.high:.2f}], {run.folder}")

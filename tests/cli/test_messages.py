@@ -187,6 +187,7 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
     assert capsys.readouterr().err.splitlines() == [
         f"fixfirst: {out} was trained for defender > enterprise > op_server > user > op_host; it is told another order",
         "fixfirst: champion knows no order; it plays as it does without",
+        f"fixfirst: {out} was made for variant current, champion was made for variant leaderboard: both are played in each",
     ]
     policy = load_policy(out)
     copy_policy(tmp_path / "run", tmp_path / "best", policy.workflow)  # as a search does with one that follows any

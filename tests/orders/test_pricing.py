@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from fixfirst.orders import pricing
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
-from fixfirst.orders.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, price, standard_errors
+from fixfirst.orders.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, OrderResult, standard_errors
 from fixfirst.searcher.shared import worst_shortfall
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())
@@ -12,6 +13,31 @@ THREE = UnitScheme.from_dict({"a": HOSTS[0], "b": HOSTS[1], "c": [*HOSTS[2], *HO
 ORDERS = list(all_workflows(THREE))  # abc acb bac bca cab cba
 NAMES = [str(order) for order in ORDERS]
 RELEVANT = (0, 1, 2)
+
+
+def results(values, costs=None):
+    """[R][W] of these mean returns [R, W]; costs [R, W, parts]."""
+    costs = np.zeros((*np.shape(values), 0)) if costs is None else costs
+    kept = {
+        "tail": 0,
+        "violations": 0,
+        "violations_high": 0,
+        "compliance": 1,
+        "contested": None,
+        "restores": 0,
+        "removes": 0,
+    }
+    return [
+        [
+            OrderResult(order, order, mean, 0.1, **kept, costs=tuple(parts))
+            for order, mean, parts in zip(ORDERS, *rows, strict=True)
+        ]
+        for rows in zip(np.asarray(values).tolist(), costs.tolist(), strict=True)
+    ]
+
+
+def price(values, *, seed=0, **options):
+    return pricing.price(results(values), RELEVANT, 0.5, seed, **options)
 
 
 def before(a, b):
@@ -22,7 +48,7 @@ def before(a, b):
 def test_a_swap_is_priced_where_nothing_but_two_neighbours_differ():
     """a before b is worth 4 everywhere: the others, which contain it more or less often, are worth nothing."""
     values = np.tile(-14 - 4 * before(1, 0), (3, 1))
-    swaps = {(s.first, s.second): s for s in price(ORDERS, values, RELEVANT, 0.5, 0).swaps}
+    swaps = {(s.first, s.second): s for s in price(values).swaps}
     assert swaps["a", "b"].price == 4 and swaps["a", "b"].is_shown
     others = [swap for pair, swap in swaps.items() if pair != ("a", "b")]
     assert [swap.price for swap in others] == [0, 0] and not any(swap.is_shown for swap in others)
@@ -31,7 +57,7 @@ def test_a_swap_is_priced_where_nothing_but_two_neighbours_differ():
 
 def test_the_spread_is_never_nothing():
     """Three trainings that agree to the last digit still have an interval, and one training has a wider one."""
-    swaps = [price(ORDERS, np.tile(-before(1, 0), (count, 1)), RELEVANT, 0.5, 0).swaps[0] for count in (3, 1)]
+    swaps = [price(np.tile(-before(1, 0), (count, 1))).swaps[0] for count in (3, 1)]
     assert 0.05 < swaps[0].high - swaps[0].low < swaps[1].high - swaps[1].low
 
 
@@ -55,9 +81,37 @@ def test_one_training_alone_is_not_believed():
     assert standard_errors(np.array([[4.0, 0.0]]))[0].tolist() == [LONE_SPREAD, LONE_SPREAD]
 
 
+def test_what_is_not_sure_has_no_interval_and_no_tier():
+    values = np.tile(-14 - 4 * before(1, 0), (3, 1))
+    found = price(values, sure=False)
+    assert [swap.price for swap in found.swaps] == [4, 0, 0] and not any(swap.is_shown for swap in found.swaps)
+    assert {(s.low, s.high, s.at_most) for s in found.swaps} == {(None, None, np.inf)}
+    assert {(o.low, o.high, o.p_best, o.p_close, o.tier) for o in found.orders} == {(None, None, None, None, pricing.OPEN)}
+    assert [o.workflow for o in found.orders] == [o.workflow for o in price(values).orders]
+
+
+def test_a_price_is_the_sum_of_its_parts():
+    """b before a costs 4: 3 for hosts of type a, 1.5 for Restores, less 0.5 for hosts of b; c costs 0.3 everywhere."""
+    late = before(1, 0)
+    parts = np.stack([3 * late, -0.5 * late, np.full(6, 0.3), 0 * late, 1.5 * late], axis=1)  # a, b, c, service, Restore
+    each = np.stack([parts * (1 + 0.02 * number) for number in range(-1, 2)])
+    found = pricing.price(results(-14 - each.sum(axis=2), each), RELEVANT, 0.5, 0).swaps[0]
+    assert (found.first, found.second, round(found.price, 9)) == ("a", "b", 4)
+    assert [(part.name, round(part.price, 9)) for part in found.parts] == [("a", 3), ("Restore", 1.5), ("b", -0.5)]
+    assert all(part.low < part.price < part.high for part in found.parts) and found.parts[0].low > 2.5
+    turned = found.turned()
+    assert (turned.first, turned.price, turned.low, turned.parts[2].low) == (
+        "b",
+        -found.price,
+        -found.high,
+        -found.parts[2].high,
+    )
+    assert turned.turned() == found
+
+
 def test_orders_fall_into_tiers():
     values = -14 - 4 * before(1, 0) + 0.05 * np.random.default_rng(0).standard_normal((3, 6))
-    found = price(ORDERS, values, RELEVANT, 0.5, 0)
+    found = price(values)
     assert [order.tier for order in found.orders] == [1, 1, 1, 3, 3, 3]
     assert sum(order.p_best for order in found.orders) == pytest.approx(1)
     assert all(order.p_best == 0 for order in found.orders[3:])
@@ -86,7 +140,7 @@ def test_intervals_hold_and_winners_are_not_declared_by_chance(effect, dear, wit
         lag = 1 - rng.exponential(1, (3, 1)) if stuck == "exponential" else rng.standard_normal((3, 1))
         values = truth + 0.3 * rng.standard_normal((3, 1)) + dear * lag * before(1, 0)
         values = values + within * rng.standard_normal((3, 6))
-        found = price(ORDERS, values, RELEVANT, 0.5, number)
+        found = price(values, seed=number)
         true = {("a", "b"): effect, ("b", "a"): -effect}
         covered += all(s.low <= true.get((s.first, s.second), 0.0) <= s.high for s in found.swaps)
         false += any(s.is_shown and true.get((s.first, s.second), 0.0) <= 0 for s in found.swaps)
@@ -112,7 +166,7 @@ def test_intervals_hold_where_trainings_that_lag_are_dropped():
         values = -14 - (4 + more) * before(1, 0) + 0.03 * rng.standard_normal((begin, 6))
         half_way = values + 0.3 * rng.standard_normal((begin, 6))
         least = np.argsort(worst_shortfall(half_way, [workflow.order for workflow in ORDERS]))[:8]
-        return price(ORDERS, values[least], RELEVANT, 0.5, 0).swaps[0]
+        return price(values[least]).swaps[0]
 
     covered, width = [], []
     for begin in (12, 8):

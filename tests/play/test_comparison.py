@@ -36,14 +36,36 @@ def test_a_policy_is_not_told_from_itself():
 
 def test_common_luck_is_worth_episodes_and_the_means_are_those_of_evaluate():
     champion, current = "champion", "champion-current"
-    (row,) = ff.compare(champion, current, red_agent="meander", episodes=300, greedy=True, quiet=True)
-    shown = [
-        ff.evaluate(name, red_agent="meander", steps=100, episodes=300, greedy=True, quiet=True)[0]
-        for name in (champion, current)
-    ]
+    there = {"red_agent": "meander", "episodes": 300, "greedy": True, "quiet": True, "variant": "current"}
+    (row,) = ff.compare(champion, current, **there)
+    shown = [ff.evaluate(name, steps=100, **there)[0] for name in (champion, current)]
     assert (row.first, row.second) == (shown[0].mean, shown[1].mean)
     assert row.standard_error < np.hypot(shown[0].standard_error, shown[1].standard_error)
     assert row.independent_episodes > 300
+
+
+def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwise():
+    """The champion was made for the leaderboard; of two made for different variants, each is played in both."""
+    said, few = [], {"red_agent": "b_line", "episodes": 2, "quiet": True, "say": lambda text: said.append(text)}
+    assert [row.variant for row in ff.evaluate("champion", steps=5, **few)] == ["leaderboard"] and said == []
+    assert [row.variant for row in ff.evaluate("champion", steps=5, variant="current", **few)] == ["current"]
+    assert said == ["champion was made for variant leaderboard; it is played in current, as asked"]
+    assert [row.variant for row in ff.evaluate("sleep", steps=5, variant="debugged", **few)] == ["debugged"]
+    said.clear()
+    assert [row.variant for row in ff.compare("champion", "champion-current", steps=5, **few)] == ["leaderboard", "current"]
+    assert said == [
+        "champion was made for variant leaderboard, champion-current was made for variant current: both are played in each"
+    ]
+    assert [row.variant for row in ff.compare("champion", "sleep", steps=5, **few)] == ["leaderboard"]
+    said.clear()
+    ff.leaderboard("champion-current", episodes=2, quiet=True, say=few["say"])
+    assert said == ["champion-current was made for variant current; it is played in leaderboard, as asked"]
+    said.clear()
+    envs = ff.make_vec(2, variant="leaderboard")
+    for policy in ("champion", "champion-current"):
+        envs.reset(seed=0)
+        ff.rollout(envs, policy, steps=2, say=few["say"])
+    assert said == ["the policy was made for variant current; the environments play leaderboard"]
 
 
 def test_intervals_of_several_red_agents_are_wider_so_that_all_hold():

@@ -167,7 +167,7 @@ def test_the_picture_shows_the_budget_and_of_every_search_what_it_does_and_each_
 
 
 def shared_search():
-    config = SimpleNamespace(total_episodes=100_000, base_budget=0, num_rounds=10)
+    config = SimpleNamespace(total_episodes=100_000, base_budget=0, num_rounds=10, can_settle=True)
     return SimpleNamespace(config=config, folder=Path("runs/mine"), used=0, rounds=0, idle=False, answer=None)
 
 

@@ -14,10 +14,11 @@ from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.report_answers import _how_section as how
-from fixfirst.reporter.texts import agreement, common_rule as together
-from fixfirst.runs.answer import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.runs.agreement import Agreement
+from fixfirst.runs.answer import Answer, read_answer
 from fixfirst.runs.rows import ValueRow, read_rows
 from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
@@ -59,10 +60,18 @@ def test_a_search_ends_with_a_rule_its_price_and_a_policy_for_any_order(run):
     assert answer == read_answer(run.folder) and answer.replicates == 2
     assert answer.idle == ("op_host", "defender") and answer.possible == 6 and answer.all_orders == 120
     assert answer.episodes == 240 and len(answer.orders) == 6 and len(answer.swaps) == 3
-    assert "from 2 trainings only" in answer.sentences[0]
+    assert answer.rule == "No answer yet" and not answer.is_settled
+    assert answer.sentences[0] == (
+        "No answer yet: this budget shows only what it costs to learn an order, not what it costs to keep one; try "
+        "1,150,000 episodes and at least 3 trainings (--replicates)."
+    )
+    assert {(s.low, s.high) for s in (*answer.swaps, *answer.orders)} == {(None, None)}
     assert "Red never holds op_host or defender: where they stand is irrelevant." in answer.sentences
     document = json.loads((run.folder / "answer.json").read_text())
     assert document["rule"] == answer.rule and document["sentences"] == list(answer.sentences)
+    assert document["settled"] is False and document["swaps"][0]["low"] is None
+    assert all(abs(order.mean + sum(order.costs)) < 1e-6 for order in answer.orders)  # costs are taken apart
+    assert all(abs(swap.price - sum(part.price for part in swap.parts)) < 1e-6 for swap in answer.swaps)
     policy = run.best
     obs = np.zeros((3, 52), np.int8)
     for order in ("user > enterprise > op_server > op_host > defender", "critical_first", None):
@@ -154,7 +163,9 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
 @pytest.mark.parametrize(
     ("episodes", "replicates", "beginners", "long"),
     [
-        (100_000, 3, 3, False),
+        (150_000, 3, 3, False),
+        (250_000, 3, 3, False),
+        (260_000, 3, 3, True),
         (410_000, 3, 3, True),
         (500_000, 3, 4, True),
         (1_150_000, 8, 12, True),
@@ -167,6 +178,20 @@ def test_larger_budgets_have_more_replicates_and_beginners(episodes, replicates,
     contested = 4 if beginners > replicates else 0
     rounds = beginners * contested + replicates * (10 - contested)
     assert 0.9 * episodes < beginners * config.base_budget + rounds * config.round_episodes <= episodes
+
+
+def test_a_search_that_cannot_settle_names_a_budget_that_can():
+    cases = (
+        ({"total_episodes": 3_000}, 1_150_000),
+        ({"total_episodes": 3_000, "red_agent": "meander"}, 1_800_000),
+        ({"total_episodes": 1_150_000, "replicates": 1}, 1_150_000),
+        ({"total_episodes": 1_150_000, "replicates": 20}, 2_300_000),
+        ({"total_episodes": 1_150_000}, 2_300_000),  # it can, but its prices may still fall
+    )
+    for settings, budget in cases:
+        config = search_config(**settings)
+        assert config.next_budget == budget
+        assert search_config(**settings | {"total_episodes": budget, "replicates": max(config.replicates, 3)}).can_settle
 
 
 def test_a_search_is_longer_where_more_orders_differ_unless_its_length_is_given():
@@ -260,7 +285,7 @@ def test_reading_a_finished_search_plays_nothing(run, monkeypatch):
 def test_the_terminal_the_page_and_the_json_begin_with_the_rule(run, capsys):
     assert main(["report", str(run.folder)]) == 0
     page = (run.folder / "report.html").read_text()
-    assert f"{run.answer.rule}." in page and "Did it settle?" in page
+    assert f"{run.answer.rule}." in page and "Did it settle?" in page and "95 %: " not in page
     capsys.readouterr()
     assert main(["resume", str(run.folder), "--no-report", "--json"]) == 0
     told = capsys.readouterr()
@@ -268,6 +293,18 @@ def test_the_terminal_the_page_and_the_json_begin_with_the_rule(run, capsys):
     assert told.err == f"fixfirst: {run.folder} was finished already; this is its result\n"  # and nothing went on
     assert main(["runs", str(run.folder.parent)]) == 0
     assert run.answer.rule[:20] in capsys.readouterr().out
+
+
+def test_a_training_beside_a_search_is_reported_with_both_returns_and_the_answer(run, tmp_path):
+    facts = {"red_agent": "b_line", "max_steps": 20, "n_envs": 10, "tensorboard": False}
+    ff.train(workflow="reverse", total_episodes=20, out=tmp_path / "one", quiet=True, **facts)
+    document = ff.report([run.folder, tmp_path / "one"], out=tmp_path / "both.html").document
+    assert document.headline == ("No answer yet.",)
+    assert f"run: {run.answer.sentences[0]}" in document.answer
+    (table,) = next(section.tables for section in document.sections if section.title == "The runs")
+    returns = {row[0].text: (row[3].value, row[4].text) for row in table.rows}
+    assert returns["run"] == (run.answer.orders[0].mean, f"No answer yet (best: {run.answer.orders[0].workflow})")
+    assert returns["one"][0] == pytest.approx(ff.load_run(tmp_path / "one").evaluation.mean)
 
 
 def test_a_study_says_what_holds_against_all_and_whether_seeds_agree(tmp_path, capsys):
@@ -288,7 +325,7 @@ def test_a_study_says_what_holds_against_all_and_whether_seeds_agree(tmp_path, c
     said = capsys.readouterr().out
     assert "against b_line" in said.lower() and "against meander" in said.lower()
     page = (tmp_path / "study" / "report.html").read_text()
-    assert "Ticks are the single trainings." in page and "mean of the seeds" not in page  # there is one of each
+    assert "Ticks are single trainings." in page and "mean of the seeds" not in page  # there is one of each
     assert len(ff.load_run(tmp_path / "study").answers) == 2
 
 
@@ -312,7 +349,8 @@ def test_a_search_over_host_orders_prices_swaps_and_says_what_it_never_tried(tmp
     units.write_text("[units]\n" + "".join(f"{name} = {json.dumps(group)}\n" for name, group in hosts.items()))
     found = ff.search(out=tmp_path / "run", units=units, **SMALL, **QUIET, workers=1).answer
     assert found.possible == 40_320 and len(found.orders) <= 18 and len(found.swaps) >= 2
-    assert f"{40_320 - len(found.orders):,} of 40,320 orders were never tried" in found.sentences[0]
+    settled = replace(found, long_enough=True, replicates=3, swaps=())
+    assert f"{40_320 - len(found.orders):,} of 40,320 orders were never tried" in settled.sentences[0]
 
 
 def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
@@ -332,9 +370,10 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
 
     for place in ("fixfirst.learner.training.collect", "fixfirst.play.evaluation.collect"):
         monkeypatch.setattr(place, taxed)
-    found = ff.search(out=tmp_path / "run", **SMALL, **QUIET, workers=1).answer.swaps
-    assert (found[0].first, found[0].second) == ("enterprise", "op_server") and found[0].is_shown
-    assert found[0].low <= 200 <= found[0].high and not any(swap.low <= 200 <= swap.high for swap in found[1:])
+    first, *others = ff.search(out=tmp_path / "run", **SMALL, **QUIET, workers=1).answer.swaps
+    assert (first.first, first.second) == ("enterprise", "op_server") and 150 < first.price < 250
+    assert all(swap.price < 100 for swap in others)
+    assert first.parts[0].name == "stopped service" and 150 < first.parts[0].price < 250  # the part that nothing explains
 
 
 @pytest.mark.parametrize(
@@ -375,20 +414,26 @@ def test_a_price_that_moves_by_chance_is_not_said_to_fall():
 # ---------------------------------------------------------------- words
 
 
+def a_swap(first, second, price, low=None, high=None, **more):
+    return Swap(first, second, price, low, high, (price,), falling=low is None, history=(6.0, price), **more)
+
+
 def an_answer(**changes):
     facts = dict(
         red_agent="b_line", variant="current", memory="none",
         units=("enterprise", "op_server", "user", "op_host", "defender"),
-        idle=("op_host", "defender"), replicates=3, episodes=600_000, rounds=(10, 20, 30), possible=6, all_orders=120,
+        idle=("op_host", "defender"), replicates=3, episodes=600_000, rounds=(10, 20), possible=6, all_orders=120,
         margin=0.5, spread=0.1,
-        swaps=(
-            SwapAnswer("enterprise", "user", 4.3, 4.1, 4.5, (4.2, 4.3, 4.4), False, (6.0, 4.4, 4.3)),
-            SwapAnswer("enterprise", "op_server", 0.02, -0.1, 0.14, (0, 0, 0.06), False, (1.0, 0.1, 0.0)),
-        ),
+        swaps=(a_swap("enterprise", "user", 4.3, 4.1, 4.5), a_swap("enterprise", "op_server", 0.02, -0.1, 0.14)),
         orders=tuple(
-            OrderAnswer(f"o{n}", mean, mean, mean, 0.2, 0.9, tier, 0, 0, 0, 1, 1, (), 1)
-            for n, (mean, tier) in enumerate([(-14, 1)] * 3 + [(-18.2, 3), (-18.4, 3), (-18.8, 3)])
+            PricedOrder(name, mean, mean, mean, 0.2, 0.9, tier, 0, 0, 0, 1, 1, ())
+            for name, mean, tier in (
+                ("enterprise > user > op_server", -14, 1), ("enterprise > op_server > user", -14, 1),
+                ("op_server > enterprise > user", -14, 1), ("user > enterprise > op_server", -18.2, 3),
+                ("user > op_server > enterprise", -18.4, 3), ("op_server > user > enterprise", -18.8, 3),
+            )
         ),
+        next_episodes=2_000_000,
     )  # fmt: skip
     return Answer(**facts | changes)
 
@@ -409,13 +454,12 @@ def test_what_may_be_worth_more_than_the_margin_is_not_said_to_make_no_differenc
 
 
 def test_doubts_stand_in_the_same_sentence():
-    swap = SwapAnswer("enterprise", "user", 4.3, 4.1, 4.5, (4.3,), True, (6.0, 4.3))
-    doubtful = an_answer(swaps=(swap,), replicates=1, orders=an_answer().orders[:4])
+    doubtful = an_answer(orders=an_answer().orders[:4])
     assert doubtful.sentences[0] == (
-        "Fix enterprise before user. Against b_line it is worth at most 4.3 points an episode (95 %: 4.10 to 4.50), still "
-        "falling: train longer; from 1 training only and 2 of 6 orders were never tried."
+        "Fix enterprise before user. Against b_line it is worth 4.3 points an episode (95 %: 4.10 to 4.50); 2 of 6 orders "
+        "were never tried."
     )
-    nothing = an_answer(swaps=(SwapAnswer("enterprise", "user", 0.1, -0.2, 0.27, (), False, ()),))
+    nothing = an_answer(swaps=(a_swap("enterprise", "user", 0.1, -0.2, 0.27),))
     assert nothing.rule == "No swap of neighbours is shown to matter"  # though some orders are shown to be worse
     alike = replace(nothing, orders=nothing.orders[:3], possible=3)
     assert alike.rule == "No order is better than another by more than 0.5"
@@ -425,34 +469,116 @@ def test_doubts_stand_in_the_same_sentence():
     )
 
 
-def test_what_is_shown_to_be_less_than_the_margin_is_no_rule():
-    """Nor does it speak against what matters elsewhere: a rule good against both."""
-    small = SwapAnswer("user", "enterprise", 0.16, 0.07, 0.24, (0.1, 0.2), False, (0.2, 0.16))
-    meander = an_answer(red_agent="meander", swaps=(small,), orders=an_answer().orders[:3], possible=3)
-    assert meander.sentences[0] == (
-        "Against meander no order is better than another by more than 0.5 (any swap of neighbours is worth less than 0.24)."
+NEVER_HELD = "Red never holds op_host or defender: where they stand is irrelevant."
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentences"),
+    [
+        (
+            {"long_enough": False, "swaps": (a_swap("op_server", "user", 65.6), a_swap("user", "enterprise", 3.25))},
+            (
+                "No answer yet: this budget shows only what it costs to learn an order, not what it costs to keep one; try "
+                "2,000,000 episodes.",
+                "Prices so far, which may be far off: op_server before user 65.60, user before enterprise 3.25.",
+                NEVER_HELD,
+            ),
+        ),
+        (
+            {"replicates": 1, "swaps": (a_swap("enterprise", "user", 4.3),)},
+            (
+                "No answer yet: this budget shows only what one training found; try 2,000,000 episodes and at least 3 "
+                "trainings (--replicates).",
+                "Prices so far, which may be far off: enterprise before user 4.30.",
+                NEVER_HELD,
+            ),
+        ),
+        (
+            {"swaps": (a_swap("enterprise", "user", 4.3, 4.1, 4.5), a_swap("op_server", "user", 0.9))},
+            (
+                "No answer yet: this budget shows only prices that still fall (op_server before user); try 2,000,000 "
+                "episodes.",
+                "Prices so far, which may be far off: op_server before user 0.90.",
+                "Settled already: enterprise before user 4.3 points an episode (95 %: 4.10 to 4.50); 40 orders, which have "
+                "them the other way round, are excluded.",
+                NEVER_HELD,
+            ),
+        ),
+    ],
+    ids=["short", "one training", "falling"],
+)
+def test_before_there_is_an_answer_none_is_given(changes, sentences):
+    """Two of the six orders that differ have user right before enterprise; each stands for 20."""
+    waiting = an_answer(**changes)
+    assert waiting.rule == "No answer yet" and not waiting.is_settled and waiting.sentences == sentences
+
+
+def test_dropped_trainings_are_counted_and_why():
+    assert an_answer().trainings == "3 trainings, none dropped"
+    assert an_answer(dropped=(1.24, 0.91)).trainings == (
+        "5 trainings began, 2 were dropped early: under some orders they earned 0.9 to 1.2 points less than the best "
+        "training"
     )
-    assert together([an_answer(), meander]) == "Fix enterprise before user"
 
 
-def test_sentences_about_seeds_begin_with_a_capital_after_the_first():
-    swaps = tuple(SwapAnswer(a, "user", 4.3, 4.1, 4.5, (4.3,), False, (6.0, 4.3)) for a in ("enterprise", "op_server"))
-    one = an_answer(swaps=swaps)
-    assert agreement([one, one]) == (
-        "fix enterprise before user, worth 4.30 (too few seeds for an interval over seeds); 2 of 2 seeds show it. "
-        "Fix op_server before user, worth 4.30 (too few seeds for an interval over seeds); 2 of 2 seeds show it."
+# ---------------------------------------------------------------- several answers
+
+MEANDER = an_answer(red_agent="meander", swaps=(a_swap("user", "enterprise", 0.16, 0.07, 0.24),))
+
+
+def test_a_rule_is_good_in_all_worlds_only_if_its_cost_is_shown_to_be_small_in_each():
+    together = Agreement.of([an_answer(), MEANDER])
+    assert together.rule == "Fix enterprise before user"
+    costly = replace(MEANDER, swaps=(a_swap("user", "enterprise", 2.07, 0.98, 3.17),))
+    wide = replace(MEANDER, swaps=(a_swap("user", "enterprise", 0.4, -0.3, 1.1),))
+    waiting = replace(MEANDER, swaps=(a_swap("user", "enterprise", 2.07),))
+    for other, why in (
+        (costly, "against meander user before enterprise is worth 2.07 (95 %: 0.98 to 3.17)"),
+        (wide, "against meander it may cost up to 1.10"),
+        (waiting, "against meander there is no answer yet"),
+    ):
+        together = Agreement.of([an_answer(), other])
+        assert together.rule == "No rule is shown to be good against all of them"
+        assert together.sentences[0] == f"Enterprise before user is shown against b_line, but {why}."
+    never_held = replace(MEANDER, idle=("user",), swaps=())
+    assert Agreement.of([an_answer(), never_held]).rule == "Fix enterprise before user"
+
+
+def test_a_study_without_a_rule_says_whether_that_is_an_answer():
+    nothing = an_answer(swaps=(a_swap("enterprise", "user", 0.1, -0.2, 0.27),))
+    assert Agreement.of([nothing, MEANDER]).rule == "No order is shown to be better than another"
+    assert Agreement.of([replace(nothing, long_enough=False), MEANDER]).rule == "No answer yet"
+
+
+def test_seeds_that_agree_are_counted():
+    swaps = tuple(a_swap(a, "user", 4.3, 4.1, 4.5) for a in ("enterprise", "op_server"))
+    (world,) = Agreement.of([an_answer(swaps=swaps)] * 3).worlds
+    assert world.sentences == (
+        "Fix enterprise before user, worth 4.30 (95 % over seeds: 4.30 to 4.30); 3 of 3 seeds show it.",
+        "Fix op_server before user, worth 4.30 (95 % over seeds: 4.30 to 4.30); 3 of 3 seeds show it.",
     )
+    waiting = an_answer(swaps=(a_swap("enterprise", "user", 4.3),))
+    (world,) = Agreement.of([waiting, waiting]).worlds
+    assert world.sentences == ("No answer yet in 2 of 2 seeds: try 2,000,000 episodes.",)
 
 
-def test_a_study_in_which_seeds_disagree_says_so_and_counts_the_episodes_of_all_searches():
-    """One of two seeds is not most of them."""
-    nothing = an_answer(swaps=(SwapAnswer("enterprise", "user", 0.1, -0.2, 0.27, (), False, ()),), spread=0.9)
-    shown = an_answer()
-    assert agreement([nothing, shown]).startswith(
-        "no order is shown to be better than another by more than half of 2 seeds; each bounds the differences, by 0.27, "
-    )
-    (table,) = how([nothing, shown]).tables
+def test_seeds_that_disagree_are_said_to():
+    """One of two seeds is not most of them; and where one shows the opposite, nothing is shown."""
+    nothing = an_answer(swaps=(a_swap("enterprise", "user", 0.1, -0.2, 0.27),), spread=0.9)
+    shown, opposite = an_answer(), an_answer(swaps=(a_swap("user", "enterprise", 2.0, 1.5, 2.5),))
+    together = Agreement.of([nothing, shown])
+    assert together.rule == "No order is shown to be better than another"
+    said = "Seeds disagree about enterprise before user: of 2, 1 show it and 1 show that it makes no difference."
+    assert said in together.worlds[0].sentences
+    together = Agreement.of([shown, shown, opposite])
+    assert together.rule == "No order is shown to be better than another"
+    assert "of 3, 2 show it and 1 show the opposite." in together.sentences[0]
+
+
+def test_a_study_counts_the_episodes_of_all_searches():
+    other = an_answer(spread=0.9, dropped=(0.5,))
+    (table,) = how([an_answer(), other]).tables
     facts = {row[0].text: row[1].text for row in table.rows}
-    assert facts["training episodes, of all"] == f"{nothing.episodes + shown.episodes:,}"
-    assert facts["trainings of a search"] == str(shown.replicates)
-    assert facts["standard deviation between two trainings"] == f"{shown.spread:.2f} to 0.90"
+    assert facts["training episodes, of all"] == f"{2 * other.episodes:,}"
+    assert facts["trainings that began, of each search"] == "3 to 4"
+    assert facts["standard deviation between two trainings"] == "0.10 to 0.90"

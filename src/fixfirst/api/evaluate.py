@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
-from fixfirst.api.policies import Defender, Say, Who, make_defender
+from fixfirst.api.policies import Defender, Say, Who, games_made_for, make_defender
 from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.typed import CompareSettings, EvaluateSettings
@@ -36,7 +36,7 @@ def evaluate(
     episodes: int = 1_000,
     seed: int = 0,
     quiet: bool = False,
-    say: Say = lambda text: None,
+    say: Say = errors.note,
     **settings: Unpack[EvaluateSettings],
 ) -> Evaluations:
     """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
@@ -45,8 +45,8 @@ def evaluate(
     priority-restore); or your own agent: a function of observations [N, 52] that returns actions [N], a model of
     Stable-Baselines3, a CybORG agent, an ONNX file (`ff.Agent` lists them). workflow: the order to follow and be judged by,
     if the policy does not carry one. greedy: the most probable action instead of a drawn one. settings: variant, green,
-    backend, cyborg, rule, count_foothold. Unless quiet, stderr shows how far it is. say: is given a line if the order is
-    not the policy's own.
+    backend, cyborg, rule, count_foothold; the variant is the one that the policy was made for unless given. Unless quiet,
+    stderr shows how far it is. say: is given a line if the order or the variant is not the policy's own.
 
     For example:
 
@@ -55,11 +55,14 @@ def evaluate(
 
     The result is a list that also has `to_pandas()`, `to_csv()` and `to_latex()`.
     """
-    game, judging = game_and_judging(settings)
+    game_and_judging(settings)  # before anything is loaded: are they settings?
     check_enough(episodes)
     lengths = [checks.check_int("steps", length) for length in _list_of("steps", steps)]
-    games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in _reds(red_agent) for n in lengths]
+    reds = _reds(red_agent)
     defender = make_defender(policy, workflow, greedy, say=say)
+    (home,) = games_made_for([policy], [defender], settings, say)
+    game, judging = game_and_judging(home)
+    games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in reds for n in lengths]
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
     return Evaluations(Evaluation.of(batch, judging) for _, (batch,) in played)
 
@@ -72,7 +75,7 @@ def leaderboard(
     episodes: int = 1_000,
     seed: int = 0,
     quiet: bool = False,
-    say: Say = lambda text: None,
+    say: Say = errors.note,
     **settings: Unpack[EvaluateSettings],
 ) -> LeaderboardScore:
     """Play the challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and the total.
@@ -95,6 +98,7 @@ def leaderboard(
     check_enough(episodes)
     games = [game.model_copy(update={"red_agent": red}) for red in LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say)
+    games_made_for([policy], [defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
     return leaderboard_score({game.attacker: batch for game, (batch,) in played}, judging)
 
@@ -110,21 +114,23 @@ def compare(
     episodes: int = 2_000,
     seed: int = 0,
     quiet: bool = False,
-    say: Say = lambda text: None,
+    say: Say = errors.note,
     **settings: Unpack[CompareSettings],
 ) -> Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 
-    first, second, workflow, greedy, settings, quiet and say as in `ff.evaluate`; the episodes are its own, too. The
-    intervals of all red agents hold together with 95 % confidence.
+    first, second, workflow, greedy, settings, quiet and say as in `ff.evaluate`; the episodes are its own, too. Two that
+    were made for different variants are compared in each of them. All intervals hold together with 95 % confidence.
 
         for row in ff.compare("runs/first", "champion"):
             print(row.red_agent, row.mean, row.low, row.high, row.different)
     """
     check_enough(episodes)
-    game, _ = game_and_judging({**settings, "max_steps": steps})
-    games = [game.model_copy(update={"red_agent": red}) for red in _reds(red_agent)]
+    game_and_judging({**settings, "max_steps": steps})
+    reds = _reds(red_agent)
     defenders = [make_defender(policy, workflow, greedy, judged=False, say=say) for policy in (first, second)]
+    homes = games_made_for([first, second], defenders, {**settings, "max_steps": steps}, say)
+    games = [game_and_judging(home)[0].model_copy(update={"red_agent": red}) for home in homes for red in reds]
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
     return Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
 

@@ -1,6 +1,6 @@
 """Who plays: a policy by its name, a baseline or a user's own agent, made ready to play; `ff.export` and `ff.rollout`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, get_args
 
@@ -19,6 +19,7 @@ from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable, chance_keys
+from fixfirst.runs.config_reading import setting
 
 if TYPE_CHECKING:
     from fixfirst.play.envs import VecCage2
@@ -54,6 +55,43 @@ class Defender(NamedTuple):
         """What it reads and may choose."""
         return PolicySpec() if self.policy is None else self.policy.spec
 
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """The variant it was trained in, as a setting of a game; nothing where that is not known, as of a baseline."""
+        return {} if self.policy is None else made_for(self.policy)
+
+
+def made_for(policy: Policy) -> dict[str, Any]:
+    """Return the settings of a game that a policy was trained for and plays in, unless asked otherwise."""
+    known = {name: setting(policy.config, name) for name in ("scenario", "variant")}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def games_made_for(
+    names: Sequence[Who], defenders: Sequence[Defender], given: Mapping[str, Any], say: Say
+) -> list[dict[str, Any]]:
+    """Return the settings to play with: those given and, for the rest, what the defenders were made for.
+
+    Defenders made for different games are played in each of these. A line says so, also where one plays elsewhere because
+    that was asked for. On CybORG, the variant is what it is.
+    """
+    if given.get("backend") == "cyborg":
+        return [dict(given)]
+    asked = {name: value for name, value in given.items() if value is not None}
+    homes, said = [], []
+    for name, defender in zip(names, defenders, strict=True):
+        home, title = defender.made_for, name_of(name)
+        for what, value in home.items():
+            if asked.get(what, value) != value:
+                say(f"{title} was made for {what} {value}; it is played in {asked[what]}, as asked")
+        wanted = {**home, **asked}
+        if home and wanted not in homes:
+            homes.append(wanted)
+            said.append(f"{title} was made for {' '.join(f'{what} {value}' for what, value in home.items())}")
+    if len(homes) > 1:
+        say(f"{', '.join(said)}: both are played in each")
+    return homes or [asked]
+
 
 def name_of(policy: Who) -> str:
     """Return what a player is called in texts."""
@@ -79,7 +117,7 @@ def make_defender(
     later: Sequence[str] = (),
     *,
     judged: bool = True,
-    say: Say = lambda text: None,
+    say: Say = errors.note,
 ) -> Defender:
     """Make somebody ready to play by an order. later: orders that replace the first one on the way.
 
@@ -217,6 +255,7 @@ def rollout(
     seed: int = 0,
     greedy: bool = False,
     workflow: Orders | None = None,
+    say: Say = errors.note,
 ) -> Steps:
     """Play on from where the environments stand, and leave them where they are then, as if stepped.
 
@@ -224,8 +263,9 @@ def rollout(
     of your own, as in `ff.evaluate`, which is asked at every step. One with a memory begins without any, so reset the
     environments first; or make them with its memory and action set: then what they remember goes on, too. seed: of its
     actions; greedy: the most probable action instead of a drawn one. workflow: the order to follow instead of its own, or a
-    list with one for each environment. Episodes end and begin as the environments' autoreset mode says; in the mode
-    `next_step` the action after an end is not played, and earns 0.
+    list with one for each environment. say: is given a line if the policy was made for another variant. Episodes end and
+    begin as the environments' autoreset mode says; in the mode `next_step` the action after an end is not played, and earns
+    0.
 
     For example:
 
@@ -246,6 +286,8 @@ def rollout(
     greedy, track = checks.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs, envs.world.scenario)
     if _is_named(policy):
         loaded = load_named(policy)
+        if (variant := made_for(loaded).get("variant", envs.world.variant)) != envs.world.variant:
+            say(f"the policy was made for variant {variant}; the environments play {envs.world.variant}")
         orders, assigned = loaded.assign(workflow, envs.num_envs)
         player: Player = loaded.player_of(orders, greedy=greedy)
     elif isinstance(workflow, str | None):

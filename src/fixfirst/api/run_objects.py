@@ -14,6 +14,7 @@ from fixfirst.play.evaluation import Evaluation, Evaluations
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter.report import WrittenReport, report
 from fixfirst.runs import layout
+from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
@@ -169,6 +170,11 @@ class StudyRun(tables.Tabular):
     def comparisons(self) -> list[Comparison]:
         """What the seeds say together, for each red agent."""
         return compare([run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)])
+
+    @property
+    def agreement(self) -> Agreement:
+        """What the finished searches say together: whether seeds agree, and which rule is good in every world."""
+        return Agreement.of(self.answers)
 
     @property
     def answers(self) -> list[Answer]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from fixfirst.api.evaluate import game_and_judging, play_all
-from fixfirst.api.policies import Say, Who, make_defender, name_of
+from fixfirst.api.policies import Say, Who, games_made_for, make_defender, name_of
 from fixfirst.base import checks, errors
 from fixfirst.base.typed import WatchSettings
 from fixfirst.play.episodes import describe_episode, document, notable
@@ -59,7 +59,7 @@ def replay(
     steps: int = 100,
     episodes: int | None = None,
     seed: int = 0,
-    say: Say = lambda text: None,
+    say: Say = errors.note,
     **settings: Any,
 ) -> dict[str, Any]:
     """Return the worst, median and best of some episodes as one plain document.
@@ -81,7 +81,9 @@ def replay(
         for one, note in zip(whom, notes, strict=False)
     ]
     given = {name: value for name, value in settings.items() if value is not None}
-    game, judging = game_and_judging({**_trained_in(defenders[0].policy, given), **given, "max_steps": steps})
+    home = games_made_for(whom[:1], defenders[:1], given, say)[0]
+    games_made_for(whom[1:], defenders[1:], home, say)  # says so if the second was made for another
+    game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
     count = EPISODES[game.backend] if episodes is None else checks.check_int("episodes", episodes, 0)
     if number is not None:
         if checks.check_int("number", number, 0) >= MOST_KEPT:
@@ -109,11 +111,10 @@ def replay(
     return documents[0] | ({"beside": documents[1]} if beside is not None else {})
 
 
-def _trained_in(policy: Policy | None, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the red agent and the variant a policy was trained in; CybORG's variant is what it is."""
-    found = {} if policy is None else {name: setting(policy.config, name) for name in ("red_agent", "variant")}
-    known = {name: value for name, value in found.items() if value is not None}
-    return known | {"variant": None} if given.get("backend") == "cyborg" else known
+def _trained_against(policy: Policy | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the red agent a policy was trained against; CybORG's variant is what it is."""
+    red = None if policy is None else setting(policy.config, "red_agent")
+    return ({} if red is None else {"red_agent": red}) | ({"variant": None} if given.get("backend") == "cyborg" else {})
 
 
 def _change(text: str, steps: int) -> tuple[int, str]:

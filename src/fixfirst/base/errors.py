@@ -21,6 +21,9 @@ A message says what came, what is wrong and what is right, in one printable line
 """
 
 import difflib
+import shutil
+import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,6 +57,15 @@ def in_one_line(text: str) -> str:
     if len(line) <= LONGEST_MESSAGE:
         return line
     return f"{line[: LONGEST_MESSAGE // 2]} ... {line[-(LONGEST_MESSAGE // 2) :]}"
+
+
+def note(text: str) -> None:
+    """Print a line that the user should read, on stderr; in a terminal it is broken between words."""
+    line = f"fixfirst: {in_one_line(text)}"
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    print(line, file=sys.stderr, flush=True)
 
 
 class FixfirstError(Exception):

@@ -91,11 +91,6 @@ Latex = Annotated[Path | None, Parameter(help="Also write the table to this file
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
 
 
-def note(text: str) -> None:
-    """Print a line that the user should read, on stderr."""
-    print(f"fixfirst: {errors.in_one_line(text)}", file=sys.stderr, flush=True)
-
-
 def log(text: str) -> None:
     """A line about something that takes a while."""
     print(f"fixfirst: {errors.in_one_line(text)} ...", file=sys.stderr, flush=True)

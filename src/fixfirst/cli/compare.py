@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from fixfirst.base.errors import note
 from fixfirst.cli.agents import named_agent
-from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, note, print_json, write_tables
+from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, print_json, write_tables
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Game
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from fixfirst.base.errors import note
 from fixfirst.cli.agents import named_agent
-from fixfirst.cli.app import Json, Whole, log, note
+from fixfirst.cli.app import Json, Whole, log
 from fixfirst.cli.flags import Order, flags_of, given
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VariantName

@@ -28,6 +28,7 @@ import numpy as np
 
 from fixfirst.base import statistics
 from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.costs import part_names
 from fixfirst.orders.order import Workflow
 
 PRIOR_FREEDOM = 4
@@ -35,41 +36,99 @@ LEAST_SPREAD = 0.05  # between trainings, in points of return
 RELATIVE_SPREAD = 0.02  # and as a share of the price
 LONE_SPREAD = 0.5  # assumed between trainings if there is only one: they may be stuck
 DRAWS = 4_000
+GOOD, OPEN, WORSE = 1, 2, 3  # tiers
+
+
+@dataclass(frozen=True)
+class OrderResult:
+    """What one training earned under one order, and how it kept to it; all per episode."""
+
+    order: Workflow
+    prompt: Workflow  # the order the policy was told
+    mean: float
+    standard_error: float
+    tail: float  # share of episodes that end in disaster
+    violations: float  # repairs that truly broke the order
+    violations_high: float  # upper bound of 95 %
+    compliance: float | None
+    contested: float | None
+    restores: float
+    removes: float
+    costs: tuple[float, ...]  # by part: see `costs.py`
+
+
+@dataclass(frozen=True)
+class Part:
+    """How much of a price one part of the cost makes out; 95 % for all parts of a price at once."""
+
+    name: str
+    price: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
 class Swap:
-    """What it is worth to fix the unit type `first` before `second`, in points an episode; 95 % for all swaps at once."""
+    """What it is worth to fix the unit type `first` before `second`, in points an episode; 95 % for all swaps at once.
+
+    A price that has not settled has no interval: it is what was seen so far.
+    """
 
     first: str
     second: str
     price: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     by_replicate: tuple[float, ...]
+    parts: tuple[Part, ...] = ()
+    falling: bool = False  # may longer training still lower it?
+    history: tuple[float, ...] = ()  # after each round
+
+    def __str__(self) -> str:
+        sure = "so far" if self.low is None or self.high is None else f"[{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.first} before {self.second}: {self.price:+.2f} {sure}"
 
     @property
     def is_shown(self) -> bool:
         """Is it shown that the order of the two matters?"""
-        return self.low > 0 or self.high < 0
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     @property
     def at_most(self) -> float:
-        """How much it matters at most."""
-        return max(abs(self.low), abs(self.high))
+        """How much it matters at most; of one without an interval nothing is known."""
+        return math.inf if self.low is None or self.high is None else max(abs(self.low), abs(self.high))
+
+    def turned(self) -> "Swap":
+        """Return it as seen from the other side."""
+        parts = tuple(Part(part.name, -part.price, _minus(part.high), _minus(part.low)) for part in self.parts)
+        each, history = (tuple(-value for value in values) for values in (self.by_replicate, self.history))
+        ends = _minus(self.high), _minus(self.low)
+        return Swap(self.second, self.first, -self.price, *ends, each, parts, self.falling, history)
 
 
 @dataclass(frozen=True)
 class PricedOrder:
-    """What a defender earns under one order, and how surely that is as good as under the best."""
+    """What defenders earn under one order, how surely that is as good as under the best, and how they keep to it.
+
+    It stands for all orders that differ from it only in unit types red never holds.
+    """
 
     workflow: str
     mean: float
-    low: float  # simultaneous
-    high: float
-    p_best: float
-    p_close: float  # probability that it costs no more than the margin
-    tier: int  # 1: as good as the best, within the margin; 2: open; 3: worse
+    low: float | None  # simultaneous
+    high: float | None
+    p_best: float | None
+    p_close: float | None  # probability that it costs no more than the margin
+    tier: int  # GOOD: as good as the best, within the margin; OPEN; WORSE
+    tail: float
+    violations: float
+    violations_high: float
+    compliance: float | None
+    contested: float | None
+    told: tuple[str, ...]  # what each replicate's policy is best told under this order
+    restores: float = 0.0
+    removes: float = 0.0
+    costs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,17 +137,23 @@ class Prices:
 
     swaps: tuple[Swap, ...]
     orders: tuple[PricedOrder, ...]  # best first
-    margin: float
     spread: float  # between two trainings under one order, as a standard deviation
 
 
-def price(workflows: Sequence[Workflow], values: np.ndarray, relevant: Sequence[int], margin: float, seed: int) -> Prices:
-    """relevant: the unit types red holds at some time; orders of the others are not compared. seed: of draws."""
-    values = np.asarray(values, np.float64)
+def price(
+    results: Sequence[Sequence[OrderResult]], relevant: Sequence[int], margin: float, seed: int, *, sure: bool = True
+) -> Prices:
+    """Price swaps and orders. results [R][W].
+
+    relevant: the unit types red holds at some time; orders of the others are not compared. seed: of draws. sure: can
+    intervals be given? Else prices and returns are what was seen so far.
+    """
+    workflows = [result.order for result in results[0]]
+    values = np.array([[result.mean for result in replicate] for replicate in results], np.float64)
+    costs = np.array([[result.costs for result in replicate] for replicate in results], np.float64)
     return Prices(
-        swaps=price_swaps(workflows, values, relevant),
-        orders=_orders(workflows, values, margin, seed),
-        margin=margin,
+        swaps=price_swaps(workflows, values, relevant, costs, sure=sure),
+        orders=_orders(workflows, values, results, margin, seed, sure),
         spread=spread_of(values),
     )
 
@@ -118,10 +183,20 @@ def _fourth(values: np.ndarray) -> float:
     return math.sqrt(math.sqrt(float(np.square(np.square(values)).mean())))
 
 
-def price_swaps(workflows: Sequence[Workflow], values: np.ndarray, relevant: Sequence[int]) -> tuple[Swap, ...]:
-    """Of all pairs of relevant unit types that stand side by side in some orders; the dearest first, none negative."""
+def price_swaps(
+    workflows: Sequence[Workflow],
+    values: np.ndarray,
+    relevant: Sequence[int],
+    costs: np.ndarray | None = None,
+    *,
+    sure: bool = True,
+) -> tuple[Swap, ...]:
+    """Price all pairs of relevant unit types that stand side by side in some orders; the dearest first, none negative.
+
+    costs [R, W, parts]: what the orders cost, part by part; then prices are taken apart, too.
+    """
     number = {workflow.order: w for w, workflow in enumerate(workflows)}
-    pairs, effects = [], []
+    pairs, effects, apart = [], [], []
     for a, b in combinations(sorted(relevant), 2):
         both = [
             (w, number[swapped])
@@ -133,38 +208,95 @@ def price_swaps(workflows: Sequence[Workflow], values: np.ndarray, relevant: Seq
             forwards, backwards = zip(*both, strict=True)
             pairs.append((a, b))
             effects.append((values[:, forwards] - values[:, backwards]).mean(axis=1))
+            if costs is not None:
+                apart.append((costs[:, backwards] - costs[:, forwards]).mean(axis=1))
     if not pairs:
         return ()
-    samples, names = np.array(effects).T, workflows[0].scheme.names  # [R, K]
+    scheme, samples = workflows[0].scheme, np.array(effects).T  # [R, K]
+    means, (lows, highs) = samples.mean(axis=0), _intervals(samples, sure)
+    found = []
+    for k, (a, b) in enumerate(pairs):
+        parts = _parts(part_names(scheme), apart[k], sure) if apart and apart[k].size else ()
+        names, each = (scheme.names[a], scheme.names[b]), tuple(samples[:, k].tolist())
+        swap = Swap(*names, float(means[k]), lows[k], highs[k], each, parts)
+        found.append(swap if swap.price >= 0 else swap.turned())
+    return tuple(sorted(found, key=lambda swap: -swap.price))
+
+
+def _parts(names: Sequence[str], samples: np.ndarray, sure: bool) -> tuple[Part, ...]:
+    """Take a price apart. samples [R, parts]; a part that costs the same under all orders in all trainings is left out."""
+    there = np.flatnonzero(np.abs(samples).max(axis=0) > 1e-9).tolist()
+    lows, highs = _intervals(samples[:, there], sure)
+    means = samples.mean(axis=0)
+    found = [Part(names[p], float(means[p]), low, high) for p, low, high in zip(there, lows, highs, strict=True)]
+    return tuple(sorted(found, key=lambda part: -abs(part.price)))
+
+
+def _intervals(samples: np.ndarray, sure: bool) -> tuple[Sequence[float | None], Sequence[float | None]]:
+    """Ends of the intervals of the means of samples [R, K], which hold for all K at once; None each unless sure."""
+    count = samples.shape[1]
+    if not sure or not count:
+        return (None,) * count, (None,) * count
     error, freedom = standard_errors(samples)
-    half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / len(pairs)) * error
-    found = [
-        Swap(names[a], names[b], float(m), float(m - h), float(m + h), tuple(column.tolist()))
-        for (a, b), m, h, column in zip(pairs, samples.mean(axis=0), half, samples.T, strict=True)
-    ]
-    return tuple(sorted((swap if swap.price >= 0 else _turned(swap) for swap in found), key=lambda swap: -swap.price))
+    half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / count) * error
+    mean = samples.mean(axis=0)
+    return (mean - half).tolist(), (mean + half).tolist()
 
 
-def _turned(swap: Swap) -> Swap:
-    """The same, seen from the other side."""
-    turned = tuple(-value for value in swap.by_replicate)
-    return Swap(swap.second, swap.first, -swap.price, -swap.high, -swap.low, turned)
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
 
 
-def _orders(workflows: Sequence[Workflow], values: np.ndarray, margin: float, seed: int) -> tuple[PricedOrder, ...]:
+def _orders(
+    workflows: Sequence[Workflow],
+    values: np.ndarray,
+    results: Sequence[Sequence[OrderResult]],
+    margin: float,
+    seed: int,
+    sure: bool,
+) -> tuple[PricedOrder, ...]:
     """What one training earns more than another under all orders alike says nothing about orders: it is taken out."""
     count, mean = values.shape[1], values.mean(axis=0)
-    error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
-    half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / count) * error
-    rng = np.random.default_rng(seed)
-    normal, chi2 = rng.standard_normal((DRAWS, count)), rng.chisquare(freedom, (DRAWS, count))
-    draws = mean + error * normal / np.sqrt(chi2 / freedom)
-    p_best = np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS
-    p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
-    tiers = np.where(p_close >= CONFIDENCE, 1, np.where(p_close <= 1 - CONFIDENCE, 3, 2))
-    rows = [
-        PricedOrder(str(w), float(m), float(m - h), float(m + h), float(b), float(c), int(tier))
-        for w, m, h, b, c, tier in zip(workflows, mean, half, p_best, p_close, tiers, strict=True)
-    ]
+    lows, highs, bests, closes = ([None] * count,) * 4
+    tiers = [OPEN] * count
+    if sure:
+        error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
+        half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / count) * error
+        rng = np.random.default_rng(seed)
+        normal, chi2 = rng.standard_normal((DRAWS, count)), rng.chisquare(freedom, (DRAWS, count))
+        draws = mean + error * normal / np.sqrt(chi2 / freedom)
+        p_best = np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS
+        p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
+        tiers = np.where(p_close >= CONFIDENCE, GOOD, np.where(p_close <= 1 - CONFIDENCE, WORSE, OPEN)).tolist()
+        lows, highs, bests, closes = (column.tolist() for column in (mean - half, mean + half, p_best, p_close))
+    rows = []
+    for w, workflow in enumerate(workflows):
+        of_order = [replicate[w] for replicate in results]
+        rows.append(
+            PricedOrder(
+                workflow=str(workflow),
+                mean=float(mean[w]),
+                low=lows[w],
+                high=highs[w],
+                p_best=bests[w],
+                p_close=closes[w],
+                tier=tiers[w],
+                tail=float(np.mean([one.tail for one in of_order])),
+                violations=float(np.mean([one.violations for one in of_order])),
+                violations_high=float(max(one.violations_high for one in of_order)),
+                compliance=_mean([one.compliance for one in of_order]),
+                contested=_mean([one.contested for one in of_order]),
+                told=tuple(str(one.prompt) for one in of_order),
+                restores=float(np.mean([one.restores for one in of_order])),
+                removes=float(np.mean([one.removes for one in of_order])),
+                costs=tuple(np.mean([one.costs for one in of_order], axis=0).tolist()),
+            )
+        )
     best_first = sorted(range(count), key=lambda w: (-mean[w], workflows[w].number))
     return tuple(rows[w] for w in best_first)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Of those that are known."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

@@ -226,7 +226,9 @@ class RunGroup:
 
 
 def final_return(run: RunData) -> float | None:
-    """Return what a run is judged by: the best accepted order's return, or the trained policy's."""
+    """Return what a run is judged by: the best order's return, or the trained policy's."""
+    if run.answer is not None:
+        return run.answer.orders[0].mean
     if run.is_search:
         return None if run.ranked_trials is None else run.ranked_trials.ranking.rows[0].mean
     return None if run.result is None else run.result.mean

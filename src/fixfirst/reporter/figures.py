@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fixfirst.orders.pricing import Swap
 from fixfirst.reporter.analysis import GroupCourse, PairEffect, PositionMeans, TimeUse, best_so_far, episodes_used, thinned
 from fixfirst.reporter.figure import (
     ACCENT,
@@ -22,7 +23,7 @@ from fixfirst.reporter.figure import (
     wrap,
 )
 from fixfirst.reporter.read import RunData
-from fixfirst.reporter.texts import TIERS, few_seeds, short_order, some, swap_name
+from fixfirst.reporter.texts import TIERS, few_seeds, settled, short_order, some, swap_name
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.runs.seeds import MeanInterval
@@ -53,9 +54,8 @@ def swaps(answer: Answer, name: str = "swaps") -> FigureData:
             tip = f"{swap_name(swap)}\n{value:+.2f} in training {number}"
             marks.append(Mark(row, value, tip, colour=INK, shape="|", size=6))
         each = ", ".join(f"{value:+.2f}" for value in swap.by_replicate)
-        settled = "still falling: at most that" if swap.falling else "settled"
-        worth = f"{swap.price:+.2f} ({describe_interval(swap.low, swap.high)})"
-        tip = f"{swap_name(swap)}\n{worth}\ntrainings: {each}\n{settled}"
+        sure = "" if swap.low is None or swap.high is None else f" ({describe_interval(swap.low, swap.high)})"
+        tip = f"{swap_name(swap)}\n{swap.price:+.2f}{sure}\ntrainings: {each}\n{settled(swap)}"
         marks.append(Mark(row, swap.price, tip, swap.low, swap.high, ACCENT if swap.is_shown else PALE))
     alt = "What each swap of neighbours is worth: " + "; ".join(f"{swap_name(s)} {s.price:+.2f}" for s in answer.swaps) + "."
     names, label = [swap_name(swap) for swap in answer.swaps], "points of return an episode; grey: within the margin"
@@ -63,12 +63,12 @@ def swaps(answer: Answer, name: str = "swaps") -> FigureData:
 
 
 def course(prices: dict[str, list[tuple[int, float]]], falling: Collection[str], unit: str) -> FigureData:
-    """Draw the price of each swap over training episodes, or rounds; those still falling say so."""
+    """Draw the price of each swap over training episodes, or rounds; those that may still fall say so."""
     numbers = [(name, when, value) for name, points in prices.items() for when, value in points]
     with drawing(2.4) as (drawn, axes):
         for number, (name, points) in enumerate(prices.items()):
             colour, shape = GROUP_COLOURS[number % len(GROUP_COLOURS)], SHAPES[number % len(SHAPES)]
-            label = name + (" (still falling)" if name in falling else "")
+            label = name + (" (so far)" if name in falling else "")
             axes.plot(*zip(*points, strict=True), shape + "-", color=colour, markersize=3.5, label=label)
             for when, value in points:
                 tip = drawn.tip(f"{name}\n{value:+.2f} after {when:,} {unit}")
@@ -86,20 +86,21 @@ def course(prices: dict[str, list[tuple[int, float]]], falling: Collection[str],
 
 def seeds(answers: Sequence[Answer], name: str) -> FigureData:
     """Draw what several seeds say of each swap, in one world: a mark per seed with its interval, and their mean."""
-    pairs: dict[tuple[str, str], list[tuple[int, float, float, float]]] = {}  # seed's place, price, low, high
+    pairs: dict[tuple[str, str], list[tuple[int, Swap]]] = {}  # the seed's place, and what it says
     for place, answer in enumerate(answers):
         for s in answer.swaps:
-            if (s.second, s.first) in pairs:  # the other way round
-                pairs[s.second, s.first].append((place, -s.price, -s.high, -s.low))
-            else:
-                pairs.setdefault((s.first, s.second), []).append((place, s.price, s.low, s.high))
+            turned = (s.second, s.first) in pairs
+            pairs.setdefault((s.second, s.first) if turned else (s.first, s.second), []).append(
+                (place, s.turned() if turned else s)
+            )
     names, marks = [f"{first} before {second}" for first, second in pairs], []
     for row, (what, of_seeds) in enumerate(zip(names, pairs.values(), strict=True)):
-        for place, price, low, high in of_seeds:
-            tip = f"{what}\nseed {place + 1} of {len(answers)}: {price:+.2f} ({describe_interval(low, high)})"
+        for place, s in of_seeds:
+            sure = "so far" if s.low is None or s.high is None else describe_interval(s.low, s.high)
+            tip = f"{what}\nseed {place + 1} of {len(answers)}: {s.price:+.2f} ({sure})"
             at = row + 0.25 * (place / max(len(answers) - 1, 1) - 0.5)
-            marks.append(Mark(at, price, tip, low, high, ACCENT if low > 0 or high < 0 else PALE, size=3.5))
-        mean = sum(price for _, price, _, _ in of_seeds) / len(of_seeds)
+            marks.append(Mark(at, s.price, tip, s.low, s.high, ACCENT if s.is_shown else PALE, size=3.5))
+        mean = sum(s.price for _, s in of_seeds) / len(of_seeds)
         tip = f"{what}\nmean of {len(of_seeds)} seeds {mean:+.2f}"
         marks.append(Mark(row, mean, tip, colour=INK, shape="D", size=6, hollow=True))
     label = "points of return an episode; grey: within the margin; diamond: mean of the seeds"
@@ -107,7 +108,7 @@ def seeds(answers: Sequence[Answer], name: str) -> FigureData:
         f"What {len(answers)} seeds say of {len(pairs)} swaps.",
         ("first", "second", "seed_place", "price", "low", "high"),
     )
-    numbers = [(*pair, *seen) for pair, of_seeds in pairs.items() for seen in of_seeds]
+    numbers = [(*pair, place, s.price, s.low, s.high) for pair, of_seeds in pairs.items() for place, s in of_seeds]
     height, margin = 0.22 + 0.13 * (len(answers) // 2), answers[0].margin
     return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True, margin=margin, height=height)
 
@@ -119,9 +120,10 @@ def orders(answer: Answer) -> FigureData:
     shown = answer.orders[:MOST_ROWS]
     names, marks = [short_order(order.workflow, answer.idle) for order in shown], []
     for row, order in enumerate(shown):
+        sure = "so far" if order.low is None or order.high is None else describe_interval(order.low, order.high)
+        chance = "" if order.p_best is None else f", P(best) {100 * order.p_best:.0f} %"
         tip = (
-            f"{names[row]}\nreturn {order.mean:.2f} ({describe_interval(order.low, order.high)})\n"
-            f"{TIERS[order.tier]}, P(best) {100 * order.p_best:.0f} %\n"
+            f"{names[row]}\nreturn {order.mean:.2f} ({sure})\n{TIERS[order.tier]}{chance}\n"
             f"{order.violations:.3f} violations an episode, at most {order.violations_high:.3f}"
         )
         colour, shape = {1: (ACCENT, "o"), 2: (PALE, "s"), 3: (SECOND, "X")}[order.tier]

@@ -174,7 +174,8 @@ class _Watched:
         rate = self.pace.rate(done)
         far = f", {done} of {self.to_measure} done" if done else ""
         left = f", {duration((self.to_measure - done) / rate)} left" if rate else ""
-        return f"measuring {len(self.search.orders)} orders by cross-play{far}{left}"
+        how = " by cross-play" if self.search.config.can_settle else ""
+        return f"measuring {len(self.search.orders)} orders{how}{far}{left}"
 
 
 class SearchView(Progress):

@@ -24,35 +24,36 @@ from fixfirst.reporter.document import (
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import (
     ANSWER_GLOSSARY,
+    COURSE_AND_PRICE,
     HOW,
     QUESTION,
     SETTLED,
     SO_FAR,
     SWAPS,
     TIERS,
-    agreement,
-    common_rule,
     interval,
     num,
+    settled,
     short_order,
     some,
     swap_name,
 )
+from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 
-HEADLINES = {1: "In this world:", 2: "A rule good against both of them:"}
 Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
 
 
 def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
     """Build the report of one finished search."""
+    first, *others = answer.sentences
     return run_document(
         run,
         question=QUESTION,
         lead=f"Against {answer.red_agent}, variant {answer.variant}, memory {answer.memory}:",
         headline=(f"{answer.rule}.",),
         figures_of_merit=_merits(answer),
-        answer=answer.sentences,
+        answer=(first, *others, f"{answer.trainings}."),
         sections=(*_swap_sections(answer, draw), _orders_section(answer, draw), _how_section([answer])),
         glossary=ANSWER_GLOSSARY,
     )
@@ -63,9 +64,10 @@ def _merits(answer: Answer) -> tuple[tuple[str, str], ...]:
     merits = []
     if answer.swaps:
         swap = answer.swaps[0]
-        words = f"points an episode for {swap_name(swap)}; 95 %: {interval(swap.low, swap.high)}"
-        merits.append((("≤ " if swap.falling else "") + num(swap.price), words))
-    merits.append((num(best.mean), f"return per episode under the best orders ({interval(best.low, best.high)})"))
+        sure = "so far, without an interval" if swap.falling else f"95 %: {interval(swap.low, swap.high)}"
+        merits.append((num(swap.price), f"points an episode for {swap_name(swap)}; {sure}"))
+    between = "so far" if best.low is None else interval(best.low, best.high)
+    merits.append((num(best.mean), f"return per episode under the best orders ({between})"))
     worst = max(order.violations_high for order in answer.orders)
     merits.append((f"{worst:.3f}", "true violations per episode at most, whatever the order"))
     return tuple(merits)
@@ -84,7 +86,7 @@ def _swap_sections(answer: Answer, draw: Draw) -> list[Section]:
                 s.price,
                 interval(s.low, s.high),
                 ", ".join(num(value) for value in s.by_replicate),
-                "still falling: train longer" if s.falling else "yes",
+                settled(s),
             )
             for s in answer.swaps
         ],
@@ -94,10 +96,12 @@ def _swap_sections(answer: Answer, draw: Draw) -> list[Section]:
         swap_name(s): list(zip(answer.rounds[len(answer.rounds) - len(s.history) :], s.history, strict=True))
         for s in answer.swaps
     }
-    falling = {swap_name(s) for s in answer.swaps if s.falling}
+    falling, dear = {swap_name(s) for s in answer.swaps if s.falling}, answer.swaps[0]
+    ends = {"name": swap_name(dear), "last": num(dear.history[-1]), "price": num(dear.price)} if dear.history else None
+    why = (SETTLED,) if ends is None else (SETTLED, COURSE_AND_PRICE.format(**ends))
     return [
         Section("What each swap is worth", (SWAPS,), (draw(lambda: figures.swaps(answer)),), (table,)),
-        Section("Did it settle?", (SETTLED,), (draw(lambda: figures.course(prices, falling, "episodes")),)),
+        Section("Did it settle?", why, (draw(lambda: figures.course(prices, falling, "episodes")),)),
     ]
 
 
@@ -126,8 +130,11 @@ def _orders_section(answer: Answer, draw: Draw) -> Section:
 
 def _how_section(answers: Sequence[Answer]) -> Section:
     """Say how it was measured: of several searches the sum of episodes, else the smallest and the largest number."""
+    of_each = "" if len(answers) == 1 else ", of each search"
     facts = (
-        ("trainings" if len(answers) == 1 else "trainings of a search", _span([a.replicates for a in answers], str)),
+        ("trainings that began" + of_each, _span([a.beginners for a in answers], str)),
+        ("trainings that prices rest on" + of_each, _span([a.replicates for a in answers], str)),
+        *((("why the others were dropped", answers[0].trainings),) if len(answers) == 1 and answers[0].dropped else ()),
         ("training episodes, of all", f"{sum(a.episodes for a in answers):,}"),
         ("rounds", _span([len(a.rounds) for a in answers], str)),
         ("standard deviation between two trainings", _span([a.spread for a in answers], num)),
@@ -194,29 +201,23 @@ def _prices_so_far(run: RunData, last: int) -> Prices:
 
 def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str], draw: Draw) -> Document:
     """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis."""
-    worlds: dict[str, list[tuple[RunData, Answer]]] = {}
-    for run, answer in runs:
-        name = f"{answer.red_agent}, variant {answer.variant}, memory {answer.memory}"
-        worlds.setdefault(name, []).append((run, answer))
     answers = [answer for _, answer in runs]
-    sections, sentences = [], []
-    for number, (world, of_world) in enumerate(worlds.items(), start=1):
-        of_seeds = [answer for _, answer in of_world]
-        said = agreement(of_seeds)
-        sentences.append(f"Against {world}: {said}")
-        if len(of_seeds) > 1:
-            figure = draw(partial(figures.seeds, of_seeds, f"seeds-{number}"))
+    together, sections = Agreement.of(answers), []
+    for number, world in enumerate(together.worlds, start=1):
+        of_world = [(run, answer) for run, answer in runs if any(answer is one for one in world.answers)]
+        if len(world.answers) > 1:
+            figure = draw(partial(figures.seeds, world.answers, f"seeds-{number}"))
             text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
         else:
-            figure, text = draw(partial(figures.swaps, of_seeds[0], f"swaps-{number}")), "Ticks are the single trainings."
-        words = (f"{said[0].upper()}{said[1:]}", text)
-        sections.append(Section(f"Against {world}", words, (figure,), (_seeds_table(of_world),)))
+            figure, text = draw(partial(figures.swaps, world.answers[0], f"swaps-{number}")), "Ticks are single trainings."
+        sections.append(Section(f"Against {world.name}", (*world.sentences, text), (figure,), (_seeds_table(of_world),)))
+    lead = "In this world:" if len(together.worlds) == 1 else "What holds against all of them:"
     return Document(
         title=f"fixfirst: {len(runs)} searches compared",
         question=QUESTION,
-        lead=HEADLINES.get(len(worlds), "A rule good against all of them:"),
-        headline=(f"{common_rule(answers)}.",),
-        answer=tuple(sentences),
+        lead=lead,
+        headline=(f"{together.rule}.",),
+        answer=together.sentences,
         missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
         sections=(*sections, _how_section(answers), *glossary_sections(ANSWER_GLOSSARY)),
     )

@@ -29,6 +29,7 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import interval, num, percent, some
+from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.config_reading import result_settings, setting
 from fixfirst.runs.manifest import RUNNING, duration
 from fixfirst.runs.rows import Status, Trial, number
@@ -221,10 +222,12 @@ def comparison_report(runs: Sequence[RunData], skipped: Sequence[str], draw: Dra
         if judged:
             answer += [f"R{where[3:]}:"] if where else []
             answer += [_describe_group(*entry) for entry in judged]
+            runs_here = [run for group in comparable for run in group.runs]
+            answer += [f"{run.name}: {run.answer.sentences[0]}" for run in runs_here if run.answer is not None]
             drawn = draw(partial(figures.groups, judged, f"groups{suffix}"))
             sections.append(Section(f"Final return{where}", (texts.GROUPS, texts.GROUPS_READING), (drawn,)))
         sections += _seeds_sections(comparable)
-        searches = [group for group in comparable if group.runs[0].is_search]
+        searches = [group for group in comparable if group.runs[0].is_separate]
         if courses := [course for group in searches if (course := group_course(group)) is not None]:
             drawn = draw(partial(figures.courses, courses, f"courses{suffix}"))
             sections.append(Section(f"Best so far{where}", (texts.COURSES,), (drawn,)))
@@ -268,8 +271,11 @@ def _verdict(worlds: dict[str, list[RunGroup]]) -> str:
     said = []
     for groups in worlds.values():
         red = f"against {setting(groups[0].runs[0].config, 'red_agent', 'unknown')} " if len(worlds) > 1 else ""
-        judged = _judged(groups)
-        if len(groups) == 1 and len(groups[0].runs) > 1 and groups[0].runs[0].is_search:
+        judged, answers = _judged(groups), [run.answer for group in groups for run in group.runs if run.answer is not None]
+        if answers:
+            shown = Agreement.of(answers).rule
+            said.append(f"{red}{shown[0].lower()}{shown[1:]}")
+        elif len(groups) == 1 and len(groups[0].runs) > 1 and groups[0].runs[0].is_separate:
             found = _across_seeds(groups[0])
             rule = None if found.ranking is None else texts.rule_in_words(found.ranking)
             said.append(f"{red}{rule or 'no order is shown to be better than another'}")
@@ -284,7 +290,7 @@ def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
     """Say what the seeds of a search show together, as its terminal said it."""
     sections: list[Section] = []
     for group in groups:
-        if group.runs[0].is_search and len(group.runs) > 1:
+        if group.runs[0].is_separate and len(group.runs) > 1:
             found = _across_seeds(group)
             rows = [
                 (*cells[:2], Cell(cells[2], order.mean), *cells[3:])
@@ -310,6 +316,7 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Sectio
     for run in runs:
         wall, found = time_use(run).wall_s, run.ranked_trials
         order = setting(run.config, "workflow", "-") if found is None else found.ranking.rows[0].workflow
+        order = order if run.answer is None else f"{run.answer.rule} (best: {run.answer.orders[0].workflow})"
         names = run.name, label.get(run.folder, "left out"), str(run.seed)
         time = None if wall is None else Cell(duration(wall), wall)
         rows.append((*names, final_return(run), str(order), run.used_episodes, len(run.trials), time, run.status))

@@ -1,5 +1,6 @@
 """What commands print in the end: the answer of a search, a ranking, what seeds say together; or the same as JSON."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,15 +17,16 @@ from fixfirst.reporter.screen import fitting_table, folded, prose, results
 from fixfirst.reporter.texts import (
     ACROSS_SEEDS_COLUMNS,
     TIERS,
-    common_rule,
     orders_across_seeds,
     percent,
+    settled,
     short_order,
     swap_name,
     verdict_in_words,
     verdict_over_seeds,
 )
 from fixfirst.runs import layout
+from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.seeds import Comparison, compare
@@ -51,6 +53,10 @@ def print_searches(searches: "Sequence[Search]", folder: Path, page: Path | None
         _print_study(console, separate, folder)
     if page is not None:
         print(f"report:      {page}")
+    if len(shared) > 1:
+        together = Agreement.of([search.answer for search in shared if search.answer is not None])
+        console.print()
+        _print_sentences(console, (f"{together.rule}.", *together.sentences))
 
 
 def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> dict[str, Any]:
@@ -59,8 +65,12 @@ def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | N
     shared, separate = _by_kind(searches)
     if shared:
         found = [(s.folder, s.answer) for s in shared if s.answer is not None]
-        documents = [{"run": str(run), "rule": a.rule, "sentences": list(a.sentences), **asdict(a)} for run, a in found]
-        return (documents[0] if len(searches) == 1 else {"study": str(folder), "runs": documents}) | report
+        documents = [{"run": str(run), **answer.document()} for run, answer in found]
+        if len(searches) == 1:
+            return documents[0] | report
+        together = Agreement.of([answer for _, answer in found])
+        words = {"rule": together.rule, "sentences": list(together.sentences)}
+        return {"study": str(folder), **words, "runs": documents} | report
     if len(searches) > 1:
         comparisons = [_comparison_document(comparison) for comparison in compare([search.result for search in separate])]
         return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": comparisons} | report
@@ -82,33 +92,32 @@ def _by_kind(searches: "Sequence[Search]") -> "tuple[list[SharedSearch], list[Pu
 
 
 def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None:
-    """Print the rule, what does not matter, the swaps, the orders; of a study, the rule good against all first."""
+    """Print the rule, what does not matter, the swaps, the orders, of every search."""
     answers = [search.answer for search in searches if search.answer is not None]
-    whole = not console.is_terminal  # a terminal would break lines inside words
-    if len(answers) > 1:
-        console.print(f"{common_rule(answers)}.", style="bold", soft_wrap=whole)
     for answer in answers:
-        console.print()
-        for number, text in enumerate(answer.sentences):
-            console.print(text, style="bold" if number == 0 else None, soft_wrap=whole, highlight=False)
+        if len(answers) > 1:
+            console.print()
+        _print_sentences(console, answer.sentences)
         console.print(_swaps_table(answer, console.width))
         console.print(_orders_table(answer, console.width))
-    variant = answers[0].variant
-    facts = f"{sum(a.episodes for a in answers):,} training episodes, {answers[0].replicates} trainings, variant {variant}"
-    console.print(facts, soft_wrap=True)
-    best = searches[0].folder / layout.BEST
+        facts = f"{answer.episodes:,} training episodes, variant {answer.variant}; {answer.trainings}"
+        console.print(facts, soft_wrap=True, highlight=False)
+    best = shlex.quote(str(searches[0].folder / layout.BEST))
     console.print(f"policy:      {best} (follows any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
 
 
+def _print_sentences(console: Console, sentences: Sequence[str]) -> None:
+    """Print what a person should read, the first sentence bold."""
+    for number, text in enumerate(sentences):
+        # Where nobody watches, lines stay whole: a terminal would break them inside words.
+        console.print(text, style="bold" if number == 0 else None, soft_wrap=not console.is_terminal, highlight=False)
+
+
 def _swaps_table(answer: Answer, width: int) -> Table:
+    """Build the table; prices that may still fall have no interval."""
     columns = ("swap of neighbours", "worth", "95 % interval", "over training")
     rows = [
-        (
-            swap_name(s),
-            f"{s.price:+.2f}",
-            f"[{s.low:.2f}, {s.high:.2f}]",
-            "still falling: train longer" if s.falling else "settled",
-        )
+        (swap_name(s), f"{s.price:+.2f}", "-" if s.low is None else f"[{s.low:.2f}, {s.high:.2f}]", settled(s))
         for s in answer.swaps
     ]
     return fitting_table(columns, rows, width, cut=columns[0])
@@ -119,7 +128,8 @@ def _orders_table(answer: Answer, width: int) -> Table:
     rows, columns = [], ("order", "return", "95 % interval", "tier", "violations")
     for order in answer.orders[:MOST_ORDERS]:
         name, most = short_order(order.workflow, answer.idle), f"{order.violations_high:.3f}"
-        earned = name, f"{order.mean:.2f}", f"[{order.low:.2f}, {order.high:.2f}]"
+        between = "-" if order.low is None else f"[{order.low:.2f}, {order.high:.2f}]"
+        earned = name, f"{order.mean:.2f}", between
         wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}"
         rows.append(wide if width >= WIDE else (*earned, f"≤ {most}", TIERS[order.tier]))
     return fitting_table(columns if width >= WIDE else (*columns[:3], columns[4], columns[3]), rows, width)
@@ -219,31 +229,35 @@ def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margi
 
 def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, width: int = 240) -> str:
     """Write the difference of two policies against each red agent, what it means, and their worst episodes."""
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    names = [row.red_agent if len(variants) == 1 else f"{row.red_agent}, {row.variant}" for row in rows]
+    wide = max(10, *map(len, names))
     lines = [f"A: {first}", f"B: {second}"]
-    lines.append(f"{'red agent':10} {'steps':>5} {'A':>9} {'B':>9} {'B - A':>9} {'95 % interval':>20}")
-    for row in rows:
+    lines.append(f"{'red agent':{wide}} {'steps':>5} {'A':>9} {'B':>9} {'B - A':>9} {'95 % interval':>20}")
+    for name, row in zip(names, rows, strict=True):
         interval = f"[{row.low:+.2f}, {row.high:+.2f}]"
-        lines.append(f"{row.red_agent:10} {row.steps:5} {row.first:9.2f} {row.second:9.2f} {row.mean:+9.2f} {interval:>20}")
-    lines += [_verdict(row) for row in rows]
-    lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, variant {rows[0].variant}")
-    for name, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
-        for row in rows:
+        lines.append(f"{name:{wide}} {row.steps:5} {row.first:9.2f} {row.second:9.2f} {row.mean:+9.2f} {interval:>20}")
+    lines += [f"{name}: {_verdict(row)}" for name, row in zip(names, rows, strict=True)]
+    where = f"variant {variants[0]}" if len(variants) == 1 else f"variants {' and '.join(variants)}"
+    lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, {where}")
+    for side, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
+        for name, row in zip(names, rows, strict=True):
             worst = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
-            lines.append(f"worst of {name} against {row.red_agent}, episode {worst}")
-    more = f" --seed {seed}" if seed else ""
-    worst = f"--number {rows[0].worst_of_first[0].number} --red-agent {rows[0].red_agent} --variant {rows[0].variant}"
-    lines.append(f"next: fixfirst watch {first} --beside {second} {worst}{more}")
+            lines.append(f"worst of {side} against {name}, episode {worst}")
+    row, whom = rows[0], f"{shlex.quote(first)} --beside {shlex.quote(second)}"
+    worst = f"--number {row.worst_of_first[0].number} --red-agent {row.red_agent} --variant {row.variant}"
+    lines.append(f"next: fixfirst watch {whom} {worst}{f' --seed {seed}' if seed else ''}")
     return folded(lines, width)
 
 
 def _verdict(row: Paired) -> str:
     """Say what an interval means, and what common luck was worth."""
     if row.independent_episodes is None:
-        return f"{row.red_agent}: they earn the same in every episode"
+        return "they earn the same in every episode"
     luck = f"two evaluations would need {row.independent_episodes:,} episodes each to be as sure"
     if row.different:
-        return f"{row.red_agent}: {'B' if row.mean > 0 else 'A'} is better by {abs(row.mean):.2f}; {luck}"
-    return f"{row.red_agent}: not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
+        return f"{'B' if row.mean > 0 else 'A'} is better by {abs(row.mean):.2f}; {luck}"
+    return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
 
 
 def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> str:

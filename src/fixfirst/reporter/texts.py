@@ -9,13 +9,12 @@ from fixfirst.orders.pricing import Swap
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.answer import Answer
-from fixfirst.runs.seeds import Comparison, OrderAcrossSeeds, RankedTrials, mean_interval
+from fixfirst.runs.answer import list_words
+from fixfirst.runs.seeds import Comparison, OrderAcrossSeeds, RankedTrials
 
 MINUS = "\u2212"
 QUESTION = "Which kind of machine should the defender fix first?"
 TIERS = {1: "as good as the best", 2: "open", 3: "worse"}
-FEW_SEEDS = 3  # fewer give no interval
 MOST_SHARED = 3  # precedences of a rule
 
 
@@ -27,9 +26,9 @@ def num(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:,.{digits}f}".replace("-", MINUS)
 
 
-def interval(low: float, high: float) -> str:
-    """Write an interval, as "1.00 to 2.00"."""
-    return f"{num(low)} to {num(high)}"
+def interval(low: float | None, high: float | None) -> str:
+    """Write an interval, as "1.00 to 2.00", with a dash for none."""
+    return "-" if low is None or high is None else f"{num(low)} to {num(high)}"
 
 
 def percent(share: float | None) -> str:
@@ -42,11 +41,6 @@ def some(count: int, thing: str) -> str:
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
-def list_words(texts: Sequence[str]) -> str:
-    """Join texts, as in "a, b and c"."""
-    return ", ".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} and {texts[-1]}"
-
-
 def short_order(workflow: str, idle: Sequence[str]) -> str:
     """Leave the unit types out of an order that red never holds."""
     return " > ".join(unit for unit in workflow.split(" > ") if unit not in idle)
@@ -55,6 +49,11 @@ def short_order(workflow: str, idle: Sequence[str]) -> str:
 def swap_name(swap: Swap) -> str:
     """Name a swap, as "enterprise before user"."""
     return f"{swap.first} before {swap.second}"
+
+
+def settled(swap: Swap) -> str:
+    """Say whether longer training may still lower a price."""
+    return "so far: train longer" if swap.falling else "settled"
 
 
 def few_seeds(seeds: int) -> str:
@@ -174,56 +173,6 @@ def _told_apart(ranking: Ranking, sure: str) -> str:
     return f"{tied}: of {others + 1} accepted orders, {alike} may be the best."
 
 
-# ---------------------------------------------------------------- several answers
-
-Pair = tuple[str, str]
-
-
-def agreed_pairs(answers: Sequence[Answer]) -> list[Pair]:
-    """Return the precedences that more than half of the seeds show, and none the other way round; the dearest first."""
-    prices: dict[Pair, list[float]] = {}
-    for answer in answers:
-        for swap in answer.that_matter:
-            prices.setdefault((swap.first, swap.second), []).append(swap.price)
-    found = [(a, b) for (a, b), seen in prices.items() if 2 * len(seen) > len(answers) and (b, a) not in prices]
-    return sorted(found, key=lambda pair: (-sum(prices[pair]) / len(prices[pair]), pair))
-
-
-def common_rule(answers: Sequence[Answer]) -> str:
-    """Say what is shown in some world, by most of its seeds, and in no world the other way round."""
-    worlds: dict[tuple[str, str, str], list[Answer]] = {}
-    for answer in answers:
-        worlds.setdefault((answer.red_agent, answer.variant, answer.memory), []).append(answer)
-    shown = list(dict.fromkeys(pair for of_world in worlds.values() for pair in agreed_pairs(of_world)))
-    safe = [f"{a} before {b}" for a, b in shown if (b, a) not in shown]
-    return f"Fix {list_words(safe)}" if safe else "No order is shown to be better than another"
-
-
-def agreement(answers: Sequence[Answer]) -> str:
-    """Say the rule of one world, what it is worth, and how many seeds show it."""
-    if len(answers) == 1:
-        return f"{answers[0].sentences[0]} One seed only."
-    pairs = agreed_pairs(answers)
-    if not pairs:
-        bounds = [max((swap.at_most for swap in answer.swaps), default=0.0) for answer in answers]
-        return (
-            f"no order is shown to be better than another by more than half of {len(answers)} seeds; each bounds the "
-            f"differences, by {', '.join(num(bound) for bound in bounds)}."
-        )
-    said: list[str] = []
-    for a, b in pairs:
-        swaps = [swap for answer in answers for swap in answer.swaps if (swap.first, swap.second) == (a, b)]
-        count = sum((a, b) in [(swap.first, swap.second) for swap in answer.that_matter] for answer in answers)
-        mean, low, high = mean_interval([swap.price for swap in swaps])
-        sure = "too few seeds for an interval over seeds"
-        if len(swaps) >= FEW_SEEDS and low is not None and high is not None:
-            sure = f"95 % over seeds: {interval(low, high)}"
-        at_most = "at most " if any(swap.falling for swap in swaps) else ""
-        fix = "Fix" if said else "fix"  # the first one follows a colon
-        said.append(f"{fix} {a} before {b}, worth {at_most}{num(mean)} ({sure}); {count} of {len(answers)} seeds show it")
-    return f"{'. '.join(said)}."
-
-
 # ---------------------------------------------------------------- how to read each part
 
 RANKING = (
@@ -336,6 +285,11 @@ SO_FAR = (
 )
 SWAPS = "Each row compares orders that differ in two neighbours only; ticks are the single trainings."
 SETTLED = "While an order is still being learned its price is too high: it must have stopped falling."
+COURSE_AND_PRICE = (
+    "The curve of {name} ends at {last}, and its price is {price}. After a round every training is told the order it has to "
+    "keep, on a few episodes common to all; a price is measured in the end on fresh episodes, where each training is told "
+    "what serves it best."
+)
 
 # Of trainings, and of searches with a training per order.
 GLOSSARY = (
@@ -375,7 +329,7 @@ ANSWER_GLOSSARY = (
         "95 %, for all swaps (or orders) of the table at once, from the spread between trainings: wider than what fixfirst "
         "evaluate prints, which is of one policy on its episodes alone",
     ),
-    ("at most", "the price was still falling when training ended: a longer training can only lower it"),
+    ("so far", "the price may still fall: a longer training can only lower it, and no interval is given"),
     ("tier", "as good as the best: it costs less than the margin with 95 % probability; worse: it costs more; else open"),
     ("P(best)", "probability that no other order earns more"),
     ("violations", "repairs per episode that truly broke the order, whatever blue knew; upper bound of 95 %"),

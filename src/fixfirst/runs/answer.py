@@ -11,27 +11,8 @@ from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
 ENOUGH_REPLICATES = 3
-
-
-@dataclass(frozen=True)
-class SwapAnswer(Swap):
-    """A swap, and how its price settled."""
-
-    falling: bool  # was it still falling when training ended? Then it is at most that
-    history: tuple[float, ...]  # after each round
-
-
-@dataclass(frozen=True)
-class OrderAnswer(PricedOrder):
-    """A priced order, and how it was kept; it stands for all that differ from it only in unit types red never holds."""
-
-    tail: float  # share of episodes that end in disaster
-    violations: float  # true ones per episode
-    violations_high: float  # upper bound of 95 %
-    compliance: float | None
-    contested: float | None
-    told: tuple[str, ...]  # what each replicate's policy is best told under this order
-    trained: int  # episodes of all replicates, of the rounds it took part in
+NO_ANSWER = "No answer yet"
+MOST_SO_FAR = 3  # prices that are named while there is no answer
 
 
 _ORDER_COLUMNS = (
@@ -57,15 +38,28 @@ class Answer(tables.Tabular):
     memory: str
     units: tuple[str, ...]
     idle: tuple[str, ...]  # unit types red never holds
-    replicates: int
-    episodes: int  # training, of all replicates
+    replicates: int  # trainings that prices rest on
+    episodes: int  # training, of all that began
     rounds: tuple[int, ...]  # training episodes after each round, of one replicate
     possible: int  # orders that differ in unit types red holds
     all_orders: int
     margin: float
     spread: float  # between two trainings
-    swaps: tuple[SwapAnswer, ...]
-    orders: tuple[OrderAnswer, ...]  # best first; those that were tried
+    swaps: tuple[Swap, ...]
+    orders: tuple[PricedOrder, ...]  # best first; those that were tried
+    dropped: tuple[float, ...] = ()  # of each training that was dropped: by how many points it lagged behind the best
+    long_enough: bool = True  # was there training enough for prices to settle?
+    next_episodes: int = 0  # a budget to try next, where there is no answer yet
+
+    @property
+    def is_settled(self) -> bool:
+        """Is there an answer: training enough, trainings enough, and no price that may still fall?"""
+        return self.long_enough and self.replicates >= ENOUGH_REPLICATES and not any(s.falling for s in self.swaps)
+
+    @property
+    def beginners(self) -> int:
+        """How many trainings began."""
+        return self.replicates + len(self.dropped)
 
     # ---- tables
 
@@ -94,15 +88,26 @@ class Answer(tables.Tabular):
     # ---- words
 
     @property
-    def that_matter(self) -> tuple[SwapAnswer, ...]:
+    def that_matter(self) -> tuple[Swap, ...]:
         """Swaps that are shown to be worth something, and not shown to be worth less than the margin."""
-        return tuple(swap for swap in self.swaps if swap.is_shown and swap.at_most > self.margin)
+        return tuple(s for s in self.swaps if s.is_shown and not s.falling and s.at_most > self.margin)
+
+    def worth(self, first: str, second: str) -> Swap | None:
+        """What fixing one unit type before another is worth, or less than nothing; None if it was not compared."""
+        for swap in self.swaps:
+            if (swap.first, swap.second) == (first, second):
+                return swap
+            if (swap.first, swap.second) == (second, first):
+                return swap.turned()
+        return None
 
     @property
     def rule(self) -> str:
         """The rule in a few words, e.g. "Fix enterprise before user"."""
+        if not self.is_settled:
+            return NO_ANSWER
         pairs = [f"{swap.first} before {swap.second}" for swap in self.that_matter]
-        return f"Fix {_listed(pairs)}" if pairs else f"No {self._nothing()}"
+        return f"Fix {list_words(pairs)}" if pairs else f"No {self._nothing()}"
 
     def _nothing(self) -> str:
         """What is said after "no" if no swap matters."""
@@ -114,7 +119,50 @@ class Answer(tables.Tabular):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a person should read, in order."""
-        return tuple(text for text in (self._verdict(), self._indifferent(), self._never_held(), self._counts()) if text)
+        answer = (self._verdict, self._indifferent, self._never_held, self._counts)
+        so_far = (self._no_answer, self._so_far, self._settled_already, self._never_held)
+        return tuple(text for say in (answer if self.is_settled else so_far) if (text := say()))
+
+    @property
+    def trainings(self) -> str:
+        """How many trainings began, and why some were dropped."""
+        if not self.dropped:
+            return f"{self.replicates} training{'s' if self.replicates > 1 else ''}, none dropped"
+        lag = " to ".join(dict.fromkeys(f"{value:.1f}" for value in (min(self.dropped), max(self.dropped))))
+        return (
+            f"{self.beginners} trainings began, {len(self.dropped)} were dropped early: under some orders they earned "
+            f"{lag} points less than the best training"
+        )
+
+    def _no_answer(self) -> str:
+        """Why there is no answer yet, and what to try."""
+        more = ""
+        if not self.long_enough:
+            shows = "what it costs to learn an order, not what it costs to keep one"
+        elif self.replicates < ENOUGH_REPLICATES:
+            shows = "what " + ("one training" if self.replicates == 1 else f"{self.replicates} trainings") + " found"
+        else:
+            shows = (
+                f"prices that still fall ({list_words([f'{s.first} before {s.second}' for s in self.swaps if s.falling])})"
+            )
+        if self.replicates < ENOUGH_REPLICATES:
+            more = f" and at least {ENOUGH_REPLICATES} trainings (--replicates)"
+        return f"{NO_ANSWER}: this budget shows only {shows}; try {self.next_episodes:,} episodes{more}."
+
+    def _so_far(self) -> str:
+        """The dearest prices as they stand."""
+        prices = [f"{s.first} before {s.second} {s.price:.2f}" for s in self.swaps if s.falling][:MOST_SO_FAR]
+        return f"Prices so far, which may be far off: {', '.join(prices)}." if prices else ""
+
+    def _settled_already(self) -> str:
+        """What is known though other prices still fall."""
+        texts = [f"{_worth(swap, named=True)}" for swap in self.that_matter]
+        if not texts:
+            return ""
+        worse = sum(any(f"{s.second} > {s.first}" in order.workflow for s in self.that_matter) for order in self.orders) * (
+            self.all_orders // self.possible
+        )
+        return f"Settled already: {list_words(texts)}; {worse:,} orders, which have them the other way round, are excluded."
 
     def _verdict(self) -> str:
         shown = self.that_matter
@@ -122,24 +170,14 @@ class Answer(tables.Tabular):
             bound = max((swap.at_most for swap in self.swaps), default=None)
             known = "" if bound is None else f" (any swap of neighbours is worth less than {_up(bound)})"
             return f"Against {self.red_agent} no {self._nothing()}{known}{self._but()}."
-        worth = [
-            f"{'' if len(shown) == 1 else f'{swap.first} before {swap.second} '}"
-            f"{'at most ' if swap.falling else ''}{swap.price:.1f} points an episode "
-            f"(95 %: {swap.low:.2f} to {swap.high:.2f})"
-            f"{', still falling: train longer' if swap.falling else ''}"
-            for swap in shown
-        ]
         what = "it is worth" if len(shown) == 1 else "this is worth:"
-        return f"{self.rule}. Against {self.red_agent} {what} {_listed(worth)}{self._but()}."
+        worth = [_worth(swap, named=len(shown) > 1) for swap in shown]
+        return f"{self.rule}. Against {self.red_agent} {what} {list_words(worth)}{self._but()}."
 
     def _but(self) -> str:
         """What takes away from the answer, for the same sentence."""
-        doubts = []
-        if self.replicates < ENOUGH_REPLICATES:
-            doubts.append(f"from {self.replicates} training{'s' if self.replicates > 1 else ''} only")
-        if never := self.possible - len(self.orders):
-            doubts.append(f"{never:,} of {self.possible:,} orders were never tried")
-        return f"; {_listed(doubts)}" if doubts else ""
+        never = self.possible - len(self.orders)
+        return f"; {never:,} of {self.possible:,} orders were never tried" if never else ""
 
     def _indifferent(self) -> str:
         """Unit types whose place was compared and is not shown to matter: it makes no difference, or that is open."""
@@ -151,11 +189,11 @@ class Answer(tables.Tabular):
                 known = f"where {unit} stands makes no difference (less than {_up(most)})"
                 unknown = f"whether it matters where {unit} stands is open (up to {_up(most)})"
                 texts.append(known if most <= self.margin else unknown)
-        return _sentence(_listed(texts))
+        return _sentence(list_words(texts))
 
     def _never_held(self) -> str:
         stands = "where it stands" if len(self.idle) == 1 else "where they stand"
-        return f"Red never holds {_listed(self.idle, 'or')}: {stands} is irrelevant." if self.idle else ""
+        return f"Red never holds {list_words(self.idle, 'or')}: {stands} is irrelevant." if self.idle else ""
 
     def _counts(self) -> str:
         each = self.all_orders // self.possible
@@ -169,13 +207,23 @@ class Answer(tables.Tabular):
         if tiers[3]:
             costs = (f"{best - order.mean:.1f}" for order in (tiers[3][0], tiers[3][-1]))
             texts.append(f"{each * len(tiers[3]):,} cost {' to '.join(dict.fromkeys(costs))}")
-        return _sentence(_listed(texts))
+        return _sentence(list_words(texts))
 
     # ---- the file
 
+    def document(self) -> dict[str, Any]:
+        """Return all of it as plain values, words first."""
+        words = {"rule": self.rule, "sentences": self.sentences, "settled": self.is_settled, "beginners": self.beginners}
+        return {**words, **asdict(self)}
+
     def write(self, folder: Path) -> None:
-        document = {"rule": self.rule, "sentences": self.sentences, **asdict(self)}
-        files.write_document(folder / ANSWER, "answer", document, run_hash_of(folder) or "")
+        files.write_document(folder / ANSWER, "answer", self.document(), run_hash_of(folder) or "")
+
+
+def _worth(swap: Swap, *, named: bool) -> str:
+    """What a settled swap is worth."""
+    name = f"{swap.first} before {swap.second} " if named else ""
+    return f"{name}{swap.price:.1f} points an episode (95 %: {swap.low:.2f} to {swap.high:.2f})"
 
 
 def read_answer(folder: Path) -> Answer | None:
@@ -206,7 +254,8 @@ def _printable(document: Any) -> Any:
     return errors.printable(document) if isinstance(document, str) else document
 
 
-def _listed(texts: Sequence[str], word: str = "and") -> str:
+def list_words(texts: Sequence[str], word: str = "and") -> str:
+    """Join texts, as in "a, b and c"."""
     return ", ".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"
 
 

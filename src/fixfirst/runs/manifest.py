@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -118,7 +119,7 @@ def write_manifest(
     document = {
         "schema": SCHEMA,
         "created": now(),
-        "command": "fixfirst " + " ".join(sys.argv[1:]),
+        "command": shlex.join(["fixfirst", *sys.argv[1:]]),
         "seed": seed,
         "options": options or {},
         "versions": versions(),

@@ -44,9 +44,9 @@ BASE_SHARE = 0.5  # of a training's episodes, at most, are without an order
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
 # With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates of
 # this size; at first from half as many, in the end from twice as many, from these shares of the training on. With fewer
-# updates, prices are those of learning an order, even where they seem to settle.
+# updates, or fewer than LONG_ENOUGH episodes, prices are those of learning an order, even where they seem to settle.
 ORDERS_UPDATES: tuple[tuple[int, float], ...] = ((4, 1.5), (2, 1.0))
-ENOUGH = 500
+ENOUGH, LONG_ENOUGH = 500, 60_000
 GROWTH = (0.2, 0.6)
 
 
@@ -288,7 +288,24 @@ class SearchConfig(TrainSettings):
     @property
     def is_long(self) -> bool:
         """Is there enough training with orders for prices to settle?"""
-        return self._longest >= ENOUGH * self._larger[0] * self.episodes_per_update
+        return self._longest >= max(LONG_ENOUGH, ENOUGH * self._larger[0] * self.episodes_per_update)
+
+    @property
+    def can_settle(self) -> bool:
+        """Can there be an answer: is training long enough, and are there trainings enough to tell them apart?"""
+        return self.is_long and self.replicates >= FEWEST_REPLICATES
+
+    @property
+    def next_budget(self) -> int:
+        """How many episodes to try where these did not settle, with as many trainings as are needed."""
+        if self.can_settle:
+            return 2 * self.total_episodes
+        trainings = max(self.replicates, FEWEST_REPLICATES)
+        longer = {"replicates": trainings, "beginners": max(self.beginners, trainings)}
+        budget = max(self.total_episodes, _enough_episodes({"red_agent": self.training.game.red_agent}))
+        while not self.model_copy(update={**longer, "total_episodes": budget}).is_long:
+            budget *= 2
+        return budget
 
     @property
     def _largest_update(self) -> int:

@@ -28,8 +28,10 @@ from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import conclude
 from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.costs import count_verb
 from fixfirst.orders.order import Workflow
-from fixfirst.play.evaluation import Evaluation, play
+from fixfirst.orders.pricing import OrderResult
+from fixfirst.play.evaluation import EpisodeBatch, Evaluation, play
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
@@ -227,21 +229,6 @@ def _trial_row(job: TrialJob, accepted: bool, training: Training, evaluation: Ev
 
 
 @dataclass(frozen=True)
-class OrderResult:
-    """What one replicate earned under one order."""
-
-    order: Workflow
-    prompt: Workflow  # the order the policy was told
-    mean: float
-    standard_error: float
-    tail: float  # share of episodes below TAIL
-    violations: float  # repairs per episode that truly broke the order
-    violations_high: float  # upper bound of 95 %
-    compliance: float | None
-    contested: float | None
-
-
-@dataclass(frozen=True)
 class RoundJob(_Named):
     """One round of one replicate: train on some orders, then play all that were tried so far."""
 
@@ -288,7 +275,7 @@ def _train_and_play(job: RoundJob, training: Training, tell: Tell, interrupt: ob
     save_policy(job.folder, training, accepted=False)
     network = Network.of(training.learner.weights)
     results = [
-        _play(network, training.spec, job.config, order, order, "round", job.episodes, job.seed)
+        _judge(_play(network, training.spec, job.config, order, order, "round", job.episodes, job.seed), order, job.config)
         for order in job.played_orders
     ]
     _write_results(job, results)
@@ -303,7 +290,7 @@ class CrossJob(_Named):
     config: TrainConfig
     folder: Path
     trained: int  # episodes, after all rounds
-    prompts: tuple[Workflow, ...]  # orders it may be told
+    prompts: tuple[Workflow, ...]  # orders it may be told; none: it is told the one it has to keep
     enforced_orders: tuple[Workflow, ...]
     selection_episodes: int
     episodes: int  # to measure on, others than those
@@ -322,7 +309,8 @@ def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[OrderResult]
             if interrupt:
                 return None
             prompt, purpose = _best_prompt(job, network, spec, order), f"measure/{job.number}"
-            results.append(_play(network, spec, job.config, order, prompt, purpose, job.episodes, job.seed))
+            played = _play(network, spec, job.config, order, prompt, purpose, job.episodes, job.seed)
+            results.append(_judge(played, prompt, job.config))
             tell(JobProgress(job.trained, results[-1].mean, results[-1].compliance, orders=len(results)))
         _write_results(job, results)
         return results
@@ -347,10 +335,14 @@ def restore_policy(job: CrossJob) -> tuple[Network, PolicySpec]:
 
 def _best_prompt(job: CrossJob, network: Network, spec: PolicySpec, order: Workflow) -> Workflow:
     """Find what serves a policy best under an order: all prompts are tried, the best few again for longer."""
-    left = job.prompts
+    left = job.prompts or (order,)
     for look, episodes in enumerate((job.selection_episodes, CLOSER * job.selection_episodes)):
-        purpose = f"selection/{look}"
-        means = [_play(network, spec, job.config, order, prompt, purpose, episodes, job.seed).mean for prompt in left]
+        if len(left) == 1:
+            break
+        played = (
+            _play(network, spec, job.config, order, prompt, f"selection/{look}", episodes, job.seed) for prompt in left
+        )
+        means = [float(one.returns.mean()) for one in played]
         left = tuple(left[i] for i in np.argsort(means, kind="stable")[::-1][:FINALISTS])
     return left[0]
 
@@ -364,14 +356,21 @@ def _play(
     purpose: str,
     episodes: int,
     seed: int,
-) -> OrderResult:
+) -> EpisodeBatch:
     """Play a policy that is told one order and has to keep another."""
     player = PolicyTable(network, (order,), spec=spec, told=(prompt,))
-    played = play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=(order,))
-    counts = played.counts(config.judging)
+    return play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=(order,))
+
+
+def _judge(played: EpisodeBatch, prompt: Workflow, config: TrainConfig) -> OrderResult:
+    """Say what was earned under an order, and how it was kept. prompt: what the policy was told."""
+    (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config.judging)
     assert counts is not None
-    broken, returns = counts.judged - counts.compliant, played.returns
+    episodes, broken = len(returns), counts.judged - counts.compliant
     rate, error = float(broken.mean()), float(broken.std(ddof=1)) / np.sqrt(episodes)
+    restores, removes = (
+        float(count_verb(played.rollout.actions, verb, order.scheme).mean()) for verb in ("Restore", "Remove")
+    )
     return OrderResult(
         order=order,
         prompt=prompt,
@@ -384,6 +383,9 @@ def _play(
         + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
         compliance=_share(counts.compliant, counts.judged),
         contested=_share(counts.contested_compliant, counts.contested),
+        restores=restores,
+        removes=removes,
+        costs=tuple(played.costs(order.scheme).mean(axis=1).tolist()),
     )
 
 
@@ -406,11 +408,13 @@ def _read_results(job: RoundJob | CrossJob, orders: Sequence[Workflow]) -> list[
 
 def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> OrderResult:
     """Build a result from its row; ValueError, KeyError or TypeError if it makes no sense."""
-    names = ("order", "prompt")
-    numbers = {field.name: number(row[field.name]) for field in fields(OrderResult) if field.name not in names}
-    if any(value is None and row[name] is not None for name, value in numbers.items()) or numbers["mean"] is None:
+    names, costs = ("order", "prompt"), tuple(number(cost) for cost in row["costs"])
+    others = [field.name for field in fields(OrderResult) if field.name not in (*names, "costs")]
+    numbers = {name: number(row[name]) for name in others}
+    lost = [name for name, value in numbers.items() if value is None and row[name] is not None]
+    if lost or None in costs or numbers["mean"] is None:
         raise ValueError("a number is none")
-    return OrderResult(**{name: orders[row[name]] for name in names}, **numbers)  # type: ignore[arg-type]
+    return OrderResult(**{name: orders[row[name]] for name in names}, **numbers, costs=costs)  # type: ignore[arg-type]
 
 
 def _write_results(job: RoundJob | CrossJob, results: Sequence[OrderResult]) -> None:

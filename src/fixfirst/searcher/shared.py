@@ -6,7 +6,7 @@
                          forgotten; then all tried orders are played on common episodes. About 1 training in 12 gets
                          stuck: 1.5 times as many start as are needed, and the worst are dropped after 40 % of the rounds
     cross-play           under every tried order each replicate is told what serves it best there, and measured on fresh
-                         episodes of its own
+                         episodes of its own; where training was too short for an answer, it is told the order itself
     the answer           `orders/pricing.py`
 
 Like every search it is a plan of jobs, depends on its ledger (rounds.csv) only, and ends the same after any interruption,
@@ -28,17 +28,17 @@ from fixfirst.base.jobs import Plan, Task, gather
 from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.orders.pricing import Prices, Swap, price, price_swaps, standard_errors
+from fixfirst.orders.pricing import OrderResult, Swap, price, price_swaps, standard_errors
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, copy_policy, load_policy
 from fixfirst.runs import layout
-from fixfirst.runs.answer import Answer, OrderAnswer, SwapAnswer, read_answer
+from fixfirst.runs.answer import Answer, read_answer
 from fixfirst.runs.manifest import Session
 from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.jobs import BaseJob, CrossJob, OrderResult, RoundJob, restore_policy, run_base, run_cross, run_round
+from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
 from fixfirst.searcher.published import choice_row
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig, neighbours
 
@@ -115,14 +115,17 @@ class SharedSearch:
     def standings(self) -> None:
         """What the published search has: there is no ranking of single trials."""
 
-    def kept_trainings(self) -> list[int]:
-        """Trainings kept after the elimination rounds, as replicates. Each is scored by its largest shortfall to the best
-        training over all groups "a before b"; the smallest shortfalls are kept.
+    def _shortfalls(self) -> np.ndarray:
+        """[N] the largest shortfall of each training that began to the best one, over all groups "a before b", after the
+        elimination rounds.
         """
         earned = self._earned[min(self.rounds, self.config.contested_rounds)]
         played = np.flatnonzero(~np.isnan(earned).any(axis=0))
-        shortfall = worst_shortfall(earned[:, played], [self.orders[w].order for w in played])
-        return sorted(np.argsort(shortfall, kind="stable")[: self.config.replicates].tolist())
+        return worst_shortfall(earned[:, played], [self.orders[w].order for w in played])
+
+    def kept_trainings(self) -> list[int]:
+        """Trainings kept after the elimination rounds, as replicates: those with the smallest shortfalls."""
+        return sorted(np.argsort(self._shortfalls(), kind="stable")[: self.config.replicates].tolist())
 
     def trainings_of(self, number: int) -> Sequence[int]:
         """The trainings that take part in a round."""
@@ -222,16 +225,19 @@ class SharedSearch:
 
     def cross_job(self, number: int) -> CrossJob:
         config = self.config
-        earned = self.values(self.rounds).mean(axis=0)
+        earned, most = self.values(self.rounds).mean(axis=0), config.measure_episodes
+        best_first = [self.orders[w] for w in np.argsort(-earned, kind="stable")]
+        if not config.can_settle:  # what was seen so far is worth no more
+            most = min(most, CLOSER * config.selection_episodes)
         return CrossJob(
             number=number,
             config=self.training_config(number),
             folder=layout.replicate_folder(self.folder, number),
             trained=config.round_episodes * self.rounds,
-            prompts=tuple(self.orders[w] for w in np.argsort(-earned, kind="stable")[:MOST_PROMPTS]),
+            prompts=tuple(best_first[:MOST_PROMPTS]) if config.can_settle else (),
             enforced_orders=tuple(self.orders),
             selection_episodes=config.selection_episodes,
-            episodes=min(config.measure_episodes, max(config.orders_budget, config.selection_episodes)),
+            episodes=min(most, max(config.orders_budget, config.selection_episodes)),
             seed=config.seed,
         )
 
@@ -297,12 +303,14 @@ class SharedSearch:
     def conclude(self, measured: Sequence[Sequence[OrderResult]]) -> Answer:
         """The answer, from what every replicate earned under every order, [R][W]."""
         config, scheme = self.config, self.scheme
-        values = np.array([[result.mean for result in replicate] for replicate in measured])
         relevant = [unit for unit in range(scheme.size) if unit not in self.idle_ids]
-        prices = price(self.orders, values, relevant, config.margin, statistics.stream_seed(config.seed, "answer"))
-        histories = self._histories(relevant)
-        by_order = {str(order): [replicate[w] for replicate in measured] for w, order in enumerate(self.orders)}
-        game = config.training.game
+        seed = statistics.stream_seed(config.seed, "answer")
+        prices = price(measured, relevant, config.margin, seed, sure=config.can_settle)
+        histories, game = self._histories(relevant), config.training.game
+        swaps = tuple(_with_history(swap, histories, config.margin) for swap in prices.swaps)
+        if any(swap.falling for swap in swaps):
+            prices = price(measured, relevant, config.margin, seed, sure=False)
+        kept, shortfalls = self.kept_trainings(), self._shortfalls()
         return Answer(
             red_agent=game.attacker,
             variant=str(game.variant),
@@ -310,14 +318,17 @@ class SharedSearch:
             units=scheme.names,
             idle=self.idle,
             replicates=config.replicates,
+            dropped=tuple(float(shortfalls[n]) for n in range(config.beginners) if n not in kept),
             episodes=self.used,
             rounds=tuple(config.round_episodes * (r + 1) for r in range(self.rounds)),
             possible=factorial(len(relevant)),
             all_orders=scheme.num_orders,
             margin=config.margin,
             spread=prices.spread,
-            swaps=tuple(_settled(swap, histories, config.is_long) for swap in prices.swaps),
-            orders=tuple(self._order_answers(prices, by_order)),
+            swaps=swaps,
+            orders=prices.orders,
+            long_enough=config.is_long,
+            next_episodes=config.next_budget,
         )
 
     def _histories(self, relevant: Sequence[int]) -> list[dict[tuple[str, str], np.ndarray]]:
@@ -328,39 +339,24 @@ class SharedSearch:
         for after in range(1, self.rounds + 1):
             values = self.values(after)
             played = np.flatnonzero(~np.isnan(values).any(axis=0))
-            swaps = price_swaps([self.orders[w] for w in played], values[:, played], relevant)
+            swaps = price_swaps([self.orders[w] for w in played], values[:, played], relevant, sure=False)
             prices = {(swap.first, swap.second): np.array(swap.by_replicate) for swap in swaps}
             histories.append(prices | {(second, first): -value for (first, second), value in prices.items()})
         return histories
 
-    def _order_answers(self, prices: Prices, by_order: dict[str, list[OrderResult]]) -> list[OrderAnswer]:
-        rounds = {order: len({row.round for row in self.rows if row.workflow == order}) for order in by_order}
-        answers = []
-        for row in prices.orders:
-            results = by_order[row.workflow]
-            compliance = [one.compliance for one in results if one.compliance is not None]
-            contested = [one.contested for one in results if one.contested is not None]
-            answers.append(
-                OrderAnswer(
-                    **vars(row),
-                    tail=float(np.mean([one.tail for one in results])),
-                    violations=float(np.mean([one.violations for one in results])),
-                    violations_high=float(max(one.violations_high for one in results)),
-                    compliance=float(np.mean(compliance)) if compliance else None,
-                    contested=float(np.mean(contested)) if contested else None,
-                    told=tuple(str(one.prompt) for one in results),
-                    trained=rounds[row.workflow] * self.config.round_episodes * self.config.replicates,
-                )
-            )
-        return answers
 
+def _with_history(swap: Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]], margin: float) -> Swap:
+    """Add the price from round to round; the first rounds may lack it. One that may still fall has no interval.
 
-def _settled(swap: Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]], is_long: bool) -> SwapAnswer:
-    """A swap with its price from round to round; the first rounds may lack it."""
+    What is shown to be worth less than the margin is none the more if it falls.
+    """
     pair = swap.first, swap.second
     history = np.array([prices[pair] for prices in histories if pair in prices])
     means = tuple(round(float(value), 3) for value in history.mean(axis=1))
-    return SwapAnswer(**vars(swap), falling=not is_long or is_falling(history), history=means)
+    if swap.low is not None and (swap.at_most <= margin or not is_falling(history)):
+        return replace(swap, history=means)
+    parts = tuple(replace(part, low=None, high=None) for part in swap.parts)
+    return replace(swap, low=None, high=None, parts=parts, falling=True, history=means)
 
 
 def is_falling(history: np.ndarray) -> bool:

@@ -1,0 +1,146 @@
+"""How often does a search say what is false? Many searches of all lengths, against a truth that is known.
+
+    python benchmarks/honesty.py searches.csv [--searches 400] [--minutes 60]
+    python benchmarks/honesty.py searches.csv --table
+
+Searches of 3,000 to 1,150,000 episodes, 1 to 8 replicates, many seeds, against both red agents, the shortest first. Each
+adds a line to the file as it ends; begun again, the script goes on with those that are not there yet. --minutes: begin no
+search later.
+
+The truth: what six searches of the default budget say together (docs/tables.md). A rule is wrong if it names a swap that
+is worth nothing, or leaves out the one that matters; an interval misses if it lies outside what is known of the true price.
+The table counts both, by budget, among the searches that give an answer; all others say "No answer yet".
+"""
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import fixfirst as ff
+from fixfirst.runs.answer import Answer
+
+# (first, second) -> between what the true price lies; every other swap is within ELSE of nothing.
+TRUTH = {("b_line", "enterprise", "user"): (4.01, 4.12)}
+ELSE = {"b_line": 0.09, "meander": 0.22}
+RULES = {"b_line": "Fix enterprise before user", "meander": "No "}  # how a right answer begins
+# (episodes, replicates, share of the searches); 0 replicates: as many as is usual
+PLAN = (
+    (3_000, 0, 30), (3_000, 1, 10), (3_000, 8, 6),
+    (10_000, 0, 24), (10_000, 1, 10),
+    (30_000, 0, 12), (30_000, 1, 6),
+    (60_000, 1, 4), (100_000, 0, 4),
+    (200_000, 3, 3), (260_000, 3, 6), (300_000, 1, 3), (420_000, 3, 6),
+    (600_000, 8, 3), (1_150_000, 8, 4),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """One search, and what it said."""
+
+    red_agent: str
+    episodes: int
+    replicates: int
+    seed: int
+    settled: int
+    rule: str
+    wrong_rule: int
+    intervals: int
+    missed: int
+    seconds: float
+
+
+def judge(answer: Answer) -> tuple[int, int, int]:
+    """Is its rule wrong; how many intervals does it give; is there one that misses?"""
+    red = answer.red_agent
+    wrong = answer.is_settled and not answer.rule.startswith(RULES[red])
+    given = [swap for swap in answer.swaps if swap.low is not None and swap.high is not None]
+    missed = 0
+    for swap in given:
+        low, high = TRUTH.get((red, swap.first, swap.second), (-ELSE[red], ELSE[red]))
+        assert swap.low is not None and swap.high is not None
+        missed += swap.high < low or swap.low > high
+    return int(wrong), len(given), int(missed > 0)
+
+
+def planned(searches: int) -> Iterator[tuple[str, int, int, int]]:
+    """Yield red agent, episodes, replicates and seed of every search, the shortest first."""
+    whole = sum(share for _, _, share in PLAN)
+    for episodes, replicates, share in sorted(PLAN):
+        for number in range(max(round(searches * share / whole), 2)):
+            yield ("b_line", "meander")[number % 2], episodes, replicates, number // 2
+
+
+def run(red_agent: str, episodes: int, replicates: int, seed: int) -> Row:
+    """Search once."""
+    began = time.perf_counter()
+    with TemporaryDirectory() as scratch:
+        settings: dict[str, Any] = {"red_agent": red_agent, "total_episodes": episodes, "replicates": replicates}
+        place = Path(scratch) / "run"
+        answer = ff.search(**settings, seed=seed, out=place, quiet=True, report=False, workers=1).answer
+    assert answer is not None
+    said = (int(answer.is_settled), answer.rule, *judge(answer))
+    return Row(red_agent, episodes, replicates, seed, *said, round(time.perf_counter() - began, 1))
+
+
+def read(path: Path) -> list[Row]:
+    """Return the searches that are there."""
+    if not path.exists():
+        return []
+    kinds = {field.name: field.type for field in fields(Row)}
+    with path.open(newline="") as file:
+        return [Row(**{name: kinds[name](cell) for name, cell in row.items()}) for row in csv.DictReader(file)]
+
+
+def table(rows: list[Row]) -> str:
+    """Write a line per budget."""
+    lines = ["| episodes | searches | with an answer | wrong rules | answers with an interval that misses |"]
+    lines.append("|---|---|---|---|---|")
+    groups = [
+        (f"{episodes:,}", [row for row in rows if row.episodes == episodes])
+        for episodes in sorted({r.episodes for r in rows})
+    ]
+    for name, group in [*groups, ("all", rows)]:
+        given = [row for row in group if row.intervals]
+        wrong, missed = sum(row.wrong_rule for row in group), sum(row.missed for row in given)
+        lines.append(f"| {name} | {len(group)} | {sum(row.settled for row in group)} | {wrong} | {missed} of {len(given)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--searches", type=int, default=400)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument(
+        "--part", default="0/1", help="only every n-th search, e.g. 1/2, to run several of these side by side"
+    )
+    parser.add_argument("--table", action="store_true", help="print the table of what is there, and search no more")
+    args = parser.parse_args()
+    began, rows, (part, parts) = time.monotonic(), read(args.file), map(int, args.part.split("/"))
+    if not args.table:
+        there = {(row.red_agent, row.episodes, row.replicates, row.seed) for row in rows}
+        is_new = not args.file.exists()
+        with args.file.open("a", newline="", buffering=1) as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+            if is_new:
+                writer.writeheader()
+            for number, one in enumerate(planned(args.searches)):
+                if one in there or number % parts != part:
+                    continue
+                if time.monotonic() - began > 60 * args.minutes:
+                    break
+                rows.append(run(*one))
+                writer.writerow(asdict(rows[-1]))
+                print(rows[-1], file=sys.stderr, flush=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
