@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ import tomli_w
 from searches import EASY, RANDOM, ROLE, ledger, outcome
 
 import fixfirst as ff
+from fixfirst.game.scenario import CAGE2
+from fixfirst.game.world import shown_arrays
 from fixfirst.orders.ranking import Ranked, Ranking
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.published import SearchLogs
@@ -211,3 +213,57 @@ def test_wrong_input_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch
     with pytest.raises(ff.FixfirstError) as error:
         call()
     assert says in str(error.value) and "\n" not in str(error.value) and not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- arguments of the wrong kind
+
+
+def changed(**fields):
+    return replace(ff.load_policy("champion"), **fields)
+
+
+def weights(change):
+    return {name: change(array) for name, array in ff.load_policy("champion").weights.items()}
+
+
+def vec_arrays(change):
+    kept = {name: np.zeros((2, *shape), dtype) for name, (shape, dtype) in shown_arrays(CAGE2).items()}
+    return change(kept)
+
+
+def unaligned(arrays):
+    raw = np.zeros(2 * 8 + 1, np.int8)
+    return arrays | {"packed_obs": np.ndarray(2, np.uint64, raw, offset=1 + (-raw.ctypes.data) % 8)}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ff.report("runs", form=np.zeros(4)), "unknown form array"),
+        (lambda: ff.report("runs", form=len), "unknown form <built-in function len>; use html, md"),
+        (lambda: ff.search_config(separate=np.zeros(3)), "--separate must be a plain value, got array"),
+        (lambda: changed().act(np.zeros((1, 52)), greedy="yes"), "greedy must be True or False, got 'yes'"),
+        (lambda: changed().player(greedy=np.zeros(2)), "greedy must be True or False, got array"),
+        (lambda: changed(spec="full"), "a policy has a PolicySpec, and a Workflow or None, got"),
+        (lambda: changed(workflow="user"), "a policy has a PolicySpec, and a Workflow or None, got"),
+        (lambda: changed(weights=weights(np.ndarray.tolist)).act(np.zeros((1, 52))), "must be an array of NumPy, got"),
+        (lambda: changed(weights=[1]).act(np.zeros((1, 52))), "must be arrays by name, got"),
+        (lambda: ff.export(changed(weights=weights(lambda a: a * np.nan)), "numpy", "x"), "values that are not finite"),
+        (lambda: ff.export(changed(weights=weights(lambda a: a[..., :1])), "numpy", "x"), "expected float32"),
+        (lambda: ff.export(changed(weights=weights(np.ndarray.tolist)), "numpy", "x"), "must be an array of NumPy, got"),
+        (
+            lambda: ff.make_vec(2, memory="full").set_state(None, memories=range(10**9)),
+            "memories must be an array, as `memories.records` is, got a range",
+        ),
+        (
+            lambda: ff.make_vec(2, arrays=vec_arrays(lambda a: a | {"final_access": a["access"]})),
+            "'access'. and arrays.'final_access'. share memory",
+        ),
+        (lambda: ff.make_vec(2, arrays=vec_arrays(unaligned)), "'packed_obs'. must be writable, contiguous and aligned"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_get_one_line(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ff.FixfirstError, match=message):
+        call()
+    assert not list(tmp_path.iterdir())

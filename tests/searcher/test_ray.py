@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import PATIENCE_S
 from processes import eventually
-from ray_cluster import processes_naming, ray_environment
+from ray_cluster import listening_addresses, processes_naming, ray_environment
 from sample_jobs import double, no_progress
 from searches import (
     EASY,
@@ -242,14 +241,22 @@ def test_a_trial_larger_than_every_node_is_refused(cluster):
 
 @on_a_cluster
 def test_a_cluster_of_this_machine_alone_goes_with_the_search(tmp_path, undisturbed, ray_folder):
-    """`local`: the search is that of one process, Ray's are gone when it ends, and they wrote only in Ray's folder."""
+    """`local`: the search is that of one process, Ray's are gone when it ends, and they wrote only in Ray's folder.
+
+    All that listen meanwhile do so at 127.0.0.1: no other machine reaches them.
+    """
     own = Path(str(ray_folder) + "l")
     own.mkdir()
     environment = os.environ | ray_environment(own) | {"TMPDIR": str(own)}
     arguments = ["search", "--out", tmp_path / "run", "--config", settings_file(tmp_path, LONG), "--executor", "ray"]
     command = [sys.executable, "-m", "fixfirst", *map(str, arguments), "--workers", "2", "--quiet", "--no-report", "--json"]
-    process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert process.returncode == 0 and process.stderr == "" and process.stdout.startswith("{")
+    process, listening = subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True), set()
+    while process.poll() is None:
+        listening |= listening_addresses(processes_naming(own))
+        time.sleep(0.2)
+    said, complaints = process.communicate()
+    assert (process.returncode, complaints, said[:1]) == (0, "", "{")
+    assert len(listening) > 3 and {address for address, _ in listening} == {"127.0.0.1"}
     assert [row["workers"] for row in rows(tmp_path / "run" / "runtime.csv")] == ["2"]
     assert outcome(tmp_path / "run") == outcome(undisturbed)
     assert eventually(lambda: not processes_naming(own))

@@ -4,7 +4,8 @@ import os
 import shutil
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,24 @@ def processes_naming(text):
             continue
         if str(text).encode() in said and int(path.name) != os.getpid() and not gone(int(path.name)):
             found.append(int(path.name))
+    return found
+
+
+def listening_addresses(processes):
+    """Address and port of every TCP socket at which these processes listen."""
+    sockets = set()
+    for path in (Path("/proc", str(process), "fd") for process in processes):
+        with suppress(OSError):
+            sockets |= {os.readlink(descriptor) for descriptor in path.iterdir()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == "0A" and f"socket:[{rest[5]}]" in sockets:  # listening
+                address, port = local.split(":")
+                words = [bytes.fromhex(address[place : place + 8])[::-1] for place in range(0, len(address), 8)]
+                plain = ip_address(b"".join(words))
+                found.add((str(getattr(plain, "ipv4_mapped", None) or plain), int(port, 16)))
     return found
 
 

@@ -201,6 +201,7 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
     path = _default_path(policy, SUFFIXES[to]) if out is None else checks.check_path("out", out)
     if not path.name:
         raise errors.ConfigError(f"out must be a file, got {str(out)!r}")
+    _ = loaded.network  # its weights are finite, and those of its spec
     try:
         export_policy(loaded, path, to, workflow)
     except OSError as e:

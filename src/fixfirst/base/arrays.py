@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base.errors import PolicyError
+from fixfirst.base.errors import PolicyError, quoted
 from fixfirst.base.files import parse_json, read_document, read_file, sha256, write_atomically, write_document
 
 SCHEMA = 1
@@ -86,11 +86,15 @@ def read_pair(json_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.
 
 def check_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
     """Raise PolicyError unless the arrays have these names and shapes, are float32, and finite."""
+    if not isinstance(arrays, Mapping):
+        raise PolicyError(f"{path}: must be arrays by name, got {quoted(arrays)[:60]}")
     if set(arrays) != set(expected):
         odd = sorted(set(arrays) ^ set(expected))
         raise PolicyError(f"{path}: holds the wrong arrays ({', '.join(odd[:3])}{' ...' if len(odd) > 3 else ''})")
     for name in expected:  # in this order, so that the message does not depend on how the file has them
         array = arrays[name]
+        if not isinstance(array, np.ndarray):
+            raise PolicyError(f"{path}: {name} must be an array of NumPy, got {quoted(array)[:60]}")
         if array.shape != expected[name] or array.dtype != np.float32:
             raise PolicyError(f"{path}: {name} is {array.dtype} {array.shape}, expected float32 {expected[name]}")
         if not np.isfinite(array).all():

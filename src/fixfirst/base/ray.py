@@ -145,6 +145,8 @@ def _import_ray() -> Any:
 
 def _connect(ray: Any, address: str, workers: int, cpus_per_job: int) -> None:
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": "error"}
+    # Ray's own setting: a cluster of one machine is at 127.0.0.1, and nobody else's machine can knock at it.
+    ray._private.ray_constants.ENABLE_RAY_CLUSTER = address != "local"
     if address == "local":
         cpus = workers * max(1, cpus_per_job) if workers else available_cores()
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
@@ -155,7 +157,7 @@ def _connect(ray: Any, address: str, workers: int, cpus_per_job: int) -> None:
     try:
         with _signal_handlers_kept():
             ray.init(**options)
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError, ray.exceptions.RayError) as e:
+    except Exception as e:  # Ray raises whatever it likes, plain Exception among it
         raise WorkerError(f"--ray-address {address}: cannot be reached ({_first_line(e)})") from e
 
 

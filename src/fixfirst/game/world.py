@@ -6,6 +6,7 @@ A world overwrites its arrays in every step; copy what you want to keep.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import combinations
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -324,8 +325,11 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping
         if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != ((num_envs, *shape), np.dtype(dtype)):
             came = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else errors.quoted(array)
             raise errors.WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {came}")
-        if not (array.flags.writeable and array.flags.c_contiguous):
-            raise errors.WorldError(f"arrays[{name!r}] must be writable and contiguous")
+        if not (array.flags.writeable and array.flags.c_contiguous and array.flags.aligned):
+            raise errors.WorldError(f"arrays[{name!r}] must be writable, contiguous and aligned")
+    for one, other in combinations(right, 2):
+        if np.may_share_memory(arrays[one], arrays[other]):
+            raise errors.WorldError(f"arrays[{one!r}] and arrays[{other!r}] share memory")
 
 
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:

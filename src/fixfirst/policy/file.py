@@ -74,6 +74,11 @@ class Policy:
     facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        given: tuple[Any, Any] = self.spec, self.workflow
+        if not isinstance(given[0], PolicySpec) or not isinstance(given[1], Workflow | None):
+            raise errors.PolicyError(f"a policy has a PolicySpec, and a Workflow or None, got {errors.quoted(given)}")
+
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: what it remembers goes with it, what it can work out again does not."""
         return self.__dict__ | {"_kept": {name: kept for name, kept in self._kept.items() if name == "play"}}
@@ -111,7 +116,7 @@ class Policy:
         if self.spec.shield and not orders:
             raise errors.WorkflowError("this policy keeps to an order: name one, or several")
         orders = [order for one in orders for order in self.orders(one)]
-        return PolicyTable(self.network, orders, spec=self.spec, greedy=greedy)
+        return PolicyTable(self.network, orders, spec=self.spec, greedy=checks.check_bool("greedy", greedy))
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """The different orders that are to be followed, and the number [N] of each environment's among them."""

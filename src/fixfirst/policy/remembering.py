@@ -328,10 +328,9 @@ class Memories:
         Refused are bits that a group does not have: the compiled code would write them beyond a row.
         """
         right = self.records.dtype
-        try:
-            array: np.ndarray = np.zeros(1, right) if records is None else np.asarray(records)
-        except ValueError:  # ragged
-            array = np.empty(0, object)
+        if not isinstance(records, np.ndarray | np.void | None):  # turning it into an array may take all memory
+            raise errors.WorldError(f"memories must be an array, as `memories.records` is, got a {type(records).__name__}")
+        array: np.ndarray = np.zeros(1, right) if records is None else np.asarray(records)
         if array.dtype != right or array.shape not in ((), (1,), self.records.shape):
             raise errors.WorldError(
                 f"memories must be 1 or {len(self.records)} records as `memories.records` holds them, "

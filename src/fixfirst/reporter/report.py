@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from fixfirst.base import checks, errors, files
 from fixfirst.reporter.document import Document, Draw
@@ -60,6 +60,7 @@ def report(
         page = ff.report("runs/first", out="report.html").path
     """
     given = list(runs) if isinstance(runs, list | tuple) else [runs]
+    checks.check_choice("form", form, get_args(Format))
     out, figures = (None if path is None else checks.check_path("out", path) for path in (out, figures))
     folders = expand_run_folders([checks.check_path("a run", folder) for folder in given])
     if out is None:  # beside the files of a single run, else here

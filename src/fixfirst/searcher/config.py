@@ -385,7 +385,11 @@ class SearchConfig(TrainSettings):
 def _is_separate(values: Mapping[str, Any]) -> bool:
     """As a flag, a variable or a file may have it."""
     given = values.get("separate", False)
-    return given.strip().lower() in ("1", "true", "yes", "on") if isinstance(given, str) else bool(given)
+    return (
+        given.strip().lower() in ("1", "true", "yes", "on")
+        if isinstance(given, str)
+        else isinstance(given, int) and bool(given)
+    )
 
 
 def _enough_episodes(known: dict[str, Any]) -> int:
