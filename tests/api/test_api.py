@@ -253,7 +253,7 @@ def unaligned(arrays):
         (lambda: ff.export(changed(weights=weights(np.ndarray.tolist)), "numpy", "x"), "must be an array of NumPy, got"),
         (
             lambda: ff.make_vec(2, memory="full").set_state(None, memories=range(10**9)),
-            "memories must be an array, as `memories.records` is, got a range",
+            "memories must be 1 or 2 records as `memories.records` holds them, got a range",
         ),
         (
             lambda: ff.make_vec(2, arrays=vec_arrays(lambda a: a | {"final_access": a["access"]})),

@@ -328,14 +328,13 @@ class Memories:
         Refused are bits that a group does not have: the compiled code would write them beyond a row.
         """
         right = self.records.dtype
+        asked = f"memories must be 1 or {len(self.records)} records as `memories.records` holds them"
         if not isinstance(records, np.ndarray | np.void | None):  # turning it into an array may take all memory
-            raise errors.WorldError(f"memories must be an array, as `memories.records` is, got a {type(records).__name__}")
+            raise errors.WorldError(f"{asked}, got a {type(records).__name__}")
         array: np.ndarray = np.zeros(1, right) if records is None else np.asarray(records)
         if array.dtype != right or array.shape not in ((), (1,), self.records.shape):
-            raise errors.WorldError(
-                f"memories must be 1 or {len(self.records)} records as `memories.records` holds them, "
-                f"got shape {array.shape} of {array.dtype if array.dtype != right else 'the right dtype'}"
-            )
+            kind = array.dtype if array.dtype != right else "the right dtype"
+            raise errors.WorldError(f"{asked}, got shape {array.shape} of {kind}")
         for group in memory_groups(self.spec.scenario):
             values = array[group.field]
             if values.dtype == np.uint64:  # words of slots, the spare ones among them
