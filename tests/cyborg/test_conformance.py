@@ -12,6 +12,7 @@ import pytest
 
 from fixfirst.base.errors import ConformanceError
 from fixfirst.cyborg.conformance import ReplayReport, compare, read_episodes, replay, replay_file
+from fixfirst.game import rules
 
 FOLDER = Path(__file__).parent.parent / "conformance"
 FILES = sorted(FOLDER.glob("*.jsonl.gz"))
@@ -22,6 +23,34 @@ def test_recorded_cyborg_episodes_replay_without_a_mismatch(path):
     report = ReplayReport()
     replay_file(path, report)
     assert report.mismatches == [] and report.steps > 0
+
+
+def test_recorded_episodes_of_fourteen_scenarios_replay_without_a_mismatch():
+    """6 to 30 hosts: Misinform, filtered and closed subnets, hosts that blue does not see, Red before Green, odd names."""
+    report = ReplayReport()
+    for path in sorted((FOLDER / "scenarios").glob("*.jsonl.gz")):
+        replay_file(path, report)
+    assert (report.mismatches, report.episodes, report.steps) == ([], 364, 16_464)
+
+
+def test_loading_another_scenario_compiles_nothing():
+    """One type of records for up to 15 hosts, and one for more: all fourteen scenarios share two machine codes."""
+    for path in sorted((FOLDER / "scenarios").glob("*.jsonl.gz")):
+        replay(next(read_episodes(path)))
+    assert len(rules.step_batch.signatures) <= 2 and len(rules.reset_batch.signatures) <= 2
+
+
+@pytest.mark.parametrize(
+    ("scenario", "says"),
+    [
+        ("../d02_tiny.yaml", "name of a file beside the recording"),
+        ("nowhere.yaml", "its scenario cannot be loaded"),
+        (5, "name of a file beside the recording"),
+    ],
+)
+def test_a_scenario_is_a_file_beside_the_recording(scenario, says, tmp_path):
+    with pytest.raises(ConformanceError, match=says):
+        list(read_episodes(write(tmp_path / "x.jsonl", first_episode() | {"scenario": scenario})))
 
 
 def test_all_variants_agents_and_green_are_recorded():

@@ -210,6 +210,8 @@ def read_episodes(path: Path) -> Iterator[RecordedEpisode]:
                 if len(line) > LONGEST_EPISODE:
                     raise ValueError(f"more than {LONGEST_EPISODE // files.MB} MB")
                 yield _episode(files.parse_json(line), path.parent)
+    except errors.ScenarioError as e:
+        raise errors.ConformanceError(f"{path}, line {number}: its scenario cannot be loaded ({e})") from e
     except FileNotFoundError as e:
         raise errors.ConformanceError(f"{path}: no such file") from e
     except (EOFError, zlib.error) as e:
@@ -272,7 +274,7 @@ def _scenario(name: Any, folder: Path) -> Scenario:
 
 @lru_cache(maxsize=64)  # every episode of a file names it
 def _loaded(path: Path) -> Scenario:
-    raise ValueError(f"scenario {path.name!r} is not known; leave it out for CAGE2")
+    return Scenario.load(path)
 
 
 def _made(chance: list[Any], scenario: Scenario) -> int:
@@ -303,7 +305,8 @@ def _result(
     """The values of `record_dtype` after `chances`."""
     verb, target, success, exploit = red
     hosts, words = scenario.num_hosts, size_of(scenario).words
-    targets = subnet_words(scenario) if verb == "discover" else HOST_LETTERS[:hosts]
+    subnets = scenario.subnet_names if target in scenario.subnet_names else subnet_words(scenario)
+    targets = subnets if verb == "discover" else HOST_LETTERS[:hosts]
     _word("access", access, "0rsbp", hosts)
     seen = _packed(_word("observation", observation, "0123456789abcdef", len(scenario.listed)))
     return (

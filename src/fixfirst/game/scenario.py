@@ -204,6 +204,11 @@ class Scenario:
         return self._action_ids[verb, host]
 
     @cached_property
+    def sleep_id(self) -> int:
+        """The action that does nothing: Sleep, else Monitor, else the first one."""
+        return next((self.action_id(verb) for verb in parts.FREE_VERBS if verb in self.verbs), 0)
+
+    @cached_property
     def repaired_hosts(self) -> tuple[int, ...]:
         """[A] the host that each action removes red from or restores, or -1."""
         repairs = (action.host if action.verb in parts.REPAIR_VERBS else None for action in self.actions)

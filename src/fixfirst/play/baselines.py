@@ -53,10 +53,11 @@ def host_actions(scenario: Scenario) -> HostActions:
     """Return the action ids of a scenario; computed once."""
 
     def block(verb: str) -> np.ndarray:
-        return np.array([scenario.action_id(verb, host) for host in scenario.host_names])
+        known = verb in scenario.verbs
+        return np.array([scenario.action_id(verb, host) if known else scenario.sleep_id for host in scenario.host_names])
 
     decoys = [[scenario.action_id(f"Decoy{d.name}", host) for d in scenario.decoys] for host in scenario.host_names]
-    return HostActions(scenario.action_id("Sleep"), block("Analyse"), block("Remove"), block("Restore"), np.array(decoys))
+    return HostActions(scenario.sleep_id, block("Analyse"), block("Remove"), block("Restore"), np.array(decoys))
 
 
 def _beliefs(obs: np.ndarray) -> np.ndarray:

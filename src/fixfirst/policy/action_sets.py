@@ -179,7 +179,7 @@ class ActionSet:
 
     @property
     def _sleep(self) -> int:
-        return self.scenario.action_id("Sleep")
+        return self.scenario.sleep_id
 
     @property
     def size(self) -> int:
@@ -296,12 +296,14 @@ def _macros(scenario: Scenario) -> ActionSet:
     def hosts_where(*outcomes: int) -> tuple[str, ...]:
         """Return the hosts on which, in some variant, some exploit ends so; red's foothold apart."""
         met = {h.name for one in scenario.by_variant for h in one.hosts if any(e.meets(h) in outcomes for e in one.exploits)}
-        return tuple(name for name in scenario.host_names if name in met and name != scenario.start)
+        helped = (host.name for host in scenario.hosts if host.listed and host.reached and host.name != scenario.start)
+        return tuple(name for name in helped if name in met)
 
     removable = hosts_where(parts.USER_SHELL)
     takeable = hosts_where(parts.USER_SHELL, parts.ROOT_SHELL, parts.GUESSED_PASSWORD, parts.GUESSED_ROOT_PASSWORD)
     # Only user shells can be removed: ssh sessions and root outlast a Remove.
-    hosts_of = {"Analyse": takeable, "Remove": removable, "Restore": takeable}
-    actions = (scenario.action_id(verb, host) for verb, hosts in hosts_of.items() for host in hosts)
+    hosts_of = {"Analyse": takeable, "Remove": removable, "Restore": takeable, "Misinform": takeable}
+    useful = (scenario.action_id(v, host) for v, hosts in hosts_of.items() if v in scenario.verbs for host in hosts)
+    actions = tuple(dict.fromkeys((scenario.sleep_id, *useful)))
     macros = tuple(host for host, decoys in decoy_slots(scenario).lists.items() if decoys)
-    return ActionSet("macros", (scenario.action_id("Sleep"), *actions), macros, scenario=scenario)
+    return ActionSet("macros", actions, macros, scenario=scenario)

@@ -346,7 +346,7 @@ def meanings_of(action_set: ActionSet) -> list[Meaning]:
     found = [Meaning((action,), (), False) for action in action_set.actions]
     for host, decoys in zip(action_set.macros, action_set.lists, strict=True):
         places = [scenario.action_id(f"Decoy{decoy}", host) for decoy in decoys]
-        last = places[0] if action_set.repeats else scenario.action_id("Sleep")
+        last = places[0] if action_set.repeats else scenario.sleep_id
         found.append(Meaning((*places, last), tuple(number[host, decoy] for decoy in decoys), action_set.masks))
     return found
 
