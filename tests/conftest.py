@@ -36,8 +36,20 @@ def pytest_xdist_auto_num_workers(config):
 
 
 # What takes longest comes first, so that no process is left alone with it at the end.
-LONGEST = ("ray", "search", "docs", "same_bits", "training", "soak", "report", "stages", "terminal", "backends", "examples")
-LONGEST = (*LONGEST, "report_page", "gp")
+LONGEST = (
+    "ray",
+    "docs",
+    "search",
+    "stages",
+    "soak",
+    "own_agents",
+    "compile",
+    "training",
+    "replay_page",
+    "backends",
+    "shared",
+)
+LONGEST = (*LONGEST, "terminal", "report", "same_bits", "report_page", "examples", "ranking", "study", "startup", "pricing")
 
 
 def share_of(nodeid):

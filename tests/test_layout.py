@@ -88,6 +88,12 @@ def test_a_room_can_be_read_from_top_to_bottom(room):
             del waiting[name]
 
 
+def test_every_file_of_tests_has_a_name_of_its_own():
+    """Or pytest, which imports them by name, would refuse to run them together."""
+    names = [path.name for path in (ROOT / "tests").rglob("*.py")]
+    assert sorted(set(names)) == sorted(names)
+
+
 def test_outside_the_game_sizes_are_asked_of_the_scenario_that_was_given():
     """What the kernel looks up stays in its room; the most that a type of records holds is no size of a scenario."""
     for room in ROOMS[2:]:
