@@ -4,15 +4,16 @@ import pickle
 from dataclasses import replace
 
 import pytest
+import yaml
 
 import fixfirst as ff
-from fixfirst.game.scenario import CAGE2
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme
 from fixfirst.policy.action_sets import ActionSet, action_sets, decoy_slots
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_tables
 from fixfirst.policy.spec import PolicySpec
 
-SMALL = replace(CAGE2, name="small", hosts=CAGE2.hosts[:9])  # up to User0
+SMALL = replace(Scenario.load("tiny"), name="small")
 
 
 def test_the_built_in_one_has_13_hosts_145_actions_and_52_bits_and_is_one_object_everywhere():
@@ -22,14 +23,14 @@ def test_the_built_in_one_has_13_hosts_145_actions_and_52_bits_and_is_one_object
 
 
 def test_what_a_policy_reads_and_chooses_follows_from_its_scenario():
-    """9 hosts: 36 bits, four groups of 9, 5 quiet turns; 2 + 11 * 9 actions; 9 unit types in 81 bits."""
+    """6 hosts: 24 bits, four groups of 6, 5 quiet turns; 2 + 11 * 6 actions; 6 unit types in 36 bits."""
     memory, choices = MemoryScheme.parse("act1+last+expl+rest+quiet", SMALL), ActionSet.parse("all", SMALL)
     spec = PolicySpec(memory, choices, UnitScheme.per_host(SMALL), shield=True)
-    assert (spec.inputs, spec.actions) == (36 + 4 * 9 + 5 + 9 + 81, 101)
-    assert memory_tables(SMALL).effects.shape == (101, 4) and memory_dtype(SMALL) == memory_dtype(CAGE2)
-    assert set(action_sets(SMALL)) == {"all", "macros"} and len(decoy_slots(SMALL).listed) == 24
-    assert PolicySpec.from_dict(spec.as_dict(), SMALL) == spec
-    assert UnitScheme.by_type(SMALL).names == CAGE2.unit_types
+    assert (spec.inputs, spec.actions) == (24 + 4 * 6 + 5 + 6 + 36, 68)
+    assert memory_tables(SMALL).effects.shape == (68, 4) and memory_dtype(SMALL) == memory_dtype(CAGE2)
+    assert set(action_sets(SMALL)) == {"all", "macros"} and len(decoy_slots(SMALL).listed) == 16
+    assert PolicySpec.from_dict(spec.as_dict()) == spec
+    assert UnitScheme.by_type(SMALL).names == ("user", "op_server", "enterprise")
 
 
 def test_parts_of_different_scenarios_make_no_policy():
@@ -37,11 +38,29 @@ def test_parts_of_different_scenarios_make_no_policy():
         PolicySpec(action_set=ActionSet.parse("all", SMALL))
 
 
-def test_only_cage2_is_played():
+def test_a_game_names_its_scenario_by_value_name_or_file_and_keeps_it_whole(tmp_path):
     assert ff.Game(scenario="cage2").scenario is ff.Game().scenario is CAGE2
     assert "scenario" not in ff.Game().model_dump()
-    with pytest.raises(ff.WorldError, match="unknown scenario 'lab'; use cage2"):
-        ff.Game(scenario="lab")
+    file = tmp_path / "lab.yaml"
+    file.write_text(SMALL.to_yaml())
+    for named in (SMALL, "tiny", file, str(file)):
+        assert ff.Game(scenario=named).scenario == SMALL
+    kept = ff.Game(scenario=file).model_dump()
+    assert kept["scenario"]["name"] == "lab" and ff.Game(**kept).scenario == SMALL
+    with pytest.raises(ff.ScenarioError, match="unknown scenario 'ofice'; use cage2, cage1, tiny, flat, office or a file"):
+        ff.Game(scenario="ofice")
+    with pytest.raises(ff.ScenarioError, match="its file does not have the digest"):
+        ff.Game(scenario=kept["scenario"] | {"digest": "0" * 64})
+    with pytest.raises(ff.ConfigError, match="give --scenario FILE with --images"):
+        ff.Game(images="there")
+
+
+def test_b_line_is_refused_where_there_is_no_host_of_the_name_it_looks_for():
+    text = SMALL.to_yaml().replace("Op_Server0", "Plc0")
+    lab = Scenario.from_document(yaml.safe_load(text), "lab")
+    assert ff.Game(scenario=lab, red_agent="meander").scenario.target is None
+    with pytest.raises(ff.ScenarioError, match="lab: b_line looks for a host named Op_Server0, and there is none"):
+        ff.Game(scenario=lab, red_agent="b_line:0.5,meander:0.5")
 
 
 def test_a_game_of_whole_episodes_needs_an_end_and_one_attacker():

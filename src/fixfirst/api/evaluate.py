@@ -7,7 +7,8 @@ from fixfirst.api.policies import Defender, Say, Who, games_made_for, make_defen
 from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.typed import CompareSettings, EvaluateSettings
-from fixfirst.game.game import Game, red_agent_name
+from fixfirst.game.game import Game, red_agent_name, scenario_named
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.comparison import Comparisons, paired
 from fixfirst.play.evaluation import (
@@ -59,8 +60,8 @@ def evaluate(
     check_enough(episodes)
     lengths = [checks.check_int("steps", length) for length in _list_of("steps", steps)]
     reds = _reds(red_agent)
-    defender = make_defender(policy, workflow, greedy, say=say)
-    (home,) = games_made_for([policy], [defender], settings, say)
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
+    (home,) = games_made_for([policy], [defender], in_scenario(settings, defender), say)
     game, judging = game_and_judging(home)
     games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in reds for n in lengths]
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
@@ -97,7 +98,7 @@ def leaderboard(
     game, judging = game_and_judging({**settings, **_RULES, "max_steps": max(PROTOCOL_STEPS)})
     check_enough(episodes)
     games = [game.model_copy(update={"red_agent": red}) for red in LEADERBOARD_REDS]
-    defender = make_defender(policy, workflow, greedy, say=say)
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
     games_made_for([policy], [defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
     return leaderboard_score({game.attacker: batch for game, (batch,) in played}, judging)
@@ -127,9 +128,11 @@ def compare(
     """
     check_enough(episodes)
     game_and_judging({**settings, "max_steps": steps})
-    reds = _reds(red_agent)
-    defenders = [make_defender(policy, workflow, greedy, judged=False, say=say) for policy in (first, second)]
-    homes = games_made_for([first, second], defenders, {**settings, "max_steps": steps}, say)
+    reds, said = _reds(red_agent), said_scenario(settings)
+    one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=said)
+    other = make_defender(second, workflow, greedy, judged=False, say=say, scenario=said or one.scenario)
+    defenders = [one, other]
+    homes = games_made_for([first, second], defenders, {**in_scenario(settings, one), "max_steps": steps}, say)
     games = [game_and_judging(home)[0].model_copy(update={"red_agent": red}) for home in homes for red in reds]
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
     return Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
@@ -180,6 +183,17 @@ def _list_of(what: str, values: Any) -> list[Any]:
     if isinstance(values, dict | set) or values is None:
         raise errors.ConfigError(f"{what} must be one value or a list of them, got {errors.quoted(values)}")
     return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def said_scenario(settings: Mapping[str, Any]) -> Scenario | None:
+    """Return the scenario that was asked for; None: whatever the policy was trained on."""
+    said = settings.get("scenario")
+    return None if said is None else scenario_named(said, settings.get("images"))
+
+
+def in_scenario(settings: Mapping[str, Any], defender: Defender) -> dict[str, Any]:
+    """Return the settings with the scenario in which a defender plays."""
+    return {**settings, "scenario": defender.scenario, "images": None}
 
 
 def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:

@@ -10,7 +10,7 @@ from fixfirst.base import checks, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
 from fixfirst.orders.judging import held_mask
-from fixfirst.orders.order import Workflow
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.agents import ONNX, Acts, Agent, AgentPlayer, PlaysOneGame, Predicts
 from fixfirst.play.baselines import BASELINES, make_baseline
 from fixfirst.play.rollout import Player, Trajectory, play_steps
@@ -49,6 +49,11 @@ class Defender(NamedTuple):
     player: Player
     orders: tuple[Workflow, ...]  # that it follows and is judged by: the first one, then those that replace it on the way
     policy: Policy | None  # None: a baseline or an agent
+    plays_in: Scenario = CAGE2  # a baseline or an agent
+
+    @property
+    def scenario(self) -> Scenario:
+        return self.plays_in if self.policy is None else self.policy.spec.scenario
 
     @property
     def spec(self) -> PolicySpec:
@@ -63,7 +68,7 @@ class Defender(NamedTuple):
 
 def made_for(policy: Policy) -> dict[str, Any]:
     """Return the settings of a game that a policy was trained for and plays in, unless asked otherwise."""
-    known = {name: setting(policy.config, name) for name in ("scenario", "variant")}
+    known = {name: setting(policy.config, name) for name in ("variant",)}
     return {name: value for name, value in known.items() if value is not None}
 
 
@@ -118,17 +123,30 @@ def make_defender(
     *,
     judged: bool = True,
     say: Say = errors.note,
+    scenario: Scenario | None = None,
 ) -> Defender:
     """Make somebody ready to play by an order. later: orders that replace the first one on the way.
 
-    judged: is it judged by the order, too? say: is given a line if the order is not the policy's own.
+    judged: is it judged by the order, too? say: is given a line if the order is not the policy's own. scenario: in which it
+    is to play; unless given, a policy's own, and CAGE2 for all others.
     """
+    defender = _defender(policy, workflow, greedy, later, judged, say, scenario or CAGE2)
+    trained = defender.policy.spec.scenario if defender.policy is not None else None
+    if trained is not None and scenario not in (None, trained):
+        raise errors.PolicyError(f"{name_of(policy)}: trained on {trained.label}, not on {scenario.name}")
+    return defender
+
+
+def _defender(
+    policy: Who, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, scenario: Scenario
+) -> Defender:
     greedy = checks.check_bool("greedy", greedy)
     if isinstance(policy, str) and policy in BASELINES:
         if later and workflow is None:
             raise errors.ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
-        orders = tuple(Workflow.parse(text) for text in (workflow, *later) if text is not None)
-        return Defender(make_baseline(policy, orders), orders, None)
+        texts = [text for text in (workflow, *later) if text is not None]
+        orders = tuple(Workflow.parse(text, UnitScheme.by_type(scenario)) for text in texts)
+        return Defender(make_baseline(policy, orders, scenario), orders, None, scenario)
     if isinstance(policy, PolicyTable):
         return _defend_by_table(policy, workflow, greedy, later)
     if not _is_named(policy):
@@ -143,7 +161,8 @@ def make_defender(
             return Defender(loaded.player(greedy=greedy), (), loaded)
         does = "is judged by this one" if judged else "plays as it does without"
         say(f"{policy} knows no order; it {does}")
-        return Defender(loaded.player(greedy=greedy), (Workflow.parse(workflow),), loaded)
+        judge = Workflow.parse(workflow, UnitScheme.by_type(loaded.spec.scenario))
+        return Defender(loaded.player(greedy=greedy), (judge,), loaded)
     first = loaded.orders(workflow)
     if workflow is not None and not loaded.follows_any and first != (loaded.workflow,):
         say(f"{policy} was trained for {loaded.workflow}; it is {'told and judged by' if judged else 'told'} another order")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from fixfirst.api.evaluate import game_and_judging, play_all
+from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
 from fixfirst.api.policies import Say, Who, games_made_for, make_defender, name_of
 from fixfirst.base import checks, errors
 from fixfirst.base.typed import WatchSettings
@@ -76,12 +76,14 @@ def replay(
         raise errors.ConfigError("orders change one after the other: name the steps of --then in ascending order")
     whom = [policy, *([] if beside is None else [beside])]
     notes = [say, lambda text: None]  # about the first one only
-    defenders = [
-        make_defender(one, workflow, greedy, [order for _, order in later], say=note)
-        for one, note in zip(whom, notes, strict=False)
-    ]
     given = {name: value for name, value in settings.items() if value is not None}
-    home = games_made_for(whom[:1], defenders[:1], given, say)[0]
+    scenario = said_scenario(given)
+    defenders = []
+    for one, note in zip(whom, notes, strict=False):
+        orders = [order for _, order in later]
+        defenders.append(make_defender(one, workflow, greedy, orders, say=note, scenario=scenario))
+        scenario = defenders[0].scenario
+    home = games_made_for(whom[:1], defenders[:1], in_scenario(given, defenders[0]), say)[0]
     games_made_for(whom[1:], defenders[1:], home, say)  # says so if the second was made for another
     game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
     count = EPISODES[game.backend] if episodes is None else checks.check_int("episodes", episodes, 0)

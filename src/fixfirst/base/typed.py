@@ -12,6 +12,7 @@ class GameSettings(TypedDict, total=False):
     backend: Literal["simulator", "workers", "cyborg"]
     cyborg: str | None
     green: bool
+    images: str | None
     max_steps: int | None
     red_agent: str | Sequence[str]
     scenario: Any
@@ -23,6 +24,7 @@ class EvaluateSettings(TypedDict, total=False):
     count_foothold: bool
     cyborg: str | None
     green: bool
+    images: str | None
     rule: Literal["no_higher", "top", "fixed_types"]
     scenario: Any
     variant: Literal["current", "leaderboard", "debugged"] | None
@@ -32,6 +34,7 @@ class CompareSettings(TypedDict, total=False):
     backend: Literal["simulator", "workers", "cyborg"]
     cyborg: str | None
     green: bool
+    images: str | None
     scenario: Any
     variant: Literal["current", "leaderboard", "debugged"] | None
 
@@ -44,6 +47,7 @@ class WatchSettings(TypedDict, total=False):
     episodes: int | None
     greedy: bool
     green: bool
+    images: str | None
     max_steps: int | None
     number: int | None
     red_agent: str | Sequence[str]
@@ -65,6 +69,7 @@ class VecSettings(TypedDict, total=False):
     cyborg: str | None
     env_ids: Any
     green: bool
+    images: str | None
     max_steps: int | None
     memory: Any
     num_workers: int | None
@@ -108,6 +113,7 @@ class TrainSettings(TypedDict, total=False):
     growth: Sequence[tuple[int, int]]
     halvings: int
     idle: Sequence[str]
+    images: str | None
     keep: Literal["shield", "penalty", "delta", "none"]
     last_layer: float
     learning_rate: float
@@ -188,6 +194,7 @@ class SearchSettings(TypedDict, total=False):
     growth: Sequence[tuple[int, int]]
     halvings: int
     idle: Sequence[str]
+    images: str | None
     inherit: Literal["last", "nearest", "best", "none"]
     initial_orders: int
     keep: Literal["shield", "penalty", "delta", "none"]

@@ -62,7 +62,9 @@ def shown(value: Any) -> str | None:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return (", ".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(getattr(value, "name", value))
 
 
 def as_whole(text: str) -> int:

@@ -16,7 +16,7 @@ from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import NAMED_ORDERS
 
 # What most people ask for, in this order; all else is in the group of the model that declares it, or here.
-COMMON = ("total_episodes", "workflow", "red_agent", "variant", "seed", "preset", "separate")
+COMMON = ("total_episodes", "workflow", "scenario", "red_agent", "variant", "seed", "preset", "separate")
 SETTINGS = Group("Settings", sort_key=-1)
 GROUPS: dict[type[BaseModel], str] = {
     Game: "Game",
@@ -51,10 +51,10 @@ def flags_of(
     """A frozen dataclass with every setting of a config as a flag that may be left out. helps, defaults: not the fields'."""
     fields = []
     for name in sorted(model.model_fields, key=lambda name: (*COMMON, name).index(name)):
-        if name in (*without, "scenario"):  # there is one scenario: nothing to choose from
+        if name in without:
             continue
         info = model.model_fields[name]
-        kind = _plain(info.annotation)
+        kind = str if name == "scenario" else _plain(info.annotation)  # by its name or its file
         default = defaults.get(name, None if info.default_factory else info.default)
         options: dict[str, Any] = {
             "name": flag(name),

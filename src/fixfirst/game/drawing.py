@@ -4,8 +4,10 @@ Works on the records that every world hands out (`BaseWorld.turns`), so it tells
 H hosts, in the order of the scenario. Where hosts stand on the map is decided here, for pictures and the replay page alike.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -125,22 +127,40 @@ def costs(turn: np.void, variant: VariantName, scenario: Scenario = CAGE2) -> tu
 # ---------------------------------------------------------------- where things are
 
 
+FEW_IN_A_ROW, MOST_IN_A_ROW, SMALL_MAP = 5, 8, 30  # hosts: up to 30, names can be read on a telephone
+
+
 @dataclass(frozen=True)
 class NetworkMap:
     """Where the hosts of a scenario stand, in units of the map."""
 
     scenario: Scenario
-    width: int = 400
     row_height: int = 112
+
+    @cached_property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """Hosts from top to bottom and from left to right: red comes in at the top, its target is at the bottom."""
+        scenario = self.scenario
+        if scenario.map_rows:
+            return scenario.map_rows
+        first = scenario.hosts[scenario.start_id].subnet
+        last = scenario.hosts[scenario.target_id].subnet if scenario.target is not None else -1
+        order = sorted(range(len(scenario.subnets)), key=lambda s: (s != first, s == last, s))
+        most = FEW_IN_A_ROW if scenario.num_hosts <= SMALL_MAP else MOST_IN_A_ROW
+        return tuple(row for s in order for row in _even_rows(scenario.subnets[s].hosts, most))
+
+    @property
+    def width(self) -> int:
+        return 80 * max(FEW_IN_A_ROW, *map(len, self.rows))
 
     @property
     def height(self) -> int:
-        return self.row_height * len(self.scenario.map_rows)
+        return self.row_height * len(self.rows)
 
     @cached_property
     def places(self) -> dict[str, tuple[float, float]]:
         """Host -> its middle."""
-        rows = self.scenario.map_rows
+        rows = self.rows
         spacing = self.width / max(map(len, rows))
         return {
             name: (self.width / 2 + spacing * (x - (len(row) - 1) / 2), self.row_height * (y + 0.5))
@@ -148,16 +168,27 @@ class NetworkMap:
             for x, name in enumerate(row)
         }
 
-    @property
-    def subnet_top(self) -> dict[str, int]:
-        """Subnet -> the upper edge of its row."""
-        first = (self.scenario.hosts[self.scenario.host_ids[row[0]]] for row in self.scenario.map_rows)
-        return {self.scenario.subnet_names[host.subnet]: self.row_height * y for y, host in enumerate(first)}
+    @cached_property
+    def subnet_rows(self) -> dict[str, tuple[int, int]]:
+        """Subnet -> the upper edge of its rows, and their height."""
+        found: dict[str, tuple[int, int]] = {}
+        for y, row in enumerate(self.rows):
+            name = self.scenario.subnet_names[self.scenario.hosts[self.scenario.host_ids[row[0]]].subnet]
+            top, height = found.get(name, (self.row_height * y, 0))
+            found[name] = top, height + self.row_height
+        return found
 
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
         """From the first of two hosts red learns the address of the second."""
         return tuple((host.name, f.host) for host in self.scenario.hosts for f in host.reveals if f.host != host.name)
+
+
+def _even_rows(hosts: Sequence[str], most: int) -> Iterator[tuple[str, ...]]:
+    """Yield a subnet's hosts in as few rows as they need, of about the same length."""
+    count = -(-len(hosts) // most)
+    bounds = [len(hosts) * k // count for k in range(count + 1)]
+    yield from (tuple(hosts[here:there]) for here, there in pairwise(bounds))
 
 
 @cache
@@ -222,9 +253,9 @@ def picture(moment: TurnSummary, scenario: Scenario = CAGE2) -> np.ndarray:
     size = width, height + _CAPTION
     image = Image.new("RGB", (size[0] * factor, size[1] * factor), _PAPER)
     pen = _Pen(ImageDraw.Draw(image), factor)
-    for subnet, top in chart.subnet_top.items():
+    for subnet, (top, rows_height) in chart.subnet_rows.items():
         edge = _RED if subnet == moment.red_target else _FIELD
-        pen.box(4, top + 4, width - 8, chart.row_height - 8, _FIELD, edge, line=2, radius=6)
+        pen.box(4, top + 4, width - 8, rows_height - 8, _FIELD, edge, line=2, radius=6)
         pen.text(12, top + 9, subnet, _FAINT, 11)
     pen.text(width - 12, 9, "left: blue believes, right: true.  U user  R root  ? unknown", _FAINT, 9, anchor="ra")
     for here, there in chart.links:

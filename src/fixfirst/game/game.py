@@ -4,26 +4,35 @@ Also what users may call red agents, variants and scenarios.
 """
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator, field_validator
+from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from fixfirst.base import checks, errors
+from fixfirst.game import parts
 from fixfirst.game.own_agents import own_agents
-from fixfirst.game.scenario import CAGE2, Scenario, VariantName
+from fixfirst.game.scenario import CAGE2, SHIPPED, Scenario, VariantName
 from fixfirst.game.state import RedAgent
 
 Backend = Literal["simulator", "workers", "cyborg"]
 
 
-def scenario_named(name: Any) -> Scenario:
-    """Return the scenario of this name; there is one."""
-    if isinstance(name, Scenario):
-        return name
-    checks.check_choice("scenario", name, (CAGE2.name,))
-    return CAGE2
+def scenario_named(value: Any, images: Any = None) -> Scenario:
+    """Return a scenario: itself, the one that comes with fixfirst under a name, one from a file, or one kept in a run."""
+    if isinstance(value, Scenario):
+        return value
+    if isinstance(value, Mapping):
+        return Scenario.from_dict(value)
+    if not isinstance(value, str | os.PathLike):
+        raise errors.ConfigError(f"a scenario is a file, or one of {', '.join(SHIPPED)}, got {errors.quoted(value)}")
+    if isinstance(value, str) and value not in SHIPPED and Path(value).suffix == "" and not Path(value).exists():
+        near = errors.did_you_mean(value, SHIPPED)
+        raise errors.ScenarioError(f"unknown scenario {value!r}; use {', '.join(SHIPPED)} or a file such as lab.yaml{near}")
+    return Scenario.load(os.fspath(value), images)
 
 
 class Game(checks.Settings):
@@ -34,8 +43,15 @@ class Game(checks.Settings):
         game = ff.Game(red_agent="b_line:0.5,meander:0.5", variant="leaderboard", max_steps=30)
     """
 
-    scenario: Annotated[Scenario, PlainValidator(scenario_named), PlainSerializer(lambda scenario: scenario.name)] = Field(
-        CAGE2, exclude_if=lambda scenario: scenario == CAGE2, description="cage2: the network that is played."
+    scenario: Annotated[Scenario, PlainValidator(scenario_named), PlainSerializer(Scenario.as_dict)] = Field(
+        CAGE2,
+        exclude_if=lambda scenario: scenario == CAGE2,
+        description=f"The network that is played: {', '.join(SHIPPED)}, or a scenario file (docs/scenarios.md).",
+    )
+    images: str | None = Field(
+        None,
+        exclude=True,
+        description="A folder of own images, for --scenario FILE; they become part of the scenario.",
     )
     red_agent: str | tuple[str, ...] = Field(
         "b_line",
@@ -55,6 +71,28 @@ class Game(checks.Settings):
         exclude=True,
         description="A checkout of cage-challenge-2, for --backend cyborg; default: FIXFIRST_CYBORG, or installed.",
     )  # names code to be run, so it is never written down: whoever goes on with a run says it again
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_images(cls, values: Any) -> Any:
+        """Read a scenario together with the folder of its images, which is not needed after that."""
+        if not isinstance(values, Mapping) or values.get("images") is None:
+            return values
+        if not isinstance(values.get("scenario"), str | os.PathLike):
+            raise errors.ConfigError("own images are those of a scenario file: give --scenario FILE with --images")
+        return {**values, "scenario": scenario_named(values["scenario"], values["images"]), "images": None}
+
+    @model_validator(mode="after")
+    def _b_line_has_a_target(self) -> "Game":
+        if self.scenario.target is None:
+            number = red_agent_names().index("b_line")
+            specs = [self.red_agent] if isinstance(self.red_agent, str) else self.red_agent
+            if any(_agent_weights(spec)[number] for spec in specs):
+                raise errors.ScenarioError(
+                    f"{self.scenario.name}: b_line looks for a host named {parts.TARGET_NAME}, and there is none; "
+                    "call the host to be protected most so, or play against meander"
+                )
+        return self
 
     @field_validator("red_agent", mode="before")
     @classmethod

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from fixfirst.base import checks
+from fixfirst.base import checks, errors
 from fixfirst.game import documents, images as image_files, notes, parts, scenario_file
 from fixfirst.game.parts import BlueAction, Decoy, Exploit, Finding, Host, Image, Subnet
 
@@ -110,6 +110,27 @@ class Scenario:
         import yaml
 
         return str(yaml.safe_dump(self.document(), sort_keys=False, allow_unicode=True, width=120))
+
+    def as_dict(self) -> dict[str, str]:
+        """Return it for the files of runs and policies: whole, so that they can be read where its own file is not."""
+        return {"name": self.name, "digest": self.digest, "file": self.to_yaml()}
+
+    @classmethod
+    def from_dict(cls, values: Any) -> "Scenario":
+        """Read what `as_dict` returned."""
+        texts = isinstance(values, dict) and all(isinstance(values.get(key), str) for key in ("name", "digest", "file"))
+        if not texts:
+            raise errors.ScenarioError(f"a scenario in a file is a name, a digest and a file, got {documents.short(values)}")
+        name = values["name"]
+        loaded = cls.from_document(documents.parse_yaml(values["file"], name), name)
+        if loaded.digest != values["digest"]:
+            raise errors.ScenarioError(f"{name}: its file does not have the digest {documents.short(values['digest'])}")
+        return loaded
+
+    @property
+    def label(self) -> str:
+        """Its name and the beginning of its digest, for errors."""
+        return self.name if self is CAGE2 else f"{self.name} ({self.digest[:4]}...)"
 
     # ---- sizes and names
 

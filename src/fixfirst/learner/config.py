@@ -17,7 +17,7 @@ from fixfirst.base import checks, errors
 from fixfirst.game.game import Game
 from fixfirst.learner.settings import PRESETS, Needs, check_preset, flag, needs, resolve
 from fixfirst.orders.compliance import Gate, Judging
-from fixfirst.orders.order import FIVE_TYPES, NAMED_ORDERS, UnitScheme, Workflow, all_workflows
+from fixfirst.orders.order import NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
@@ -344,7 +344,9 @@ class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
     @property
     def scheme(self) -> UnitScheme:
         """How hosts are grouped into unit types."""
-        return FIVE_TYPES if self.units is None else UnitScheme.from_dict(self.units)
+        if self.units is None:
+            return UnitScheme.by_type(self.scenario)
+        return UnitScheme.from_dict(self.units, self.scenario)
 
     @property
     def idle_units(self) -> tuple[int, ...]:
@@ -418,7 +420,12 @@ class TrainConfig(TrainSettings):
         scheme = self.policy_scheme
         shield = scheme is not None and self.keep == "shield"
         spec = PolicySpec(
-            MemoryScheme.parse(self.memory), ActionSet.parse(self.action_set), scheme, (), shield, self.idle_units
+            MemoryScheme.parse(self.memory, self.scenario),
+            ActionSet.parse(self.action_set, self.scenario),
+            scheme,
+            (),
+            shield,
+            self.idle_units,
         )
         if self.opening == "find" and not spec.action_set.macros:
             raise errors.ConfigError(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fixfirst.base import checks, errors
-from fixfirst.orders.order import UnitScheme
+from fixfirst.orders.order import read_units
 from fixfirst.runs.config_reading import CODE, flatten
 from fixfirst.runs.manifest import read_toml
 
@@ -123,7 +123,7 @@ def gather(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
     variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in model.model_fields if name != "units")
-    grouping = {} if units is None else {"units": UnitScheme.from_toml(units).as_dict()}
+    grouping = {} if units is None else {"units": read_units(units)}
     from_file = {} if file is None else _flat(model, read_toml(file), f"{file}: ")
     if name := next((name for name in CODE if name in from_file), None):  # files go from hand to hand
         variable = ENVIRONMENT_PREFIX + name.upper()

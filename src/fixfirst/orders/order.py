@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -120,15 +121,13 @@ class UnitScheme:
     @classmethod
     def from_toml(cls, path: str | Path, scenario: Scenario = CAGE2) -> "UnitScheme":
         """Read one from a TOML file with a table [units]: unit type = list of hosts."""
-        try:
-            document = files.read_toml(checks.check_path("units", path))
-        except OSError as e:
-            raise errors.WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
-        except ValueError as e:
-            raise errors.WorkflowError(f"{path}: not a TOML file ({e})") from e
-        if "units" not in document:
-            raise errors.WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
-        return cls.from_dict(document["units"], scenario)
+        return cls.from_dict(read_units(path), scenario)
+
+    @classmethod
+    def from_config(cls, units: Any, scenario: Any) -> "UnitScheme":
+        """Make the one that a run's settings name; None: the usual ones. scenario: as a run keeps it."""
+        played = CAGE2 if scenario is None or scenario == CAGE2.name else Scenario.from_dict(scenario)
+        return cls.by_type(played) if units is None else cls.from_dict(units, played)
 
     @classmethod
     def per_host(cls, scenario: Scenario = CAGE2) -> "UnitScheme":
@@ -144,6 +143,19 @@ class UnitScheme:
                 f"the names of {scenario.name} give no 2 to 8 unit types, nor do its subnets; give --units FILE.toml"
             )
         return cls(units, tuple(units.index(host.unit) for host in scenario.hosts), scenario)
+
+
+def read_units(path: str | Path) -> Any:
+    """Return the table [units] of a TOML file, which a `UnitScheme` can be made from."""
+    try:
+        document = files.read_toml(checks.check_path("units", path))
+    except OSError as e:
+        raise errors.WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
+    except ValueError as e:
+        raise errors.WorkflowError(f"{path}: not a TOML file ({e})") from e
+    if "units" not in document:
+        raise errors.WorkflowError(f"{path}: has no table [units] with a list of hosts per unit type")
+    return document["units"]
 
 
 FIVE_TYPES = UnitScheme.by_type()

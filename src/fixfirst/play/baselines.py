@@ -17,6 +17,7 @@ from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Player
+from fixfirst.policy.spec import spec_for
 from fixfirst.policy.table import PolicyTable
 
 Defender = Callable[[np.ndarray], np.ndarray]
@@ -209,7 +210,7 @@ class PriorityRestore:
 BASELINES = ("sleep", "random", "react-restore", "react-remove", "priority-restore")
 
 
-def make_baseline(name: str, workflows: Sequence[Workflow] = ()) -> Player:
+def make_baseline(name: str, workflows: Sequence[Workflow] = (), scenario: Scenario = CAGE2) -> Player:
     """Return a baseline by name; `priority-restore` follows the given workflow, the others read observations only."""
     if name not in BASELINES:
         raise errors.ConfigError(f"unknown baseline {errors.quoted(name)}; use {', '.join(BASELINES)}")
@@ -217,9 +218,9 @@ def make_baseline(name: str, workflows: Sequence[Workflow] = ()) -> Player:
         if not workflows:
             raise errors.ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
-    scenario = workflows[0].scheme.scenario if workflows else CAGE2
+    spec = spec_for(workflows, scenario)
     count = scenario.num_actions
     if name == "random":
-        return PolicyTable(lambda inputs: np.full((len(inputs), count), 1 / count), workflows)
+        return PolicyTable(lambda inputs: np.full((len(inputs), count), 1 / count), workflows, spec=spec)
     choose = DEFENDERS[name.replace("-", "_")](scenario, 1, np.random.default_rng(0))  # none of these draws
-    return PolicyTable(lambda inputs: np.eye(count)[choose(inputs[:, : scenario.observation_bits])], workflows)
+    return PolicyTable(lambda inputs: np.eye(count)[choose(inputs[:, : scenario.observation_bits])], workflows, spec=spec)

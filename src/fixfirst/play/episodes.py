@@ -291,6 +291,7 @@ def document(
     scheme, scenario, returns = _grouping(played), played.game.scenario, played.returns
     return {
         **facts,
+        **({} if scenario == CAGE2 else {"scenario": scenario.as_dict()}),
         "variant": played.variant,
         "workflow": [scheme.names[unit] for unit in workflows[0].order] if workflows else None,
         "changes": [

@@ -91,11 +91,12 @@ class PolicySpec:
             "shield": self.shield,
             "idle": [] if units is None else [units.names[unit] for unit in self.idle],
             "opening": [choices[choice] for choice in self.opening],
-        }
+        } | ({} if self.scenario == CAGE2 else {"scenario": self.scenario.as_dict()})
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], scenario: Scenario = CAGE2) -> "PolicySpec":
+    def from_dict(cls, values: Mapping[str, Any]) -> "PolicySpec":
         """Read what `as_dict` returned; older files have less."""
+        scenario = Scenario.from_dict(values["scenario"]) if "scenario" in values else CAGE2
         units = None if values["units"] is None else UnitScheme.from_dict(values["units"], scenario)
         choices = ActionSet.parse(values.get("action_set", "all"), scenario)
         return cls(
@@ -204,9 +205,13 @@ def _cleanable(scheme: UnitScheme, unit: int) -> int:
 PLAIN_SPEC = PolicySpec()
 
 
-def spec_for(workflows: Sequence[Workflow]) -> PolicySpec:
+def spec_for(workflows: Sequence[Workflow], scenario: Scenario = CAGE2) -> PolicySpec:
     """Return the spec without memory, with all actions, that reads the order of these workflows if there are any."""
-    return PolicySpec(units=workflows[0].scheme) if workflows else PLAIN_SPEC
+    units = workflows[0].scheme if workflows else None
+    if units is None and scenario is CAGE2:
+        return PLAIN_SPEC
+    played = scenario if units is None else units.scenario
+    return PolicySpec(MemoryScheme.parse("none", played), ActionSet.parse("all", played), units)
 
 
 # ---------------------------------------------------------------- packing

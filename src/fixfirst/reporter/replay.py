@@ -42,7 +42,7 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
 
 def scenario_of(document: dict[str, Any]) -> Scenario:
     """Return the scenario that was played."""
-    return scenario_named(document.get("scenario", CAGE2.name))
+    return scenario_named(document.get("scenario", CAGE2))
 
 
 def _map(scenario: Scenario) -> dict[str, Any]:
@@ -51,8 +51,7 @@ def _map(scenario: Scenario) -> dict[str, Any]:
     return {
         "width": chart.width,
         "height": chart.height,
-        "row_height": chart.row_height,
-        "subnets": chart.subnet_top,
+        "subnets": chart.subnet_rows,
         "places": chart.places,
         "links": chart.links,
         "foothold": scenario.start,

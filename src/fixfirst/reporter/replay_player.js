@@ -63,10 +63,11 @@ class Player {
     const placed = (x, y) => `left: ${(100 * x) / map.width}%; top: ${(100 * y) / map.height}%`;
     const svg = drawn("svg", {viewBox: `0 0 ${map.width} ${map.height}`, "aria-hidden": "true"});
     place.style.aspectRatio = `${map.width} / ${map.height}`;
+    place.style.setProperty("--small", 400 / map.width);  // a map of longer rows has smaller hosts
     place.append(svg);
     this.fields = {};
-    for (const [name, top] of Object.entries(map.subnets)) {
-      this.fields[name] = drawn("rect", {class: "field", x: 3, y: top + 3, width: map.width - 6, height: map.row_height - 6, rx: 6});
+    for (const [name, [top, height]] of Object.entries(map.subnets)) {
+      this.fields[name] = drawn("rect", {class: "field", x: 3, y: top + 3, width: map.width - 6, height: height - 6, rx: 6});
       svg.append(this.fields[name]);
       const label = make("div", "subnet", name);
       label.style = placed(9, top + 8);

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fixfirst.orders.order import FIVE_TYPES, UnitScheme
+from fixfirst.orders.order import UnitScheme
 from fixfirst.runs.layout import Kind
 
 TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")
@@ -38,8 +38,7 @@ def setting(config: Mapping[str, Any], name: str, default: Any = None) -> Any:
 
 def scheme_of(config: Mapping[str, Any]) -> UnitScheme:
     """How a run groups the hosts."""
-    units = setting(config, "units")
-    return FIVE_TYPES if units is None else UnitScheme.from_dict(units)
+    return UnitScheme.from_config(setting(config, "units"), setting(config, "scenario"))
 
 
 def result_settings(kind: Kind, config: Mapping[str, Any]) -> dict[str, str]:

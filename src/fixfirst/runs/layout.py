@@ -51,6 +51,7 @@ class Kind(StrEnum):
 
 
 CONFIG, MANIFEST, STUDY, RESULT = "config.toml", "manifest.json", "study.json", "result.json"
+SCENARIO = "scenario.yaml"  # a copy of the file, unless CAGE2 is played
 RUNTIME, TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "runtime.csv", "training_log.csv", "episodes.csv", "tb"
 LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "trials", "warmup", "best"
 ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"

@@ -17,7 +17,7 @@ import tomli_w
 
 from fixfirst.base import errors, files
 from fixfirst.runs.config_reading import CODE, flatten, result_settings, setting
-from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, PAGES, RUNTIME, SCHEMA, STUDY, Kind, read_manifest
+from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, PAGES, RUNTIME, SCENARIO, SCHEMA, STUDY, Kind, read_manifest
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
 
 CPU_INFO = Path("/proc/cpuinfo")
@@ -28,6 +28,8 @@ RUNNING = "running"
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
     with new_run_folder(folder):
+        if isinstance(kept := setting(config, "scenario"), dict):
+            files.write_atomically(folder / SCENARIO, kept["file"].encode())
         data = tomli_w.dumps(_without_none(config)).encode()
         files.write_atomically(folder / CONFIG, data)
         write_manifest(
@@ -69,7 +71,8 @@ def _cut_short(folder: Path, members: Sequence[str]) -> bool:
     """Is there nothing, or beside our lock no more than a config, and of members no more than they begin with?"""
     names = files.complete_names(folder)
     inside: set[str] = set().union(*(files.complete_names(folder / name) for name in names & {*members}))
-    return not names or (LOCK in names and names <= {LOCK, CONFIG, *members} and inside <= {LOCK, CONFIG, MANIFEST})
+    begun = {LOCK, CONFIG, SCENARIO}
+    return not names or (LOCK in names and names <= {*begun, *members} and inside <= {*begun, MANIFEST})
 
 
 def read_config(folder: Path) -> dict[str, Any]:
