@@ -54,13 +54,22 @@ NOT_RUN_MODULES = [["python", "-m", module] for module in ("pytest", "fixfirst.a
 PARSED_ONLY = ("bench", "ray")
 OTHER_FLAGS = {"--num-cpus", "--env-id"}  # in the text, of `ray start` and of CleanRL
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
-EXTRAS = {"onnxruntime", "sb3_contrib", "stable_baselines3", "torch"}  # without them, a block that imports them is not run
+EXTRAS = {
+    "onnxruntime",
+    "optuna",
+    "sb3_contrib",
+    "stable_baselines3",
+    "torch",
+    "wandb",
+}  # without them, a block that imports them is not run
 LEAVES_A_MARK = (
     "@ff.red_agent",
     "__main__",
     "import torch",
     "sb3",
     "onnx",
+    "wandb",
+    "optuna",
 )  # blocks that would leave their mark on this process
 NEEDS_CYBORG = {"cage-challenge-2", "cyborg", "both"}  # words of commands that need it
 

@@ -143,8 +143,8 @@ KINDS = {
     "functions": "compare evaluate export leaderboard load_policy load_run make_config make_vec red_agent report resume "
     "rollout search search_config train watch",
     "environments": "Cage2 CyborgVecEnv Remember VecCage2",
-    "values": "ActionSet Agent BlueAgent Game Judging MemoryScheme Policy Scenario SearchConfig SearchRun StudyRun "
-    "TrainConfig TrainRun UnitScheme Workflow",
+    "values": "ActionSet Agent BlueAgent Game Judging MemoryScheme Policy Progress Scenario SearchConfig SearchRun "
+    "StudyRun TrainConfig TrainRun UnitScheme Workflow",
     "built-in values": "CAGE2",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
     "RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",

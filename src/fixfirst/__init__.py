@@ -36,6 +36,7 @@ PUBLIC = {
     "reporter.report": "report",
     "api.blue_agent": "BlueAgent",
     "api.evaluate": "compare evaluate leaderboard",
+    "api.following": "Progress",
     "api.policies": "export rollout",
     "api.resuming": "resume",
     "api.run_objects": "SearchRun StudyRun TrainRun load_run",

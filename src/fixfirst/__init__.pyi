@@ -1,5 +1,6 @@
 from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
+from fixfirst.api.following import Progress as Progress
 from fixfirst.api.policies import export as export, rollout as rollout
 from fixfirst.api.resuming import resume as resume
 from fixfirst.api.run_objects import (

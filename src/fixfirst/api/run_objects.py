@@ -57,6 +57,10 @@ class SearchRun(tables.Tabular):
         shown = ("order", "mean", tables.INTERVAL, "maybe_best")
         return tables.Table(("order", "red_agent", "mean", "low", "high", "maybe_best"), tuple(rows), shown)
 
+    def _repr_html_(self) -> str:
+        """Return it as a notebook shows it."""
+        return super()._repr_html_() if self.search.answer is None else self.search.answer._repr_html_()
+
     def tables(self) -> Sequence[tables.Table]:
         """Return the swaps, too."""
         return super().tables() if self.search.answer is None else self.search.answer.tables()

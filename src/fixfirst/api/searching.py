@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
+from fixfirst.api.following import Callback, Progress
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.watch import write_replays
 from fixfirst.base import checks, errors, jobs
@@ -37,6 +38,7 @@ def search(
     cpus_per_trial: int | None = None,
     report: bool = True,
     quiet: bool = False,
+    callback: Callback | None = None,
     **settings: Any,
 ) -> SearchRun | StudyRun:
     """What is each order worth? One defender is trained for all of them, several times over, within an episode budget.
@@ -50,6 +52,7 @@ def search(
     the TOML file `config`, else from the preset. seeds: the same search under so many seeds; with several of them, or
     several red agents ("b_line,meander"), the result is a StudyRun. workers, executor, ray_address, cpus_per_trial: where
     trials run, which does not change the result. report: end with a page about it.
+    callback: is told how far it is after every update (`ff.Progress`); if it returns True, the search stops as by Ctrl-C.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
     file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
@@ -57,7 +60,8 @@ def search(
     folder = layout.unused_folder(study_name(configs)) if out is None else checks.check_path("out", out)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
     report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
-    return run_study(configs, lambda: begin_study(configs, folder), execution, report=report, quiet=quiet)
+    options: dict[str, Any] = {"report": report, "quiet": quiet, "callback": callback}
+    return run_study(configs, lambda: begin_study(configs, folder), execution, **options)
 
 
 def resume_searches(
@@ -76,6 +80,7 @@ def run_study(
     *,
     report: bool,
     quiet: bool,
+    callback: Callback | None = None,
 ) -> SearchRun | StudyRun:
     """Run the searches. What they need comes before the folder: without it there is nothing to begin."""
     for training in {config.training.game: config.training for config in configs}.values():
@@ -84,7 +89,7 @@ def run_study(
     compile_kernel()
     with jobs.interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt)) as scheduler:
         study = make_study()
-        with SearchView(several=len(study.searches) > 1, quiet=quiet) as view:
+        with _View(interrupt, callback, several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
             finished = run_searches(to_run, scheduler, view, interrupt, study.folder)
     if not finished:
@@ -94,6 +99,21 @@ def run_study(
     if report:
         _write_pages(result, quiet)
     return result
+
+
+class _View(SearchView):
+    """What the user sees of searches, and what a callback is told, which may stop them."""
+
+    def __init__(self, interrupt: jobs.Interrupt, callback: Callback | None, **options: bool):
+        super().__init__(**options)
+        self._interrupt, self._callback = interrupt, callback
+
+    def progress(self, search: Any, number: int, message: Any) -> None:
+        """Take what a training tells."""
+        super().progress(search, number, message)
+        if self._callback is not None and not isinstance(message, str) and not message.orders:
+            reached = Progress(search.folder, self._used(), self.total, number, {"return": message.env_reward})
+            self._interrupt.requested |= bool(self._callback(reached))
 
 
 def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:

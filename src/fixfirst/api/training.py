@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Unpack
 
+from fixfirst.api.following import Callback, Progress as Reached
 from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
@@ -32,6 +33,7 @@ def train(
     config: str | Path | None = None,
     workers: int = 0,
     quiet: bool = False,
+    callback: Callback | None = None,
     **settings: Unpack[TrainSettings],
 ) -> TrainRun:
     """Train a defender and evaluate it on episodes it never saw.
@@ -40,6 +42,7 @@ def train(
     total_episodes=20_000, preset="hybrid". Each comes from here, else from FIXFIRST_<NAME>, else from the TOML file
     `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
     workers: processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
+    callback: is told how far it is after every update (`ff.Progress`); if it returns True, the training stops as by Ctrl-C.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
 
     For example:
@@ -61,7 +64,7 @@ def train(
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
     create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, {"from_policy": parent})
-    return _run(resolved, folder, start, processes, quiet)
+    return _run(resolved, folder, start, processes, quiet, callback)
 
 
 def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
@@ -86,12 +89,19 @@ def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> We
     return None if from_policy is None else load_parent(checks.check_path("from_policy", from_policy), config.spec).weights
 
 
-def _run(config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool) -> TrainRun:
+def _run(
+    config: TrainConfig,
+    folder: Path,
+    start: Weights | None,
+    workers: int,
+    quiet: bool,
+    callback: Callback | None = None,
+) -> TrainRun:
     try:
         with locked(folder):
             if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
                 return _close(folder)
-            return _work(config, folder, start, workers, quiet)
+            return _work(config, folder, start, workers, quiet, callback)
     except OSError as e:
         raise errors.RunDirError(
             f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}"
@@ -109,7 +119,9 @@ def _close(folder: Path) -> TrainRun:
     return trained
 
 
-def _work(config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool) -> TrainRun:
+def _work(
+    config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool, callback: Callback | None
+) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
     board = folder / layout.TENSORBOARD if config.tensorboard else None
     with (
@@ -127,6 +139,9 @@ def _work(config: TrainConfig, folder: Path, start: Weights | None, workers: int
             progress.point(message.env_reward)
             if progress.due():
                 progress.show(played, in_words(message))
+            if callback is not None:
+                values = {"return": message.env_reward, **dict(message.plotted())}
+                interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
 
         with train_in(folder, config, show, interrupt, start=start, tensorboard=board, workers=workers) as trained:
             if trained is None:

@@ -166,6 +166,7 @@ class SearchSettings(TypedDict, total=False):
     base_episodes: int
     beginners: int
     bootstrap: bool
+    callback: Any
     checkpoint_every: int
     clip: float
     compliance_threshold: float

@@ -79,6 +79,10 @@ class Policy:
         if not isinstance(given[0], PolicySpec) or not isinstance(given[1], Workflow | None):
             raise errors.PolicyError(f"a policy has a PolicySpec, and a Workflow or None, got {errors.quoted(given)}")
 
+    def __repr__(self) -> str:
+        knows = "no order" if self.scheme is None else "any order" if self.follows_any else str(self.workflow)
+        return f"Policy({knows}; memory {self.spec.memory.name}, action set {self.spec.action_set.name})"
+
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: what it remembers goes with it, what it can work out again does not."""
         return self.__dict__ | {"_kept": {name: kept for name, kept in self._kept.items() if name == "play"}}

@@ -1,5 +1,6 @@
 """The answer of a search: a rule with its price, what does not matter, and how sure that is. Its file, and its words."""
 
+import html
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -84,6 +85,10 @@ class Answer(tables.Tabular):
     def tables(self) -> list[tables.Table]:
         """Return both."""
         return [self.swaps_table(), self.table()]
+
+    def _repr_html_(self) -> str:
+        """Return it as a notebook shows it: the rule, then the tables."""
+        return "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences) + super()._repr_html_()
 
     # ---- words
 
