@@ -9,7 +9,7 @@ from fixfirst.play.baselines import DEFENDERS
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
-SMALL = {"red_agent": "b_line", "steps": 20, "episodes": 30, "quiet": True}
+SMALL = {"red_agent": "b_line", "variant": "current", "steps": 20, "episodes": 30, "quiet": True}
 ORDER = "enterprise > op_server > op_host > user > defender"
 react = DEFENDERS["react_restore"](CAGE2, 1, np.random.default_rng(0))  # a function of observations
 

@@ -105,7 +105,7 @@ class Table(Tabular):
 
 def _cell(name: str, row: dict[str, Any]) -> str:
     if name == INTERVAL and name not in row:
-        return f"[{row['low']:.2f}, {row['high']:.2f}]"
+        return "" if row["low"] is None or row["high"] is None else f"[{row['low']:.2f}, {row['high']:.2f}]"
     value = row[name]
     if value is None:
         return ""

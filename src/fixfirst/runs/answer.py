@@ -15,19 +15,7 @@ ENOUGH_REPLICATES = 3
 NO_ANSWER = "No answer yet"
 MOST_SO_FAR = 3  # prices that are named while there is no answer
 
-
-_ORDER_COLUMNS = (
-    "mean",
-    "low",
-    "high",
-    "tier",
-    "tail",
-    "violations",
-    "violations_high",
-    "compliance",
-    "contested",
-    "trained",
-)
+_ORDER_COLUMNS = ("mean", "low", "high", "tier", "tail", "violations", "violations_high", "compliance", "contested")
 
 
 @dataclass(frozen=True)
