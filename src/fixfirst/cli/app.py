@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMMANDS = (  # in the order of use
     "search", "train", "resume", "runs", "report",
     "evaluate", "compare", "watch", "export",
-    "conform", "record", "bench", "doctor",
+    "scenario", "conform", "record", "bench", "doctor",
 )  # fmt: skip
 BRIEF = ("search", "train")  # their --help shows what people use, --help-all the rest
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from fixfirst.base import checks, errors
-from fixfirst.game import documents, images as image_files, notes, parts, scenario_file
+from fixfirst.game import documents, images as image_files, making, notes, parts, scenario_file
 from fixfirst.game.parts import BlueAction, Decoy, Exploit, Finding, Host, Image, Subnet
 
 VariantName = Literal["current", "leaderboard", "debugged"]
@@ -100,6 +100,25 @@ class Scenario:
         """Make one from the contents of a scenario file. file: what errors call it."""
         loaded = cls(**scenario_file.fields_from(document, name, file or name, images))
         return replace(loaded, map_rows=CAGE2.map_rows) if loaded == CAGE2 else loaded
+
+    @classmethod
+    def from_table(cls, path: str | Path, say: Callable[[str], None] = print) -> "Scenario":
+        """Make one from a CSV file of machines: name, subnet, image (or os and services), value, leads_to, role, watched.
+
+        say: is given a line for everything that the table does not say and that was guessed.
+        """
+        file = checks.check_path("a table", path)
+        return cls.from_document(making.from_rows(file, say), file.stem, str(file))
+
+    @classmethod
+    def generate(
+        cls, seed: int, hosts: int | tuple[int, int] = (8, 30), subnets: int | tuple[int, int] = (2, 4)
+    ) -> "Scenario":
+        """Draw a random network on which B_line and Meander play as CybORG's. hosts, subnets: the fewest and the most.
+
+        The same seed gives the same network, everywhere and for ever.
+        """
+        return cls.from_document(making.generated(seed, hosts, subnets), f"generated{making.GENERATOR}-{seed}")
 
     def document(self) -> dict[str, Any]:
         """Return the contents of a complete scenario file."""

@@ -469,7 +469,7 @@ def document_of(scenario: "Scenario") -> dict[str, Any]:
         document["Subnets"][subnet.name] = table
     own = {host.image.name: host.image for host in hosts if built_in().get(host.image.name) != host.image}
     if own:
-        document["Images"] = {name: _image_of(image) for name, image in own.items()}
+        document["Images"] = {name: image_document(image) for name, image in own.items()}
     return document
 
 
@@ -547,7 +547,7 @@ def _word_of(value: float) -> str:
     return next(word for word, number in VALUES.items() if number == value)
 
 
-def _image_of(image: Image) -> dict[str, Any]:
+def image_document(image: Image) -> dict[str, Any]:
     """Return the table of an image file that plays like this image."""
     windows = image.os == parts.WINDOWS
     root, user = PRIVILEGED[image.os], "NetworkService" if windows else "www-data"

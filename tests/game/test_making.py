@@ -1,0 +1,143 @@
+"""New scenarios: drawn by a seed, or made from a table of machines; and the command that shows them."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+import fixfirst as ff
+from fixfirst.cli.entry import main
+from fixfirst.game import drawing
+from fixfirst.game.scenario import CAGE2, Scenario
+
+GENERATED = [("generated1-0", 17, "52511b8b"), ("generated1-1", 28, "11cb9ef7"), ("generated1-2", 25, "d69e9db1")]
+
+
+def test_the_same_seed_gives_the_same_network_for_ever():
+    """Change GENERATOR when these change."""
+    drawn = [Scenario.generate(seed) for seed in range(3)]
+    assert [(s.name, s.num_hosts, s.digest[:8]) for s in drawn] == GENERATED
+
+
+def test_b_lines_and_meanders_ways_are_intact_on_every_generated_network():
+    for seed in range(40):
+        scenario = Scenario.generate(seed, hosts=(8, 63), subnets=(2, 8))
+        assert scenario.exact("b_line") and scenario.exact("meander"), scenario.notes
+        assert Scenario.from_document(scenario.document(), "again") == scenario
+
+
+def test_sizes_are_kept_to_or_refused():
+    scenario = Scenario.generate(1, hosts=20, subnets=(3, 3))
+    assert scenario.num_hosts == 20 and len(scenario.subnets) == 3
+    for wrong in ((7, 30), (8, 64), (9, 8), "many"):
+        with pytest.raises(ff.ScenarioError, match=r"hosts must be two whole numbers in 8\.\.63"):
+            Scenario.generate(0, hosts=wrong)
+
+
+TABLE = """name,subnet,os,services,value,leads_to,role,watched
+laptop1,office,windows,,,,start,
+laptop2,office,windows,ftp ssh,Low,,,
+desk1,office,linux,web ssh,low,gw1,,no
+gw1,servers,linux,,Medium,,gateway,
+mail,servers,linux,smtp,Medium,,,
+files,servers,windows,smb rdp,High,,,
+plc,plant,linux,,Medium,,target,
+"""
+
+
+def make(tmp_path, text):
+    path = tmp_path / "hosts.csv"
+    path.write_text(text)
+    said = []
+    return Scenario.from_table(path, said.append), said
+
+
+def test_a_table_of_machines_becomes_a_scenario_and_every_guess_is_said(tmp_path):
+    scenario, said = make(tmp_path, TABLE)
+    assert scenario.host_names == ("User0", "laptop2", "desk1", "Enterprise_gw1", "mail", "files", "Op_Server0")
+    assert (scenario.start, scenario.target, scenario.ot_cost) == ("User0", "Op_Server0", 10.0)
+    assert [(s.name, s.reach) for s in scenario.subnets] == [("office", "open"), ("servers", "open"), ("plant", "gated")]
+    images = {host.name: host.image.name for host in scenario.hosts}
+    assert images["laptop2"] == "windows_user_host1" and images["Op_Server0"] == "OP_Server"
+    assert images["desk1"] == "linux-ssh-web"
+    assert [host.name for host in scenario.hosts if not host.watched] == ["desk1"]
+    assert "laptop1 is called User0: attackers know it by this name" in said
+    assert "laptop1: value None" in said and "gw1: image Gateway" in said
+    assert "image linux-ssh-web is new: CybORG itself would need it in its folder of images" in said
+    assert "subnet plant: red gets in while it holds Enterprise_gw1" in said
+    assert "laptop2: red finds the address of Enterprise_gw1 there" in said
+    assert Scenario.from_document(scenario.document(), "again") == scenario
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("services,value", "servces,value", "has the column 'servces'; use name, subnet"),
+        ("os,services", "value,services", "has neither a column image nor a column os"),
+        ("desk1,office", "gw1,office", "gw1 is there twice"),
+        (",start,", ",,", "says nowhere where the attacker starts: give one machine the role start"),
+        (",gateway,", ",door,", "role 'door' must be start, target, gateway"),
+        ("ftp ssh", "ftp shs", "service 'shs' is unknown; use ssh, ftp"),
+        ("Low", "Lots", "value 'Lots' must be None, Low, Medium, High"),
+        ("low,gw1", "low,gw9", "row 4: leads to 'gw9', which is no machine; did you mean 'gw1'?"),
+        (",no", ",perhaps", "watched 'perhaps' must be yes or no"),
+        ("plc,plant,linux", "plc,plant,amiga", "os 'amiga' must be linux or windows"),
+    ],
+)
+def test_what_cannot_be_guessed_is_refused_with_its_row(tmp_path, old, new, words):
+    with pytest.raises(ff.ScenarioError) as refused:
+        make(tmp_path, TABLE.replace(old, new, 1))
+    assert words in str(refused.value) and "hosts.csv" in str(refused.value)
+
+
+# ---------------------------------------------------------------- the map
+
+
+@pytest.mark.parametrize("hosts", [8, 30, 63])
+def test_a_map_shows_every_host_once_in_rows_of_its_subnet(hosts):
+    scenario = Scenario.generate(hosts, hosts=hosts)
+    chart = drawing.NetworkMap(scenario)
+    assert sorted(name for row in chart.rows for name in row) == sorted(scenario.host_names)
+    assert max(map(len, chart.rows)) <= (5 if hosts <= 30 else 8)
+    for row in chart.rows:
+        assert len({scenario.hosts[scenario.host_ids[name]].subnet for name in row}) == 1
+    assert scenario.start in [name for row in chart.rows for name in row][: len(scenario.subnets[-1].hosts)]
+    across = sorted(x for x, y in chart.places.values() if y == chart.places[chart.rows[0][0]][1])
+    assert all(b - a >= 54 for a, b in pairwise(across))  # boxes do not overlap
+
+
+def test_cage2s_map_is_as_it_was():
+    chart = drawing.NetworkMap(CAGE2)
+    assert (chart.width, chart.height) == (400, 336) and chart.places["User0"] == (40.0, 56.0)
+    assert chart.subnet_rows == {"User": (0, 112), "Enterprise": (112, 112), "Operational": (224, 112)}
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_shows_hosts_reach_ways_and_notes(capsys):
+    assert main(["scenario", "tiny"]) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "tiny: 6 hosts, 3 subnets, 68 actions",
+        "red gets into Plant: while red holds an Enterprise host",
+        "User0 > User1 > Enterprise1 > Enterprise2 > Op_Server0",
+        "exactly as CybORG's: b_line, meander, sleep",
+        "note: green: 3 of 8 scans hit nobody",
+    ):
+        assert words in text
+    assert main(["scenario", "tiny", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["digest"] == Scenario.load("tiny").digest
+
+
+def test_the_command_makes_networks_and_says_what_is_wrong(tmp_path, capsys):
+    out = tmp_path / "lab.yaml"
+    assert main(["scenario", "new", "--hosts", "12", "--seed", "3", "--out", str(out)]) == 0
+    assert Scenario.load(out) == Scenario.generate(3, hosts=12)
+    capsys.readouterr()
+    assert main(["scenario", "tiny", "--hosts", "9"]) == 2
+    assert "--hosts and --subnets are of a new network" in capsys.readouterr().err
+    (tmp_path / "hosts.csv").write_text(TABLE)
+    assert main(["scenario", str(tmp_path / "hosts.csv"), "--out", str(out)]) == 0
+    assert "fixfirst: laptop1 is called User0" in capsys.readouterr().err
+    assert Scenario.load(out).num_hosts == 7
