@@ -140,11 +140,11 @@ def test_neither_is_a_dependency_of_the_core():
 # ---------------------------------------------------------------- public names
 
 KINDS = {
-    "functions": "compare evaluate export leaderboard load_policy load_run make_config make_vec red_agent report resume "
-    "rollout search search_config train watch",
+    "functions": "compare evaluate exploit export leaderboard load_policy load_red load_run make_config make_vec red_agent "
+    "report resume rollout search search_config train train_league train_red watch",
     "environments": "Cage2 CyborgVecEnv Remember VecCage2",
-    "values": "ActionSet Agent BlueAgent Game Judging MemoryScheme Policy Progress Scenario SearchConfig SearchRun "
-    "StudyRun TrainConfig TrainRun UnitScheme Workflow",
+    "values": "ActionSet Agent BlueAgent Exploit Game Judging MemoryScheme Policy Progress RedPolicy Scenario SearchConfig "
+    "SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
     "built-in values": "CAGE2",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
     "RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",

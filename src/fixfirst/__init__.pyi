@@ -1,3 +1,9 @@
+from fixfirst.api.attackers import (
+    Exploit as Exploit,
+    exploit as exploit,
+    train_league as train_league,
+    train_red as train_red,
+)
 from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
 from fixfirst.api.following import Progress as Progress
@@ -45,6 +51,7 @@ from fixfirst.play.envs import (
 from fixfirst.policy.action_sets import ActionSet as ActionSet
 from fixfirst.policy.file import Policy as Policy, load_policy as load_policy
 from fixfirst.policy.memory import MemoryScheme as MemoryScheme
+from fixfirst.policy.red_file import RedPolicy as RedPolicy, load_red as load_red
 from fixfirst.reporter.report import report as report
 from fixfirst.searcher.config import SearchConfig as SearchConfig, search_config as search_config
 

@@ -14,7 +14,7 @@ from fixfirst.game.game import Backend, Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluations, difference
 from fixfirst.reporter.results import evaluation_table, side_by_side, standing_document, standing_table
-from fixfirst.reporter.screen import results
+from fixfirst.reporter.screen import fitted, results
 
 if TYPE_CHECKING:
     GameFlags = Any
@@ -30,7 +30,11 @@ def evaluate_command(
     /,
     *,
     workflow: Order = None,
-    greedy: bool = False,
+    greedy: bool | None = None,
+    as_exploit: Annotated[bool, Parameter(name="--exploit", negative="")] = False,
+    picky: Annotated[bool, Parameter(negative="")] = False,
+    exploit_starts: str | None = None,
+    exploit_episodes: Whole = 15_000,
     as_leaderboard: Annotated[bool, Parameter(name="--leaderboard", negative="")] = False,
     red_agent: str = ALL_REDS,
     steps: str = ALL_STEPS,
@@ -54,7 +58,17 @@ def evaluate_command(
         react-remove, priority-restore (sees the truth and restores by --workflow), an ONNX file; or your own agent, as
         MODULE:NAME or FILE.py:NAME, whose code is run.
     greedy
-        The most probable action instead of a drawn one.
+        The most probable action instead of a drawn one; with --exploit, unless --no-greedy is given.
+    as_exploit
+        Instead: what an attacker takes that learns against this policy, and what it does, in words. Half a minute or so.
+        The attacker is kept in the run's folder exploit/. In the variant of the policy's training unless --variant is given.
+    picky
+        With --exploit: the attacker names its exploit instead of leaving it to the draw.
+    exploit_starts
+        With --exploit: where trainings of red begin, separated by commas: scratch, last (what was found before), or
+        attackers by name or path. All of scratch, base-attacker and last unless given.
+    exploit_episodes
+        With --exploit: how many episodes red learns on from each start.
     as_leaderboard
         The challenge's own table instead: 30, 50 and 100 steps against b_line (B30, B50, B100) and meander (M30, M50, M100)
         in variant leaderboard, and their total, beside the published ones. One play of --episodes against each gives all
@@ -73,9 +87,18 @@ def evaluate_command(
     margin
         With --backend both: how far apart mean returns may be and still count as equivalent.
     """
-    settings: dict[str, Any] = {"workflow": workflow, "greedy": greedy, "seed": seed, "quiet": quiet}
+    settings: dict[str, Any] = {"workflow": workflow, "greedy": bool(greedy), "seed": seed, "quiet": quiet}
     settings |= given(game) | given(judging)
     who = named_agent(policy)
+    if as_exploit:
+        if as_leaderboard or backend != "simulator":
+            raise errors.ConfigError("--exploit trains attackers on the simulator: leave out --leaderboard and --backend")
+        settings |= {"greedy": greedy is not False, "picky": picky, "episodes": episodes}
+        settings |= {"starts": exploit_starts.split(",")} if exploit_starts is not None else {}
+        _exploit(who, steps, exploit_episodes, settings, as_json)
+        return 0
+    if picky or exploit_starts is not None:
+        raise errors.ConfigError(f"{'--picky' if picky else '--exploit-starts'} goes with --exploit")
     if as_leaderboard:
         if backend == "both":
             raise errors.ConfigError("--leaderboard is played in one world: --backend simulator, workers or cyborg")
@@ -111,6 +134,20 @@ def evaluate_command(
     else:
         print(evaluation_table(rows, results().width))
     return 0
+
+
+def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, Any], as_json: bool) -> None:
+    """What an attacker takes that learns, after what the scripts take."""
+    from fixfirst.api.attackers import exploit, in_words
+
+    length = as_whole(steps) if steps != ALL_STEPS else max(PROTOCOL_STEPS)
+    found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=note, **settings)
+    kept = {name: settings[name] for name in ("workflow", "greedy", "seed", "quiet", "episodes")}
+    scripts = evaluate(policy, red_agent=("b_line", "meander"), steps=length, variant=found.variant, **kept)
+    if as_json:
+        print_json(found.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
+    else:
+        print(fitted(in_words(found, scripts)))
 
 
 def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> None:

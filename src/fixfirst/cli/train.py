@@ -2,13 +2,15 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json, Quiet, print_json
+from fixfirst.base import errors
+from fixfirst.cli.app import Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner.config import TrainConfig
+from fixfirst.runs import layout
 
 if TYPE_CHECKING:
     from fixfirst.api.run_objects import TrainRun
@@ -26,6 +28,11 @@ def train_command(
     units: Path | None = None,
     config: Path | None = None,
     workers: int = 0,
+    side: Literal["blue", "red"] = "blue",
+    against: str | None = None,
+    picky: Annotated[bool, Parameter(negative="")] = False,
+    league: Annotated[bool, Parameter(negative="")] = False,
+    updates: Whole | None = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
@@ -46,7 +53,24 @@ def train_command(
         A TOML file with settings, as written to config.toml of every run.
     workers
         Processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
+    side
+        red: train an attacker --against defenders that stay as they are, instead of a defender. The same command goes on
+        with one that was interrupted. Only --out, --from, --picky, --total-episodes, --seed and the game's flags count.
+    against
+        With --side red: runs, policies or baselines, separated by commas.
+    picky
+        With --side red or --league: attackers name their exploit instead of leaving it to the draw.
+    league
+        Train a defender against scripts, attackers of the past, and attackers that learn meanwhile, beginning --from a
+        policy (champion-current unless given). Only --out, --from, --picky, --updates, --seed and --variant count.
+    updates
+        With --league: updates of the defender.
     """
+    if side == "red" or league:
+        return _train_attackers(given(settings), out, from_policy, against, picky, updates, league, quiet, as_json)
+    if against is not None or picky or updates is not None:
+        odd = "--against" if against is not None else "--picky" if picky else "--updates"
+        raise errors.ConfigError(f"{odd} is for trainings of attackers: --side red, or --league")
     from fixfirst.api.training import train  # --help need not wait for it
 
     run = train(
@@ -59,6 +83,47 @@ def train_command(
         **given(settings),
     )
     tell_training(run, as_json)
+    return 0
+
+
+def _train_attackers(
+    settings: dict[str, Any],
+    out: Path | None,
+    start: Path | None,
+    against: str | None,
+    picky: bool,
+    updates: int | None,
+    league: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """An attacker, or a league."""
+    from fixfirst.api.attackers import train_league, train_red
+
+    common = {"seed", "variant"}
+    allowed = common if league else common | {"total_episodes", "green", "max_steps"}
+    if odd := sorted(set(settings) - allowed):
+        what = "--league" if league else "--side red"
+        raise errors.ConfigError(f"--{odd[0].replace('_', '-')} does not go with {what}")
+    if league:
+        if against is not None:
+            raise errors.ConfigError("a league finds its attackers itself: leave out --against")
+        settings |= {} if updates is None else {"updates": updates}
+        begin = "champion-current" if start is None else start
+        folder = train_league(out=out, start=begin, picky=picky, quiet=quiet, **settings)
+        if as_json:
+            print_json({"run": str(folder)})
+        else:
+            print(f"policy: {folder}\nnext:   fixfirst evaluate {folder} --exploit --no-greedy")
+        return 0
+    if against is None:
+        raise errors.ConfigError("--side red needs --against: runs, policies or baselines, separated by commas")
+    folder = out if out is not None else layout.RUNS / f"red-{settings.get('seed', 0)}"
+    red = train_red(against, out=folder, start=start, picky=picky, quiet=quiet, **settings)
+    if as_json:
+        print_json({"run": str(folder), "against": red.facts["against"]})
+    else:
+        print(f"attacker: {folder}")
     return 0
 
 

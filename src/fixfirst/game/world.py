@@ -197,13 +197,14 @@ class World(BaseWorld):
         self._words = self.packed_obs.reshape(self.num_envs, -1)
         self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)), self._size)
         self.reds: RedPlayers | None = None
+        self._num_reds = 0
         announce_compilation()
 
     def meet(self, reds: RedPlayers, weights: Sequence[float]) -> None:
         """Let learned attackers play all episodes from the next reset on, drawn with these weights [R]."""
         odds = np.cumsum(np.array(weights, np.float64) / np.sum(weights))
         odds[-1] = 1.0  # rounding must not leave a gap
-        self.reds = reds
+        self.reds, self._num_reds = reds, len(odds)
         self._red_odds = np.tile(np.concatenate([np.zeros(LEARNED), odds]), (self.num_envs, 1))
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
@@ -280,7 +281,7 @@ class World(BaseWorld):
                 f"states must be 1 or {self.num_envs} records as get_state() returns them, "
                 f"got shape {array.shape} of {'another dtype' if array.dtype != right else 'the right dtype'}"
             )
-        check_states(array.reshape(-1), self.scenario)
+        check_states(array.reshape(-1), self.scenario, self._num_reds)
         own_addresses(np.unique(array["red_agent"]), self._size)
         self._states[:] = array
         self.show()
@@ -406,9 +407,13 @@ def _ranges(scenario: Scenario) -> dict[str, tuple[int, int]]:
     )
 
 
-def check_states(states: np.ndarray, scenario: Scenario) -> None:
-    """Refuse states [N] that no game can be in and that would lead the compiled code astray."""
-    for name, (low, high) in (_ranges(scenario) | {"red_agent": (0, len(red_agent_names()) - 1)}).items():
+def check_states(states: np.ndarray, scenario: Scenario, learned: int = 0) -> None:
+    """Refuse states [N] that no game can be in and that would lead the compiled code astray. learned: so many play red."""
+    scripts = states["red_agent"][(states["red_agent"] < LEARNED) | (states["red_agent"] >= LEARNED + learned)]
+    highest = len(red_agent_names()) - 1
+    if (scripts > highest).any():
+        raise errors.WorldError(f"state field red_agent is {scripts[scripts > highest][0]}, not in 0..{highest}")
+    for name, (low, high) in _ranges(scenario).items():
         values = states[name]
         if (values < low).any() or (values > high).any():
             bad = values[(values < low) | (values > high)].flat[0]

@@ -15,7 +15,7 @@ from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.network import LAYERS, Network, Weights, shapes
-from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.spec import PolicySpec, Role
 from fixfirst.policy.table import Probabilities, chance_keys, uniform
 
 
@@ -126,7 +126,7 @@ def raise_temperature(weights: Weights, factor: float) -> dict[str, np.ndarray]:
 class PPO:
     """The compiled learner; see `Learner`."""
 
-    def __init__(self, config: PPOConfig, spec: PolicySpec, seed: int):
+    def __init__(self, config: PPOConfig, spec: Role, seed: int):
         self.config, self.spec = config, spec
         self.policy = Network.of(initial_weights(spec.inputs, seed, spec.actions, config.last_layer))
         self._gradient, self._first, self._second = (Network.zeros(spec.inputs, spec.actions) for _ in range(3))

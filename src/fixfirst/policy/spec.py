@@ -11,7 +11,7 @@ end of every order first: a false alarm there must not keep anybody from repairi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,29 @@ from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme, memory_tables
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
+
+
+class Role(Protocol):
+    """What the learner needs to know of a side of the game: `PolicySpec` is blue's, `RedSpec` (`red_view.py`) is red's."""
+
+    @property
+    def inputs(self) -> int:
+        """How many bits it reads."""
+        ...
+
+    @property
+    def actions(self) -> int:
+        """How many choices it has."""
+        ...
+
+    @property
+    def words(self) -> int:
+        """Words of bits in a row."""
+        ...
+
+    def allowed(self, rows: np.ndarray) -> np.ndarray:
+        """Return the choices that rows [M, row words] leave, [M, A] bool; [0, A] if nothing is ever masked."""
+        ...
 
 
 class SpecArrays(NamedTuple):

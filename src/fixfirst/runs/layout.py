@@ -8,6 +8,7 @@ runs/<name>/
   episodes.csv         one row per training episode, if asked for (search)
   tb/                  TensorBoard events, if asked for (train, search --separate)
   report.html          the page about it; replay.html: episodes of its policy, once watched; replays/: of its orders
+  exploit/             red.safetensors, red.json: the attacker that takes most of its policy, once looked for
   .lock                held while somebody works on it
                        `train` only:
   result.json          the final evaluation
@@ -56,6 +57,7 @@ RUNTIME, TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "runtime.csv", "training_log.c
 LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "trials", "warmup", "best"
 ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
+RED_TENSORS, RED_JSON, EXPLOIT = "red.safetensors", "red.json", "exploit"
 CHECKPOINT_PREFIX, ENTRANTS = "checkpoint-", "entrants"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format

@@ -1,0 +1,339 @@
+"""`ff.exploit`, `ff.train_red`, `ff.train_league`: attackers that learn, what they take, a defender that has met them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fixfirst.api.evaluate import game_and_judging
+from fixfirst.api.policies import Named, Say, Who, agent_of, load_named, make_defender, name_of
+from fixfirst.base import arrays, checks, errors, jobs
+from fixfirst.base.compile import announce_compilation
+from fixfirst.base.statistics import t_quantile
+from fixfirst.game.game import Game
+from fixfirst.game.red_view import RedSpec
+from fixfirst.learner.league import League, LeagueConfig
+from fixfirst.learner.red_training import RED_PPO, Attempt, Opponent, RedTraining, best_response, episodes_of, play_red
+from fixfirst.learner.resumable import forget, go_on, train_on
+from fixfirst.play import habits
+from fixfirst.play.evaluation import Evaluation
+from fixfirst.policy.file import Policy, policy_folder
+from fixfirst.policy.network import Weights
+from fixfirst.policy.red_file import BASE, RedPolicy, load_red, save_red
+from fixfirst.reporter.live import Progress
+from fixfirst.runs import layout
+from fixfirst.runs.manifest import versions
+
+STARTS = ("scratch", BASE, "last")
+EPISODES = 15_000
+TEST_EPISODES = 1_000
+CHECKPOINT_EVERY = 50  # updates
+
+
+@dataclass(frozen=True)
+class Exploit:
+    """What the best attacker found takes: a lower bound of what can be taken."""
+
+    mean: float  # what blue earns against it, on fresh episodes
+    low: float  # 95 % interval
+    high: float
+    episodes: int
+    variant: str
+    steps: int
+    greedy: bool
+    picky: bool
+    tried: tuple[tuple[str, float], ...]  # every training: where it began, what blue earned against it; the best first
+    habits: tuple[str, ...]  # in words
+    red: RedPolicy
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        told = {name: value for name, value in vars(self).items() if name != "red"}
+        return told | {"tried": [list(one) for one in self.tried], "habits": list(self.habits)}
+
+
+def exploit(
+    policy: Who,
+    *,
+    workflow: str | None = None,
+    greedy: bool = True,
+    picky: bool = False,
+    starts: Sequence[str] | None = None,
+    train_episodes: int = EPISODES,
+    episodes: int = TEST_EPISODES,
+    seed: int = 0,
+    out: str | Path | None = None,
+    quiet: bool = False,
+    say: Say = lambda text: None,
+    **settings: Any,
+) -> Exploit:
+    """Train attackers against a defender that stays as it is, and play the best of them on fresh episodes.
+
+    policy, workflow and greedy as in `ff.evaluate`. picky: the attacker names its exploit. starts: where trainings begin:
+    scratch, last (what was found before, in the run's folder), or attackers by name or path; the best of them goes on.
+    train_episodes: of each start. out: where the attacker is written; RUN/exploit unless given, nowhere for what is no
+    run. settings: variant (that of the policy's training unless given), green, max_steps.
+
+    For example:
+
+        found = ff.exploit("champion", train_episodes=1_000, episodes=200, quiet=True)
+        found.mean, found.low, found.high, found.tried, found.habits
+    """
+    checks.check_int("episodes", episodes, 2)
+    number, spec = checks.check_seed("seed", seed, bits=63), RedSpec(picky=checks.check_bool("picky", picky))
+    greedy = greedy and agent_of(policy) is None  # one's own agent acts as it does
+    defender = make_defender(policy, workflow, greedy, say=say)
+    game = _game(settings, defender.policy)
+    folder = _folder(policy) if out is None else checks.check_path("out", out)
+    begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
+    opponent, budget = Opponent(defender.player, defender.orders), checks.check_int("train_episodes", train_episodes, 50)
+    announce_compilation()
+    with (
+        jobs.interrupts() as interrupt,
+        Progress(episodes_of(len(begins), budget), quiet=checks.check_bool("quiet", quiet)) as progress,
+    ):
+
+        def tell(done: int, mean: float) -> None:
+            if progress.due():
+                progress.show(done, f"attackers learn, return {mean:.1f}")
+
+        attempts = best_response(opponent, game, spec, begins, episodes=budget, seed=number, tell=tell, interrupt=interrupt)
+    return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, name_of(policy))
+
+
+def in_words(found: Exploit, scripts: Sequence[Evaluation]) -> list[str]:
+    """Return lines: what scripts and the attacker take, how hard it was to find, and what it does."""
+    beside = ", ".join(f"against {row.red_agent} {row.mean:.1f}" for row in scripts)
+    tried = ", ".join(f"{start} {mean:.1f}" for start, mean in found.tried)
+    who = "An attacker who learns and names its exploit" if found.picky else "An attacker who learns"
+    return [
+        f"{beside[:1].upper()}{beside[1:]}.",
+        f"{who} takes {found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]: a lower bound.",
+        f"Best of {len(found.tried)} trainings: {tried}.",
+        " ".join(found.habits),
+        f"{found.episodes:,} fresh episodes of {found.steps} steps, variant {found.variant}, "
+        f"the policy plays {'its most probable action' if found.greedy else 'drawn actions'}",
+    ]
+
+
+def _conclude(
+    opponent: Opponent,
+    game: Game,
+    spec: RedSpec,
+    attempts: list[Attempt],
+    episodes: int,
+    seed: int,
+    greedy: bool,
+    folder: Path | None,
+    against: str,
+) -> Exploit:
+    """Play the best attacker on fresh episodes, and write it down."""
+    best = attempts[0]
+    duel = play_red(opponent, best.weights, spec, game, episodes=episodes, seed=seed, purpose="exploit")
+    returns = duel.blue.returns
+    mean, error = float(returns.mean()), float(returns.std(ddof=1)) / math.sqrt(episodes)
+    margin = t_quantile(episodes - 1, 0.975) * error
+    tried = tuple((attempt.start, round(attempt.mean, 2)) for attempt in attempts)
+    facts: dict[str, Any] = {
+        "against": [against],
+        "variant": game.variant,
+        "steps": game.steps,
+        "greedy": greedy,
+        "seed": seed,
+    }
+    facts |= {"seed": seed, "tried": [list(one) for one in tried], "mean": mean, "low": mean - margin, "high": mean + margin}
+    if folder is not None:
+        try:
+            save_red(folder, best.weights, spec, facts)
+        except OSError as e:
+            raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
+    return Exploit(
+        mean=mean,
+        low=mean - margin,
+        high=mean + margin,
+        episodes=episodes,
+        variant=str(game.variant),
+        steps=game.steps,
+        greedy=greedy,
+        picky=spec.picky,
+        tried=tried,
+        habits=habits.describe(duel, spec),
+        red=RedPolicy(dict(best.weights), spec, facts),
+    )
+
+
+# ---------------------------------------------------------------- trainings of attackers
+
+
+def train_red(
+    against: str | Sequence[Named],
+    *,
+    out: str | Path | None = None,
+    picky: bool = False,
+    start: str | Path | None = None,
+    total_episodes: int = EPISODES,
+    greedy: bool = True,
+    seed: int = 0,
+    quiet: bool = False,
+    **settings: Any,
+) -> RedPolicy:
+    """Train an attacker against one or several defenders that stay as they are, and write red.safetensors and red.json.
+
+    against: runs, policies or baselines, in a list or joined by commas; they take turns. out: runs/red-SEED unless given;
+    begun again with the same settings, an interrupted training goes on there. start: an attacker to begin with. greedy:
+    defenders take their most probable action. settings: variant, green, max_steps.
+
+    For example:
+
+        red = ff.train_red("champion", total_episodes=1_000, out="runs/red", quiet=True)
+    """
+    names = against.split(",") if isinstance(against, str) else list(against)
+    number, spec = checks.check_seed("seed", seed, bits=63), RedSpec(picky=checks.check_bool("picky", picky))
+    defenders = [make_defender(name, None, greedy) for name in names]
+    game = _game(settings, defenders[0].policy)
+    folder = layout.RUNS / f"red-{number}" if out is None else checks.check_path("out", out)
+    if (folder / layout.RED_JSON).exists():
+        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RED_JSON}")
+    first = None if start is None else load_red(start, spec.scenario)
+    if first is not None and first.spec != spec:
+        raise errors.ConfigError(f"{start}: {'names its' if first.spec.picky else 'does not name its'} exploit (--picky)")
+    config = {
+        "against": [str(name) for name in names],
+        "greedy": greedy,
+        "picky": picky,
+        "start": None if first is None else first.facts.get("sha256"),
+        "episodes": checks.check_int("total_episodes", total_episodes, RED_PPO.episodes_per_update),
+        "seed": number,
+        "game": game.model_dump(mode="json"),
+    }
+    training = RedTraining(
+        [Opponent(defender.player, defender.orders) for defender in defenders],
+        game,
+        spec,
+        episodes=total_episodes,
+        seed=number,
+        start=None if first is None else first.weights,
+    )
+    announce_compilation()
+    go_on(folder, training, config)
+    with jobs.interrupts() as interrupt, Progress(total_episodes, quiet=checks.check_bool("quiet", quiet)) as progress:
+
+        def step() -> None:
+            mean = training.step()
+            progress.point(mean)
+            if progress.due():
+                progress.show(training.episodes, f"return {mean:.1f}")
+
+        train_on(folder, training, config, step, CHECKPOINT_EVERY, interrupt)
+    weights = training.learner.weights
+    save_red(folder, weights, spec, {"config": config, "against": config["against"], "episodes": training.episodes})
+    forget(folder)
+    return load_red(folder, spec.scenario)
+
+
+# ---------------------------------------------------------------- leagues
+
+
+def train_league(
+    *,
+    out: str | Path | None = None,
+    start: Named = "champion-current",
+    quiet: bool = False,
+    **settings: Any,
+) -> Path:
+    """Train a defender against scripts, frozen attackers and live ones (a league); return the folder of its policy.
+
+    start: the defender to begin with. out: runs/league-SEED unless given; begun again with the same settings, an
+    interrupted league goes on there. settings: those of `fixfirst train --league --help`, e.g. updates=400, seed=0.
+
+    For example:
+
+        folder = ff.train_league(updates=400, seed=0, out="runs/league")
+    """
+    policy, config = load_named(start), LeagueConfig(**settings)
+    if policy.scheme is not None:
+        raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
+    folder = layout.RUNS / f"league-{config.seed}" if out is None else checks.check_path("out", out)
+    if (folder / layout.POLICY_JSON).exists():
+        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.POLICY_JSON}")
+    league = League(config, policy.spec, policy.weights, load_red(BASE).weights)
+    document = {"league": config.model_dump(mode="json"), "start": policy.facts.get("sha256")}
+    announce_compilation()
+    go_on(folder, league, document)
+    with jobs.interrupts() as interrupt, Progress(config.updates, quiet=checks.check_bool("quiet", quiet)) as progress:
+
+        def step() -> None:
+            earned = league.step()
+            worst = min(earned, key=lambda name: earned[name])
+            if progress.due():
+                told = f"scripts {earned['scripts']:.1f}, {len(league.pool)} frozen, {worst} takes {earned[worst]:.1f}"
+                progress.show(league.updates, told)
+
+        train_on(folder, league, document, step, CHECKPOINT_EVERY, interrupt)
+    _save_league(folder, league, policy, document)
+    forget(folder)
+    return folder
+
+
+def _save_league(folder: Path, league: League, start: Policy, document: dict[str, Any]) -> None:
+    """Write the defender like any policy, and its attackers beside it."""
+    for number, red in enumerate(league.pool):
+        facts = {"against": [str(folder.name)], "taken": red.taken, "number": number}
+        save_red(folder / "attackers" / f"{number:03d}", red.weights, league.red_spec, facts)
+    spec = league.spec
+    facts = {
+        "workflow": None,
+        **spec.as_dict(),
+        "inputs": spec.inputs,
+        "actions": spec.actions,
+        "updates": league.updates,
+        "versions": versions(),
+        "config": {"variant": league.config.variant, "seed": league.config.seed, **document},
+        "notes": {"league": True},
+    }
+    arrays.write_pair(folder / layout.POLICY_JSON, "policy", facts, league.learner.weights)
+
+
+# ---------------------------------------------------------------- what is asked for
+
+
+def _game(settings: dict[str, Any], policy: Policy | None) -> Game:
+    """Return what is played: in the variant of the policy's training unless another is given."""
+    trained = {} if policy is None else policy.config
+    variant = trained.get("variant", trained.get("game", {}).get("variant")) or "current"
+    game, _ = game_and_judging({"variant": variant} | settings)
+    if game.backend != "simulator":
+        raise errors.ConfigError(f"attackers are trained on the simulator, not on {game.backend}")
+    return game
+
+
+def _folder(policy: Who) -> Path | None:
+    """Return where the attacker of a run belongs; None for all that is no run."""
+    if not isinstance(policy, str | Path) or agent_of(policy) is not None or not Path(policy).exists():
+        return None
+    found = policy_folder(Path(policy))
+    return (found.parent if found.name == layout.BEST else found) / layout.EXPLOIT
+
+
+def _begin(starts: Sequence[str], folder: Path | None, spec: RedSpec, *, must: bool) -> dict[str, Weights | None]:
+    """Return the weights of every start by its name. Without `must`, those that are not there or do not fit are left out."""
+    if isinstance(starts, str) or not starts:
+        raise errors.ConfigError(f"starts are scratch, last, or attackers by name, got {errors.quoted(starts)}")
+    begins: dict[str, Weights | None] = {}
+    for name in starts:
+        if name == "scratch":
+            begins[name] = None
+            continue
+        try:
+            red = load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
+        except errors.PolicyError:
+            if must:
+                raise
+            continue
+        if red.spec != spec:
+            if must:
+                raise errors.ConfigError(f"start {name}: {'names its' if red.spec.picky else 'does not name its'} exploit")
+            continue
+        begins[name] = red.weights
+    return begins

@@ -1,0 +1,88 @@
+"""A learned attacker and its two files, red.json and red.safetensors. The same network, hashes and checks as a policy's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fixfirst.base import arrays, checks, errors
+from fixfirst.game.red_view import RedSpec
+from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.policy.file import SHIPPED
+from fixfirst.policy.network import Network, Weights, shapes
+from fixfirst.runs import layout
+from fixfirst.runs.manifest import versions
+
+BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
+KIND = "red"
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
+class RedPolicy:
+    """A learned attacker, ready to play.
+
+    For example:
+
+        red = ff.load_red("runs/red")
+        red.spec.picky, red.spec.names, red.facts["against"]
+    """
+
+    weights: dict[str, np.ndarray] = field(repr=False)
+    spec: RedSpec
+    facts: dict[str, Any] = field(repr=False)  # versions, hash, against whom it was trained, what its starts reached
+
+    @property
+    def network(self) -> Network:
+        """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
+        arrays.check_arrays("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        return Network.of(self.weights)
+
+
+def shipped_reds() -> list[str]:
+    """Return the names of the attackers that come with fixfirst."""
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.RED_JSON}"))
+
+
+def save_red(folder: Path, weights: Weights, spec: RedSpec, facts: Mapping[str, Any]) -> None:
+    """Write red.safetensors and red.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    scenario = {"scenario": spec.scenario.name, "scenario_sha256": spec.scenario.digest}
+    document = {**scenario, **spec.as_dict(), "versions": versions(), **facts}
+    arrays.write_pair(folder / layout.RED_JSON, KIND, document, weights)
+
+
+def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
+    """Return an attacker: from its folder (or a run's exploit/), from the file itself, or one that comes with fixfirst.
+
+    For example:
+
+        red = ff.load_red("base-attacker")
+    """
+    folder = red_folder(checks.check_path("an attacker", path))
+    place = folder / layout.RED_JSON
+    facts, tensors = arrays.read_pair(place, KIND)
+    if facts.get("scenario_sha256") != scenario.digest:
+        raise errors.PolicyError(f"{path}: attacks the scenario {facts.get('scenario')}, not {scenario.name}")
+    spec = RedSpec(scenario, facts.get("picky") is True)
+    if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
+        raise errors.PolicyError(f"{place}: damaged (its choices or inputs are not those of {scenario.name})")
+    arrays.check_arrays(folder / layout.RED_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    return RedPolicy(tensors, spec, facts)
+
+
+def red_folder(path: Path) -> Path:
+    """Return the folder that holds an attacker's two files. Raises PolicyError, in one line."""
+    if not path.exists() and str(path) in shipped_reds():
+        return SHIPPED / str(path)
+    folder = path.parent if path.name in (layout.RED_JSON, layout.RED_TENSORS) else path
+    for place in (folder, folder / layout.EXPLOIT):
+        if (place / layout.RED_JSON).exists():
+            return place
+    if (folder / layout.POLICY_JSON).exists() or (SHIPPED / str(path) / layout.POLICY_JSON).exists():
+        raise errors.PolicyError(f"{path}: holds a defender, not an attacker; train one with: fixfirst train --side red")
+    missing = (
+        f"{layout.RED_JSON} is missing" if folder.exists() else f"there is no such file; known: {', '.join(shipped_reds())}"
+    )
+    raise errors.PolicyError(f"{path}: holds no attacker ({missing})")

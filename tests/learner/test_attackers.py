@@ -1,0 +1,86 @@
+"""Attackers that learn: they find a hole that was planted, and go on with the same bytes when put back. Leagues likewise."""
+
+import numpy as np
+import pytest
+
+from fixfirst.base import errors
+from fixfirst.game.game import Game
+from fixfirst.game.red_view import RedSpec
+from fixfirst.game.scenario import CAGE2
+from fixfirst.learner.league import League, LeagueConfig
+from fixfirst.learner.ppo import initial_weights
+from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
+from fixfirst.learner.resumable import go_on, train_on
+from fixfirst.play.baselines import make_baseline
+from fixfirst.play.habits import describe
+from fixfirst.policy.file import load_policy
+
+SPEC, GAME = RedSpec(), Game(max_steps=30)
+
+
+class RestoresWhatIsActive:
+    """A defender with a hole: it restores a host whenever somebody scans it, at one point each."""
+
+    def act(self, words, access, assigned, keys, when):
+        active = (words[:, None] >> np.arange(0, 52, 4, dtype=np.uint64)) & np.uint64(1)
+        restore = np.array([CAGE2.action_id("Restore", host) for host in CAGE2.host_names])
+        return np.where(active.any(axis=1), restore[active.argmax(axis=1)], 0)
+
+
+def test_a_best_response_finds_a_planted_hole_and_says_so():
+    opponent = Opponent(RestoresWhatIsActive())
+    starts = {"scratch": None, "untrained": initial_weights(SPEC.inputs, 5, SPEC.actions)}
+    tried = best_response(opponent, GAME, SPEC, starts, episodes=700, seed=1)
+    assert len(tried) == 4 and tried[0].mean == min(attempt.mean for attempt in tried) < -25  # of 29 that noise can take
+    duel = play_red(opponent, tried[0].weights, SPEC, GAME, episodes=100, seed=1, purpose="exploit")
+    told = " ".join(describe(duel, SPEC))
+    assert "% of its turns it" in told and "policy restores" in told
+
+
+def test_nothing_is_taken_where_blue_cannot_lose():
+    """In one turn red can only look around."""
+    duel = play_red(
+        Opponent(make_baseline("sleep", ())),
+        initial_weights(SPEC.inputs, 0, SPEC.actions),
+        SPEC,
+        Game(max_steps=1),
+        episodes=20,
+        seed=0,
+        purpose="test",
+    )
+    assert (duel.blue.returns == 0).all()
+
+
+def training(seed=0):
+    return RedTraining([Opponent(load_policy("champion").player())], GAME, SPEC, episodes=200, seed=seed)
+
+
+def tiny_league():
+    policy = load_policy("champion-current")
+    config = LeagueConfig(updates=4, live=2, life=2, frozen=1, envs=3, script_envs=3)
+    return League(config, policy.spec, policy.weights, initial_weights(SPEC.inputs, 9, SPEC.actions))
+
+
+@pytest.mark.parametrize("make", [training, tiny_league])
+def test_a_training_that_was_interrupted_ends_with_the_same_bytes(make, tmp_path):
+    whole, first, second = make(), make(), make()
+    while not whole.done:
+        whole.step()
+    first.step()
+    with pytest.raises(errors.Interrupted):
+        train_on(tmp_path, first, {"a": 1}, first.step, 50, True)
+    assert go_on(tmp_path, second, {"a": 1}) and second.updates == 2
+    train_on(tmp_path, second, {"a": 1}, second.step, 50, False)
+    assert second.numbers() == whole.numbers()
+    ours, theirs = second.tensors(), whole.tensors()
+    assert ours.keys() == theirs.keys() and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
+    with pytest.raises(errors.ConfigError, match="holds another training"):
+        go_on(tmp_path, second, {"a": 2})
+
+
+def test_frozen_attackers_join_a_league_and_others_begin():
+    league = tiny_league()
+    while not league.done:
+        earned = league.step()
+    assert league.born == 2 + len(league.pool) == 6
+    assert {"scripts", "live 0", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
