@@ -48,8 +48,7 @@ def shipped_reds() -> list[str]:
 def save_red(folder: Path, weights: Weights, spec: RedSpec, facts: Mapping[str, Any]) -> None:
     """Write red.safetensors and red.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    scenario = {"scenario": spec.scenario.name, "scenario_sha256": spec.scenario.digest}
-    document = {**scenario, **spec.as_dict(), "versions": versions(), **facts}
+    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": versions(), **facts}
     arrays.write_pair(folder / layout.RED_JSON, KIND, document, weights)
 
 
@@ -63,11 +62,11 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
     folder = red_folder(checks.check_path("an attacker", path))
     place = folder / layout.RED_JSON
     facts, tensors = arrays.read_pair(place, KIND)
-    if facts.get("scenario_sha256") != scenario.digest:
-        raise errors.PolicyError(f"{path}: attacks the scenario {facts.get('scenario')}, not {scenario.name}")
     spec = RedSpec(scenario, facts.get("picky") is True)
     if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
-        raise errors.PolicyError(f"{place}: damaged (its choices or inputs are not those of {scenario.name})")
+        raise errors.PolicyError(
+            f"{path}: attacks the hosts of scenario {facts.get('scenario')}, not those of {scenario.name}"
+        )
     arrays.check_arrays(folder / layout.RED_TENSORS, tensors, shapes(spec.inputs, spec.actions))
     return RedPolicy(tensors, spec, facts)
 
