@@ -13,6 +13,7 @@ from fixfirst.base.compile import announce_compilation
 from fixfirst.base.statistics import t_quantile
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
+from fixfirst.game.scenario import VariantName
 from fixfirst.learner.league import League, LeagueConfig
 from fixfirst.learner.red_training import RED_PPO, Attempt, Opponent, RedTraining, best_response, episodes_of, play_red
 from fixfirst.learner.resumable import forget, go_on, train_on
@@ -39,7 +40,7 @@ class Exploit:
     low: float  # 95 % interval
     high: float
     episodes: int
-    variant: str
+    variant: VariantName
     steps: int
     greedy: bool
     picky: bool
@@ -153,7 +154,7 @@ def _conclude(
         low=mean - margin,
         high=mean + margin,
         episodes=episodes,
-        variant=str(game.variant),
+        variant=game.variant or "current",
         steps=game.steps,
         greedy=greedy,
         picky=spec.picky,

@@ -14,6 +14,7 @@ from fixfirst.base.checks import Settings
 from fixfirst.base.statistics import stream_seed
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
+from fixfirst.game.scenario import VariantName
 from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, part_of
@@ -30,15 +31,15 @@ SCRIPTS = "b_line:0.45,meander:0.45,sleep:0.1"
 class LeagueConfig(Settings):
     """How a defender is trained against a population of attackers."""
 
-    variant: str = Field("current", description="Which release of the challenge is played.")
-    updates: int = Field(500, ge=1, description="Updates of the defender.")
+    variant: VariantName = Field("current", description="Which release of the challenge is played.")
+    updates: int = Field(400, ge=1, description="Updates of the defender.")
     live: int = Field(3, ge=1, description="Attackers that learn at the same time.")
     life: int = Field(60, ge=1, description="Updates after which a live attacker is frozen and another begins.")
-    frozen: int = Field(3, ge=0, description="Frozen attackers that are met in every update.")
+    frozen: int = Field(4, ge=0, description="Frozen attackers that are met in every update.")
     envs: int = Field(50, ge=1, description="Episodes against each attacker in every update.")
     script_envs: int = Field(120, ge=1, description="Episodes against the scripts in every update.")
-    learning_rate: float = Field(0.0015, gt=0, description="The defender's, falling to a twentieth.")
-    entropy: float = Field(0.005, ge=0, description="The defender's entropy bonus, falling to 0.")
+    learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
+    entropy: float = Field(0.01, ge=0, description="The defender's entropy bonus, falling to 0.")
     picky: bool = Field(False, description="Attackers name their exploit.")
     seed: int = Field(0, ge=0, description="The same seed gives the same files, byte for byte.")
 
