@@ -25,7 +25,7 @@ class RedPolicy:
 
     For example:
 
-        red = ff.load_red("runs/red")
+        red = ff.load_red("base-attacker")
         red.spec.picky, red.spec.names, red.facts["against"]
     """
 
