@@ -262,14 +262,18 @@ def train_league(
     document = {"league": config.model_dump(mode="json"), "start": policy.facts.get("sha256")}
     announce_compilation()
     go_on(folder, league, document)
-    with jobs.interrupts() as interrupt, Progress(config.updates, quiet=checks.check_bool("quiet", quiet)) as progress:
+    each = config.episodes
+    with (
+        jobs.interrupts() as interrupt,
+        Progress(each * config.updates, quiet=checks.check_bool("quiet", quiet)) as progress,
+    ):
 
         def step() -> None:
             earned = league.step()
             worst = min(earned, key=lambda name: earned[name])
             if progress.due():
                 told = f"scripts {earned['scripts']:.1f}, {len(league.pool)} frozen, {worst} takes {earned[worst]:.1f}"
-                progress.show(league.updates, told)
+                progress.show(each * league.updates, told)
 
         train_on(folder, league, document, step, CHECKPOINT_EVERY, interrupt)
     _save_league(folder, league, policy, document)

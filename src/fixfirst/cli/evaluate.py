@@ -141,7 +141,7 @@ def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, A
     from fixfirst.api.attackers import exploit, in_words
 
     length = as_whole(steps) if steps != ALL_STEPS else max(PROTOCOL_STEPS)
-    found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=note, **settings)
+    found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
     kept = {name: settings[name] for name in ("workflow", "greedy", "seed", "quiet", "episodes")}
     scripts = evaluate(policy, red_agent=("b_line", "meander"), steps=length, variant=found.variant, **kept)
     if as_json:

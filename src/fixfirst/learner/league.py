@@ -44,6 +44,11 @@ class LeagueConfig(Settings):
     seed: int = Field(0, ge=0, description="The same seed gives the same files, byte for byte.")
 
     @property
+    def episodes(self) -> int:
+        """Of one update, once there are enough frozen attackers."""
+        return self.script_envs + (self.live + self.frozen) * self.envs
+
+    @property
     def blue_ppo(self) -> PPOConfig:
         """How the defender learns."""
         return PPOConfig(
