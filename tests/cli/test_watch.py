@@ -7,6 +7,7 @@ import subprocess
 import sys
 import webbrowser
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from cage2 import HOST_NAMES, HOSTS
@@ -112,6 +113,12 @@ def test_the_second_player_meets_the_same_episodes_as_the_first(policy):
     alone = replay(str(policy), workflow=ORDER, red_agent="b_line", variant="current", episodes=12, steps=30)
     assert [e["number"] for e in told["episodes"]] == [e["number"] for e in told["beside"]["episodes"]]
     assert told["beside"]["played"] == alone["played"]
+    start = dict(parse_qsl(told["start"]))  # where the two begin to pay differently
+    mine, other = (
+        [step["reward"] for step in next(e for e in one["episodes"] if e["label"] == start["e"])["steps"]]
+        for one in (told, told["beside"])
+    )
+    assert mine[: int(start["t"])] == other[: int(start["t"])] and mine[int(start["t"])] != other[int(start["t"])]
     assert [e["label"] for e in told["episodes"]][:3] == ["worst", "median", "best"]
 
 

@@ -10,7 +10,7 @@ import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.play.comparison import paired
-from fixfirst.play.evaluation import play
+from fixfirst.play.evaluation import Evaluation, play
 from fixfirst.policy.table import PolicyTable
 
 
@@ -72,6 +72,18 @@ def test_intervals_of_several_red_agents_are_wider_so_that_all_hold():
     a, b = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
     one, both = paired(a, b), paired(a, b, comparisons=2)
     assert both.low < one.low and one.high < both.high and one.mean == both.mean
+
+
+def test_a_difference_is_the_sum_of_what_is_paid_for_each_part():
+    first, second = (played(always(verb, "User1"), red_agent="b_line") for verb in ("Analyse", "Restore"))
+    row = paired(first, second)
+    assert sum(part.price for part in row.parts) == pytest.approx(row.mean)
+    paid = {part.name: part for part in row.parts}["Restore"]
+    steps = len(first.rollout.actions)
+    assert paid.price == paid.low == paid.high == -steps  # one a turn, at one point each
+    assert row.restores == (0.0, steps) and row.removes == (0.0, 0.0)
+    shown = Evaluation.of(second)
+    assert (shown.restores, shown.removes) == (steps, 0) and sum(shown.costs.values()) == pytest.approx(-shown.mean)
 
 
 def test_the_worst_episodes_of_each_are_named_with_what_the_other_earned():

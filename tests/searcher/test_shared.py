@@ -14,9 +14,9 @@ from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.orders.pricing import PricedOrder, Swap
+from fixfirst.orders.pricing import Part, PricedOrder, Swap
 from fixfirst.play.rollout import collect
-from fixfirst.reporter.report_answers import _how_section as how
+from fixfirst.reporter.report_answers import _how_section as how, _why_sections as why_sections
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer, read_answer
 from fixfirst.runs.rows import ValueRow, read_rows
@@ -445,6 +445,22 @@ def test_the_answer_reads_as_a_person_would_say_it():
         "Red never holds op_host or defender: where they stand is irrelevant.",
         "60 orders are equally good (within 0.5) and 60 cost 4.2 to 4.8.",
     )
+
+
+def test_the_answer_says_what_the_price_consists_of_and_which_orders_show_it():
+    parts = (Part("enterprise", 3.12, 3.0, 3.2), Part("Restore", 2.49, 2.4, 2.6), Part("user", -1.64, -1.7, -1.6))
+    parts += (Part("op_server", 0.01, -0.03, 0.05),)
+    rule, other = an_answer().swaps
+    answer = an_answer(swaps=(replace(rule, parts=parts), other))
+    assert answer.sentences[1] == (
+        "User before enterprise costs 4.3: 3.1 because enterprise hosts are held for longer and 2.5 because more Restores "
+        "are needed, less 1.6 because user hosts are held for less time."
+    )
+    assert answer.telling_orders == ("enterprise > user > op_server", "user > enterprise > op_server")
+    assert replace(answer, swaps=(other,)).telling_orders is None and replace(answer, replicates=1).telling_orders is None
+    (section,) = [section for section in why_sections(answer, lambda make: make())]
+    assert [row[0].text for row in section.tables[0].rows] == ["enterprise", "Restore", "user", "op_server", "all together"]
+    assert [round(part, 2) for _, part, _, _ in section.figures[0].rows] == [3.12, 2.49, -1.64, 0.01]
 
 
 def test_what_may_be_worth_more_than_the_margin_is_not_said_to_make_no_difference():

@@ -1,21 +1,25 @@
 """`ff.watch`: play episodes of a policy, choose the telling ones, and show them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
+from urllib.parse import urlencode
+
+import numpy as np
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
 from fixfirst.api.policies import Say, Who, games_made_for, make_defender, name_of
 from fixfirst.base import checks, errors
 from fixfirst.base.typed import WatchSettings
 from fixfirst.play.episodes import describe_episode, document, notable
-from fixfirst.play.evaluation import MOST_KEPT
+from fixfirst.play.evaluation import MOST_KEPT, EpisodeBatch
 from fixfirst.play.rollout import Change
 from fixfirst.policy.file import Policy
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.read import read_run
 from fixfirst.reporter.replay import write_gif, write_replay
 from fixfirst.runs import layout
+from fixfirst.runs.answer import WHY
 from fixfirst.runs.config_reading import setting
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
@@ -52,6 +56,7 @@ def replay(
     policy: Who,
     *,
     beside: Who | None = None,
+    beside_workflow: str | None = None,
     workflow: str | None = None,
     then: str | Sequence[str] = (),
     number: int | None = None,
@@ -66,8 +71,9 @@ def replay(
 
     policy, workflow, greedy, say, settings: as in `ff.evaluate`. Red agent and variant, unless given, are those of the
     training; on CybORG, the variant is the one found. The episodes are the first ones of `ff.evaluate` with this seed.
-    beside: a second policy in the same episodes, and one more episode, in which the two are furthest apart. then: other
-    orders from some step on, such as "30: user_priority". number: this episode only.
+    beside: a second policy in the same episodes, and one more episode, in which the two are furthest apart;
+    beside_workflow: its order, if it is another; the page opens where the two part. then: other orders from some step on,
+    such as "30: user_priority". number: this episode only.
     """
     seed, steps = checks.check_seed("seed", seed), checks.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
@@ -76,12 +82,13 @@ def replay(
         raise errors.ConfigError("orders change one after the other: name the steps of --then in ascending order")
     whom = [policy, *([] if beside is None else [beside])]
     notes = [say, lambda text: None]  # about the first one only
+    firsts = [workflow, workflow if beside_workflow is None else beside_workflow]
     given = {name: value for name, value in settings.items() if value is not None}
     scenario = said_scenario(given)
     defenders = []
-    for one, note in zip(whom, notes, strict=False):
+    for one, first, note in zip(whom, firsts, notes, strict=False):
         orders = [order for _, order in later]
-        defenders.append(make_defender(one, workflow, greedy, orders, say=note, scenario=scenario))
+        defenders.append(make_defender(one, first, greedy, orders, say=note, scenario=scenario))
         scenario = defenders[0].scenario
     home = games_made_for(whom[:1], defenders[:1], in_scenario(given, defenders[0]), say)[0]
     games_made_for(whom[1:], defenders[1:], home, say)  # says so if the second was made for another
@@ -110,7 +117,17 @@ def replay(
             "opening": [spec.action_set.names[choice] for choice in spec.opening],
         }
         documents.append(document(batch, described, facts, beside=bool(documents)))
-    return documents[0] | ({"beside": documents[1]} if beside is not None else {})
+    if beside is None:
+        return documents[0]
+    return documents[0] | {"beside": documents[1], "start": _parting(numbers, *batches)}
+
+
+def _parting(numbers: Mapping[str, int], first: EpisodeBatch, second: EpisodeBatch) -> str:
+    """Return the address of the turn from which on two players pay differently, in the episode that differs most."""
+    label = max(numbers, key=lambda name: abs(float(second.returns[numbers[name]] - first.returns[numbers[name]])))
+    number = numbers[label]
+    differ = np.flatnonzero(first.rollout.rewards10[:, number] != second.rollout.rewards10[:, number])
+    return urlencode({"e": label, "t": int(differ[0]) + 1 if len(differ) else 0})
 
 
 def _trained_against(policy: Policy | None, given: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +158,10 @@ def page_path(policy: Who, out: Path | None) -> Path:
 
 
 def write_replays(folder: Path) -> None:
-    """Write a page with episodes for each order of a finished search, the best first and the worst one."""
+    """Write a page with episodes for each order of a finished search, the best first and the worst one.
+
+    And one with the same episodes under two orders that differ in the swap that matters most.
+    """
     run = read_run(folder)
     whom: list[tuple[str, Path, str | None]] = []  # name, policy, order
     if run.answer is not None:
@@ -154,8 +174,17 @@ def write_replays(folder: Path) -> None:
     if len(whom) > MOST_REPLAYS:
         whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
     for name, policy, order in whom:
-        page = folder / layout.replay_file(name)
-        if page.parent.is_symlink():
-            raise errors.RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
-        page.parent.mkdir(exist_ok=True)
-        write_replay(page, replay(policy, workflow=order))
+        write_replay(_replay_path(folder, name), replay(policy, workflow=order))
+    pair = None if run.answer is None else run.answer.telling_orders
+    if pair is not None:
+        good, bad = pair
+        write_replay(_replay_path(folder, WHY), replay(folder, workflow=good, beside=folder, beside_workflow=bad))
+
+
+def _replay_path(folder: Path, name: str) -> Path:
+    """Return the page of a run with this name, in a folder that is there."""
+    page = folder / layout.replay_file(name)
+    if page.parent.is_symlink():
+        raise errors.RunDirError(f"{page.parent}: is a link; pages of a run are written into the run only")
+    page.parent.mkdir(exist_ok=True)
+    return page

@@ -42,6 +42,7 @@ class CompareSettings(TypedDict, total=False):
 class WatchSettings(TypedDict, total=False):
     backend: Literal["simulator", "workers", "cyborg"]
     beside: Any
+    beside_workflow: str | None
     count_foothold: bool
     cyborg: str | None
     episodes: int | None

@@ -11,6 +11,9 @@ import numpy as np
 from fixfirst.base import statistics, tables
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.costs import part_names
+from fixfirst.orders.order import UnitScheme
+from fixfirst.orders.pricing import Part
 from fixfirst.play.evaluation import EpisodeBatch
 
 SHOWN = 3  # worst episodes of each
@@ -42,6 +45,11 @@ class Paired:
     independent_episodes: int | None  # how many of each would be needed without common luck; None if they never differ
     worst_of_first: tuple[PairedEpisode, ...]
     worst_of_second: tuple[PairedEpisode, ...]
+    parts: tuple[
+        Part, ...
+    ] = ()  # of the mean, by what it costs: hosts by unit type, the service, Restores; the largest first
+    restores: tuple[float, float] = (0.0, 0.0)  # of each, per episode
+    removes: tuple[float, float] = (0.0, 0.0)
 
     @property
     def different(self) -> bool:
@@ -84,7 +92,24 @@ def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> P
         independent_episodes=round(apart / error**2) if error > 0 else None,
         worst_of_first=_worst(a, a, b),
         worst_of_second=_worst(b, a, b),
+        parts=_parts(first, second),
+        restores=(first.count("Restore"), second.count("Restore")),
+        removes=(first.count("Remove"), second.count("Remove")),
     )
+
+
+def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[Part, ...]:
+    """Take the difference apart: how much less the second pays for each part, with intervals that hold for all parts."""
+    scheme = UnitScheme.by_type(first.game.scenario)
+    gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
+    names, episodes = part_names(scheme), gains.shape[1]
+    there = np.flatnonzero(np.abs(gains).max(axis=1) > 0).tolist()
+    quantile = statistics.t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * max(len(there), 1)))
+    found = []
+    for part in there:
+        mean, half = float(gains[part].mean()), quantile * float(gains[part].std(ddof=1) / np.sqrt(episodes))
+        found.append(Part(names[part], mean, mean - half, mean + half))
+    return tuple(sorted(found, key=lambda part: -abs(part.price)))
 
 
 def _worst(returns: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[PairedEpisode, ...]:

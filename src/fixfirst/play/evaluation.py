@@ -6,7 +6,7 @@ an episode. The first episodes of a longer play are those of a shorter one. T st
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from fixfirst.game.game import Game
 from fixfirst.game.scenario import VARIANT_ID, VARIANTS, VariantName
 from fixfirst.game.world import BaseWorld
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
-from fixfirst.orders.costs import episode_costs
+from fixfirst.orders.costs import count_verb, episode_costs, part_names
 from fixfirst.orders.judging import Counts, judge
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
@@ -56,6 +56,16 @@ class EpisodeBatch:
     def turns(self) -> np.ndarray | None:
         """[T + 1, B] of `turn_dtype`, where they were kept."""
         return self.rollout.turns
+
+    @property
+    def scheme(self) -> UnitScheme:
+        """How hosts are grouped: by the orders that were followed, else by the unit types of the scenario."""
+        workflows = self.rollout.workflows
+        return workflows[0].scheme if workflows else UnitScheme.by_type(self.game.scenario)
+
+    def count(self, verb: str) -> float:
+        """How often a verb was chosen, per episode."""
+        return float(count_verb(self.rollout.actions, verb, self.scheme).mean())
 
     def costs(self, scheme: UnitScheme) -> np.ndarray:
         """[U + 2, B] what each episode cost, part by part: see `orders/costs.py`."""
@@ -138,6 +148,9 @@ class Evaluation:
     low: float  # 95 % interval of the mean
     high: float
     compliance: Compliance | None
+    restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
+    removes: float | None = None
+    costs: dict[str, float] = field(default_factory=dict)  # by part: see `orders/costs.py`; their sum is minus the mean
 
     @classmethod
     def of(cls, played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
@@ -156,6 +169,9 @@ class Evaluation:
             low=mean - margin,
             high=mean + margin,
             compliance=None if counts is None else summarise(counts),
+            restores=played.count("Restore"),
+            removes=played.count("Remove"),
+            costs=dict(zip(part_names(played.scheme), played.costs(played.scheme).mean(axis=1).tolist(), strict=True)),
         )
 
     @classmethod
@@ -174,7 +190,8 @@ class Evaluations(list[Evaluation], tables.Tabular):
 
     def table(self) -> tables.Table:
         """Return a row per game; what is said of an order is None where there is none to keep to."""
-        columns = [*_PLAIN, *(f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high")), "repairs_per_episode"]
+        rates = (f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high"))
+        columns = [*_PLAIN, *rates, "repairs_per_episode", "restores", "removes"]
         judged = any(row.compliance is not None for row in self)
         shown = ("red_agent", "steps", "mean", "standard_error", tables.INTERVAL, *(("compliance",) if judged else ()))
         return tables.Table(tuple(columns), tuple(_values(row) for row in self), shown)
@@ -185,7 +202,8 @@ def _values(row: Evaluation) -> tuple[Any, ...]:
     for rate in _RATES:
         found = None if row.compliance is None else getattr(row.compliance, rate)
         values += [None] * 3 if found is None else [found.value, found.low, found.high]
-    return (*values, None if row.compliance is None else row.compliance.repairs_per_episode)
+    repairs = None if row.compliance is None else row.compliance.repairs_per_episode
+    return (*values, repairs, row.restores, row.removes)
 
 
 def evaluate(

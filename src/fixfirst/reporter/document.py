@@ -67,6 +67,7 @@ class Document:
     sections: tuple[Section, ...]
     figures_of_merit: tuple[tuple[str, str], ...] = ()  # (number, what it is): shown large
     replays: dict[str, Replay] = field(default_factory=dict)  # by the names that marks of figures know them by
+    link: tuple[str, Path] | None = None  # below the answer: what is there, and the page
     running: bool = False  # is somebody still working on it?
 
     @property

@@ -62,6 +62,20 @@ def swaps(answer: Answer, name: str = "swaps") -> FigureData:
     return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True, margin=answer.margin)
 
 
+def parts(swap: Swap) -> FigureData:
+    """Draw what a price consists of."""
+    marks, names = [], [part.name for part in swap.parts]
+    for row, part in enumerate(swap.parts):
+        sure = "so far" if part.low is None or part.high is None else describe_interval(part.low, part.high)
+        shown = part.low is not None and part.high is not None and (part.low > 0 or part.high < 0)
+        tip = f"{part.name}\n{part.price:+.2f} ({sure})"
+        marks.append(Mark(row, part.price, tip, part.low, part.high, ACCENT if shown else PALE))
+    alt = f"What {swap.second} before {swap.first} costs more: " + ", ".join(f"{p.name} {p.price:+.2f}" for p in swap.parts)
+    numbers = [(part.name, part.price, part.low, part.high) for part in swap.parts]
+    label = f"points an episode that {swap.second} before {swap.first} costs more"
+    return draw_rows("parts", f"{alt}.", names, marks, label, ("part", "price", "low", "high"), numbers, zero=True)
+
+
 def course(prices: dict[str, list[tuple[int, float]]], falling: Collection[str], unit: str) -> FigureData:
     """Draw the price of each swap over training episodes, or rounds; those that may still fall say so."""
     numbers = [(name, when, value) for name, points in prices.items() for when, value in points]

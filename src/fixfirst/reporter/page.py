@@ -27,7 +27,8 @@ def report_page(document: Document, here: Path) -> str:
         name: {"command": replay.command, "page": None if replay.page is None else _address(replay.page, here)}
         for name, replay in document.replays.items()
     }
-    parts = {"style": read_part("report.css"), "script": read_part("report.js"), "replays": as_data(replays)}
+    link = None if document.link is None else (document.link[0], _address(document.link[1], here))
+    parts = {"link": link, "style": read_part("report.css"), "script": read_part("report.js"), "replays": as_data(replays)}
     return fill("page.html", document=document, drawn=drawn, version=versions()["fixfirst"], refresh_s=REFRESH_S, **parts)
 
 

@@ -120,7 +120,7 @@ function changeSpeed(by) {
 }
 
 function goToAddress() {
-  const wanted = new URLSearchParams(location.hash.slice(1));
+  const wanted = new URLSearchParams(location.hash.slice(1) || doc.start || "");
   const found = doc.episodes.findIndex((each) => each.label === wanted.get("e"));
   choose(Math.max(found, 0), wanted.has("t") ? Number.parseInt(wanted.get("t"), 10) || 0 : undefined);
 }

@@ -31,6 +31,8 @@ from fixfirst.reporter.texts import (
     SO_FAR,
     SWAPS,
     TIERS,
+    WATCH_WHY,
+    WHY,
     interval,
     num,
     settled,
@@ -38,23 +40,30 @@ from fixfirst.reporter.texts import (
     some,
     swap_name,
 )
+from fixfirst.runs import layout
 from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import Answer
+from fixfirst.runs.answer import WHY as WHY_PAGE, Answer
 
 Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
 
 
 def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
     """Build the report of one finished search."""
-    first, *others = answer.sentences
+    why = run.folder / layout.replay_file(WHY_PAGE)
     return run_document(
         run,
         question=QUESTION,
         lead=f"Against {answer.red_agent}, variant {answer.variant}, memory {answer.memory}:",
         headline=(f"{answer.rule}.",),
         figures_of_merit=_merits(answer),
-        answer=(first, *others, f"{answer.trainings}."),
-        sections=(*_swap_sections(answer, draw), _orders_section(answer, draw), _how_section([answer])),
+        answer=(*answer.sentences, f"{answer.trainings}."),
+        link=(WATCH_WHY, why) if why.exists() else None,
+        sections=(
+            *_swap_sections(answer, draw),
+            *_why_sections(answer, draw),
+            _orders_section(answer, draw),
+            _how_section([answer]),
+        ),
         glossary=ANSWER_GLOSSARY,
     )
 
@@ -105,8 +114,20 @@ def _swap_sections(answer: Answer, draw: Draw) -> list[Section]:
     ]
 
 
+def _why_sections(answer: Answer, draw: Draw) -> list[Section]:
+    """Take the dearest price that matters apart."""
+    if not answer.that_matter or not answer.that_matter[0].parts:
+        return []
+    swap = answer.that_matter[0]
+    rows = [(part.name, part.price, interval(part.low, part.high)) for part in swap.parts]
+    rows.append(("all together", swap.price, interval(swap.low, swap.high)))
+    caption = f"What {swap.second} before {swap.first} costs more, part by part"
+    table = make_table(caption, ("part", "points an episode", "interval"), rows)
+    return [Section("Why", (WHY,), (draw(lambda: figures.parts(swap)),), (table,))]
+
+
 def _orders_section(answer: Answer, draw: Draw) -> Section:
-    numbers = ("violations", "at most", "compliance", "contested", "disasters")
+    numbers = ("violations", "at most", "compliance", "contested", "disasters", "Restores", "Removes")
     table = make_table(
         f"{some(len(answer.orders), 'order')} tried, of {answer.possible} that differ",
         ("order", "return", "interval", "tier", "P(best)", *numbers),
@@ -119,6 +140,8 @@ def _orders_section(answer: Answer, draw: Draw) -> Section:
                 share(o.p_best),
                 *(Cell(f"{value:.3f}", value) for value in (o.violations, o.violations_high)),
                 *map(share, (o.compliance, o.contested, o.tail)),
+                o.restores,
+                o.removes,
             )
             for o in answer.orders
         ],

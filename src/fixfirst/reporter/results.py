@@ -125,14 +125,15 @@ def _swaps_table(answer: Answer, width: int) -> Table:
 
 def _orders_table(answer: Answer, width: int) -> Table:
     """Build the table; where there is little room, intervals and violations stay, and the tier goes first."""
-    rows, columns = [], ("order", "return", "95 % interval", "tier", "violations")
+    rows, columns = [], ("order", "return", "95 % interval", "tier", "violations", "Restores", "Removes")
     for order in answer.orders[:MOST_ORDERS]:
         name, most = short_order(order.workflow, answer.idle), f"{order.violations_high:.3f}"
         between = "-" if order.low is None else f"[{order.low:.2f}, {order.high:.2f}]"
         earned = name, f"{order.mean:.2f}", between
-        wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}"
-        rows.append(wide if width >= WIDE else (*earned, f"≤ {most}", TIERS[order.tier]))
-    return fitting_table(columns if width >= WIDE else (*columns[:3], columns[4], columns[3]), rows, width)
+        repairs = f"{order.restores:.2f}", f"{order.removes:.2f}"
+        wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}", *repairs
+        rows.append(wide if width >= WIDE else (*earned, f"≤ {most}", *repairs, TIERS[order.tier]))
+    return fitting_table(columns if width >= WIDE else (*columns[:3], *columns[4:], columns[3]), rows, width)
 
 
 # ---------------------------------------------------------------- a search with a training per order
@@ -238,6 +239,7 @@ def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, 
         interval = f"[{row.low:+.2f}, {row.high:+.2f}]"
         lines.append(f"{name:{wide}} {row.steps:5} {row.first:9.2f} {row.second:9.2f} {row.mean:+9.2f} {interval:>20}")
     lines += [f"{name}: {_verdict(row)}" for name, row in zip(names, rows, strict=True)]
+    lines += [f"{name}: {_describe_parts(row)}" for name, row in zip(names, rows, strict=True) if row.parts]
     where = f"variant {variants[0]}" if len(variants) == 1 else f"variants {' and '.join(variants)}"
     lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, {where}")
     for side, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
@@ -248,6 +250,13 @@ def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, 
     worst = f"--number {row.worst_of_first[0].number} --red-agent {row.red_agent} --variant {row.variant}"
     lines.append(f"next: fixfirst watch {whom} {worst}{f' --seed {seed}' if seed else ''}")
     return folded(lines, width)
+
+
+def _describe_parts(row: Paired) -> str:
+    """Write what a difference consists of, and the repairs of both."""
+    parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
+    repairs = [f"{name} {a:.2f} and {b:.2f}" for name, (a, b) in (("Restores", row.restores), ("Removes", row.removes))]
+    return f"B - A by what is paid: {parts}; {', '.join(repairs)} an episode"
 
 
 def _verdict(row: Paired) -> str:
@@ -346,4 +355,12 @@ def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
     facts = f"({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
     whole = f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}"
     lines += [whole, facts] if narrow else [f"{whole}   {facts}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, folded([_describe_costs(row) for row in rows if row.restores is not None], width)])
+
+
+def _describe_costs(row: Evaluation) -> str:
+    """Write what an episode cost, part by part, and the repairs in it."""
+    parts = sorted(((name, cost) for name, cost in row.costs.items() if cost >= 0.005), key=lambda part: -part[1])
+    costs = ", ".join(f"{name} {cost:.2f}" for name, cost in parts) or "nothing"
+    repairs = f"{row.restores:.2f} Restores and {row.removes:.2f} Removes an episode"
+    return f"{row.red_agent}, {row.steps} steps: {repairs}; costs: {costs}"

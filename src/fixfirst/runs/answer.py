@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors, files, tables
+from fixfirst.orders.costs import RESTORE, SERVICE
 from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
 ENOUGH_REPLICATES = 3
+WHY = "why"  # the page with the same episodes under two orders
 NO_ANSWER = "No answer yet"
+LEAST_PART = 0.05  # points: smaller parts of a price are not named
 MOST_SO_FAR = 3  # prices that are named while there is no answer
 
 _ORDER_COLUMNS = ("mean", "low", "high", "tier", "tail", "violations", "violations_high", "compliance", "contested")
@@ -112,9 +115,25 @@ class Answer(tables.Tabular):
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a person should read, in order."""
-        answer = (self._verdict, self._indifferent, self._never_held, self._counts)
+        answer = (self._verdict, self._why, self._indifferent, self._never_held, self._counts)
         so_far = (self._no_answer, self._so_far, self._settled_already, self._never_held)
         return tuple(text for say in (answer if self.is_settled else so_far) if (text := say()))
+
+    @property
+    def telling_orders(self) -> tuple[str, str] | None:
+        """The best order, and the same but for the swap that matters most; None if none does, or it was not tried."""
+        known = {order.workflow for order in self.orders}
+        for swap in self.that_matter if self.is_settled else ():
+            right, wrong = f"{swap.first} > {swap.second}", f"{swap.second} > {swap.first}"
+            for order in self.orders:
+                units = order.workflow.split(" > ")
+                place = units.index(swap.first)
+                if (
+                    units[place + 1 : place + 2] == [swap.second]
+                    and (other := order.workflow.replace(right, wrong)) in known
+                ):
+                    return order.workflow, other
+        return None
 
     @property
     def trainings(self) -> str:
@@ -167,6 +186,18 @@ class Answer(tables.Tabular):
         worth = [_worth(swap, named=len(shown) > 1) for swap in shown]
         return f"{self.rule}. Against {self.red_agent} {what} {list_words(worth)}{self._but()}."
 
+    def _why(self) -> str:
+        """What the price of the dearest swap that matters consists of."""
+        if not self.that_matter or not self.that_matter[0].parts:
+            return ""
+        swap = self.that_matter[0]
+        more = [part for part in swap.parts if part.price >= LEAST_PART]
+        less = [part for part in swap.parts if part.price <= -LEAST_PART]
+        reasons = list_words([f"{part.price:.1f} because {_longer(part.name)}" for part in more])
+        if less:
+            reasons += f", less {list_words([f'{-part.price:.1f} because {_shorter(part.name)}' for part in less])}"
+        return f"{_sentence(f'{swap.second} before {swap.first} costs {swap.price:.1f}: {reasons}')}" if more else ""
+
     def _but(self) -> str:
         """What takes away from the answer, for the same sentence."""
         never = self.possible - len(self.orders)
@@ -217,6 +248,18 @@ def _worth(swap: Swap, *, named: bool) -> str:
     """What a settled swap is worth."""
     name = f"{swap.first} before {swap.second} " if named else ""
     return f"{name}{swap.price:.1f} points an episode (95 %: {swap.low:.2f} to {swap.high:.2f})"
+
+
+def _longer(part: str) -> str:
+    """Why a part of the cost is larger."""
+    words = {SERVICE: "the service is stopped for longer", RESTORE: "more Restores are needed"}
+    return words.get(part, f"{part} hosts are held for longer")
+
+
+def _shorter(part: str) -> str:
+    """Why a part of the cost is smaller."""
+    words = {SERVICE: "the service is stopped for less time", RESTORE: "fewer Restores are needed"}
+    return words.get(part, f"{part} hosts are held for less time")
 
 
 def read_answer(folder: Path) -> Answer | None:

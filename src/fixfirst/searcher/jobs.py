@@ -28,7 +28,6 @@ from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import conclude
 from fixfirst.orders.compliance import CONFIDENCE
-from fixfirst.orders.costs import count_verb
 from fixfirst.orders.order import Workflow
 from fixfirst.orders.pricing import OrderResult
 from fixfirst.play.evaluation import EpisodeBatch, Evaluation, play
@@ -368,9 +367,6 @@ def _judge(played: EpisodeBatch, prompt: Workflow, config: TrainConfig) -> Order
     assert counts is not None
     episodes, broken = len(returns), counts.judged - counts.compliant
     rate, error = float(broken.mean()), float(broken.std(ddof=1)) / np.sqrt(episodes)
-    restores, removes = (
-        float(count_verb(played.rollout.actions, verb, order.scheme).mean()) for verb in ("Restore", "Remove")
-    )
     return OrderResult(
         order=order,
         prompt=prompt,
@@ -383,8 +379,8 @@ def _judge(played: EpisodeBatch, prompt: Workflow, config: TrainConfig) -> Order
         + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
         compliance=_share(counts.compliant, counts.judged),
         contested=_share(counts.contested_compliant, counts.contested),
-        restores=restores,
-        removes=removes,
+        restores=played.count("Restore"),
+        removes=played.count("Remove"),
         costs=tuple(played.costs(order.scheme).mean(axis=1).tolist()),
     )
 
