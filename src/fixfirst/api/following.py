@@ -1,8 +1,15 @@
-"""How far a run is, for a callback of `ff.search` and `ff.train` that follows it and may stop it."""
+"""What is said of a run before and while it goes on: where it is, whether it was run before, how far it is."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from fixfirst.game.own_agents import own_agents
+from fixfirst.learner.config import TrainConfig
+from fixfirst.runs import layout
+from fixfirst.runs.manifest import finished_like
+from fixfirst.searcher.config import SearchConfig
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,26 @@ class Progress:
     total_episodes: int
     training: int  # which of them this is about; 0 if there is only one
     values: Mapping[str, float]  # "return" of the update's episodes; of `ff.train`, all that training_log.csv has
+
+
+def finished_before(name: str, kind: layout.Kind, config: TrainConfig | SearchConfig, quiet: bool) -> Path | None:
+    """Return a finished run that has the very result of this config, and say so; None if there is none, or none may count.
+
+    Code and policies of users may change under the same name, and CybORG is not ours: with these, everything is run again.
+    """
+    game = config.training.game if isinstance(config, SearchConfig) else config.game
+    if game.backend == "cyborg" or own_agents() or getattr(config, "from_policy", None) is not None:
+        return None
+    folder = finished_like(name, kind, config.model_dump(mode="json"))
+    if folder is not None and not quiet:
+        print(f"fixfirst: {folder} has this answer; --again to repeat", file=sys.stderr, flush=True)
+    return folder
+
+
+def say_where(folder: Path, quiet: bool) -> None:
+    """Say where a run is written, first of all."""
+    if not quiet:
+        print(f"fixfirst: writing to {folder}", file=sys.stderr, flush=True)
 
 
 Callback = Callable[[Progress], object]  # what it returns stops the run if it is true

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
-from fixfirst.api.following import Callback, Progress
+from fixfirst.api.following import Callback, Progress, finished_before, say_where
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.watch import write_replays
 from fixfirst.base import checks, errors, jobs
@@ -19,7 +19,7 @@ from fixfirst.reporter.report import report as write_report
 from fixfirst.runs import layout
 from fixfirst.searcher.config import SearchConfig, search_configs
 from fixfirst.searcher.driver import make_scheduler, run_searches
-from fixfirst.searcher.study import Study, begin_study, open_study, study_name
+from fixfirst.searcher.study import Study, begin_study, open_search, open_study, study_name
 
 
 @overload
@@ -37,6 +37,7 @@ def search(
     ray_address: str | None = None,
     cpus_per_trial: int | None = None,
     report: bool = True,
+    again: bool = False,
     quiet: bool = False,
     callback: Callback | None = None,
     **settings: Any,
@@ -51,7 +52,8 @@ def search(
     settings: those of `fixfirst search --help` with underscores. Each comes from here, else from FIXFIRST_<NAME>, else from
     the TOML file `config`, else from the preset. seeds: the same search under so many seeds; with several of them, or
     several red agents ("b_line,meander"), the result is a StudyRun. workers, executor, ray_address, cpus_per_trial: where
-    trials run, which does not change the result. report: end with a page about it.
+    trials run, which does not change the result. report: end with a page about it. again: run it also if a finished run
+    has this very result, which is returned otherwise unless `out` is given.
     callback: is told how far it is after every update (`ff.Progress`); if it returns True, the search stops as by Ctrl-C.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
@@ -60,8 +62,17 @@ def search(
     folder = layout.unused_folder(study_name(configs)) if out is None else checks.check_path("out", out)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
     report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
-    options: dict[str, Any] = {"report": report, "quiet": quiet, "callback": callback}
-    return run_study(configs, lambda: begin_study(configs, folder), execution, **options)
+    if out is None and len(configs) == 1 and not checks.check_bool("again", again):
+        before = finished_before(study_name(configs), layout.Kind.SEARCH, configs[0], quiet)
+        if before is not None:
+            return SearchRun(open_search(before))
+
+    def begin() -> Study:
+        study = begin_study(configs, folder)
+        say_where(folder, quiet)
+        return study
+
+    return run_study(configs, begin, execution, report=report, quiet=quiet, callback=callback)
 
 
 def resume_searches(

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Unpack
 
-from fixfirst.api.following import Callback, Progress as Reached
+from fixfirst.api.following import Callback, Progress as Reached, finished_before, say_where
 from fixfirst.api.run_objects import TrainRun, load_training
 from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
@@ -32,6 +32,7 @@ def train(
     units: str | Path | None = None,
     config: str | Path | None = None,
     workers: int = 0,
+    again: bool = False,
     quiet: bool = False,
     callback: Callback | None = None,
     **settings: Unpack[TrainSettings],
@@ -42,6 +43,7 @@ def train(
     total_episodes=20_000, preset="hybrid". Each comes from here, else from FIXFIRST_<NAME>, else from the TOML file
     `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
     workers: processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
+    again: train also if a finished run has this very result, which is returned otherwise unless `out` is given.
     callback: is told how far it is after every update (`ff.Progress`); if it returns True, the training stops as by Ctrl-C.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
 
@@ -52,18 +54,19 @@ def train(
     """
     file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
     resolved = resolve(TrainConfig, *gather(TrainConfig, settings, file, grouping))
-    folder = (
-        layout.unused_folder(f"train-{resolved.game.red_agent}-{resolved.seed}")
-        if out is None
-        else checks.check_path("out", out)
-    )
-    quiet = checks.check_bool("quiet", quiet)
+    name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", checks.check_bool("quiet", quiet)
+    folder = layout.unused_folder(name) if out is None else checks.check_path("out", out)
+    if out is None and from_policy is None and not checks.check_bool("again", again):
+        before = finished_before(name, layout.Kind.TRAIN, resolved, quiet)
+        if before is not None:
+            return load_training(before)
     processes = checks.check_int("workers", workers, 0)
     check_trainable(resolved)
     announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
     create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, {"from_policy": parent})
+    say_where(folder, quiet)
     return _run(resolved, folder, start, processes, quiet, callback)
 
 

@@ -17,7 +17,7 @@ from fixfirst.play.rollout import Change
 from fixfirst.policy.file import Policy
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.read import read_run
-from fixfirst.reporter.replay import write_gif, write_replay
+from fixfirst.reporter.replay import check_gif, write_gif, write_replay
 from fixfirst.runs import layout
 from fixfirst.runs.answer import WHY
 from fixfirst.runs.config_reading import setting
@@ -41,7 +41,7 @@ def watch(
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
     place, open_page = None if out is None else checks.check_path("out", out), checks.check_bool("open_page", open_page)
-    animation = None if gif is None else checks.check_path("gif", gif)
+    animation = None if gif is None else check_gif(checks.check_path("gif", gif))
     episodes = replay(policy, **options)
     path = page_path(policy, place)
     write_replay(path, episodes)

@@ -157,6 +157,7 @@ class TrainSettings(TypedDict, total=False):
 class SearchSettings(TypedDict, total=False):
     action_set: str
     adam_betas: tuple[float, float]
+    again: bool
     alignment_adaptive: bool
     alignment_explore: float
     alignment_lambda: float

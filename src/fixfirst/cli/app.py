@@ -87,7 +87,8 @@ SHOWN = Parameter(show_default=shown)
 Whole = Annotated[int, Parameter(converter=whole)]
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
-Quiet = Annotated[bool, Parameter(negative="", help="Show no progress.")]
+Quiet = Annotated[bool, Parameter(name=("--quiet", "-q"), negative="", help="Show no progress.")]
+Again = Annotated[bool, Parameter(negative="", help="Run also if a finished run has this very result.")]
 Csv = Annotated[Path | None, Parameter(help="Also write the table to this file, with all digits.")]
 Latex = Annotated[Path | None, Parameter(help="Also write the table to this file as a LaTeX tabular (booktabs).")]
 Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
@@ -125,6 +126,9 @@ for _place, _name in enumerate(COMMANDS):
         sort_key=_place,
         default_parameter=SHOWN,
     )
+
+
+app.register_install_completion_command(help="Teach your shell (bash, zsh or fish) to complete commands and flags.")
 
 
 def call(arguments: list[str]) -> object:

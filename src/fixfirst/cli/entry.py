@@ -175,7 +175,7 @@ def _fail(text: str) -> int:
 
 def _greet(arguments: list[str]) -> None:
     """Print a first line at once, in a terminal: on a busy machine it takes long to import what a command needs."""
-    silent = {"--help", "--help-all", "-h", "--quiet", "--json"} & set(arguments)
+    silent = {"--help", "--help-all", "-h", "--quiet", "-q", "--json"} & set(arguments)
     slow = arguments[0].isalpha() and Path(__file__).with_name(f"{arguments[0]}.py").exists()
     if slow and arguments[0] != "runs" and not silent and sys.stderr.isatty() and "numba" not in sys.modules:
         print(f"fixfirst: {arguments[0]} ...", file=sys.stderr, flush=True)
@@ -189,7 +189,12 @@ def _misuse(error: "CycloptsError") -> str:
         flags = [token for token in unused if token.startswith("-")]
         if flags:  # a command that takes several runs has these among the unused, too
             return f"Unknown option: {flags[0].partition('=')[0]}, see fixfirst {command} --help"
+        if command == "evaluate":
+            return f"evaluate plays one policy, got also {extra}; to set two side by side: fixfirst compare A B"
         return f"{command} does not know what to do with {extra}: its settings are flags, see fixfirst {command} --help"
+    missing = getattr(error, "argument", None)
+    if type(error).__name__ == "MissingArgumentError" and missing is not None and error.command_chain:
+        return f"{error.command_chain[-1]} needs {missing.name}, see fixfirst {' '.join(error.command_chain)} --help"
     return str(error)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from fixfirst.base import jobs
-from fixfirst.cli.app import RARE, Csv, Json, Latex, Quiet, Whole, print_json, write_tables
+from fixfirst.cli.app import RARE, Again, Csv, Json, Latex, Quiet, Whole, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner.config import NONE
 from fixfirst.learner.settings import PRESETS
@@ -37,6 +37,7 @@ def search_command(
     units: Path | None = None,
     config: Path | None = None,
     report: bool = True,
+    again: Annotated[Again, Parameter(group=RARE["Files"])] = False,
     csv: Annotated[Csv, Parameter(group=RARE["Files"])] = None,
     latex: Annotated[Latex, Parameter(group=RARE["Files"])] = None,
     quiet: Quiet = False,
@@ -69,6 +70,7 @@ def search_command(
         units=units,
         config=config,
         report=report,
+        again=again,
         quiet=quiet,
         **vars(where),
         **given(settings),

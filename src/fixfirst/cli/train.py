@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fixfirst.base import errors
-from fixfirst.cli.app import Json, Quiet, Whole, print_json
+from fixfirst.cli.app import RARE, Again, Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner.config import TrainConfig
 from fixfirst.runs import layout
@@ -33,6 +33,7 @@ def train_command(
     picky: Annotated[bool, Parameter(negative="")] = False,
     league: Annotated[bool, Parameter(negative="")] = False,
     updates: Whole | None = None,
+    again: Annotated[Again, Parameter(group=RARE["Files"])] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> int:
@@ -79,6 +80,7 @@ def train_command(
         units=units,
         config=config,
         workers=workers,
+        again=again,
         quiet=quiet,
         **given(settings),
     )

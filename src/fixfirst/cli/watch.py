@@ -81,9 +81,11 @@ def watch_command(
     """
     from fixfirst.api.watch import page_path, replay  # --help need not wait for it
     from fixfirst.reporter.page import open_page
-    from fixfirst.reporter.replay import episode_line, headline, replay_text, write_gif, write_replay
+    from fixfirst.reporter.replay import check_gif, episode_line, headline, replay_text, write_gif, write_replay
     from fixfirst.reporter.screen import fitted
 
+    if gif is not None:
+        check_gif(gif)
     document = replay(
         named_agent(policy),
         beside=None if beside is None else named_agent(beside),

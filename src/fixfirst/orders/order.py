@@ -197,14 +197,16 @@ class Workflow:
 
     @classmethod
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
-        """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS."""
+        """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS; in capitals or not."""
         if not isinstance(scheme, UnitScheme):
             raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
         if not isinstance(text, str):
             raise errors.WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {errors.quoted(text)}")
-        if scheme.names == FIVE_TYPES.names and text.strip() in NAMED_ORDERS:
-            text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip()])
-        names = [name.strip() for name in re.split(r"->|>|→|,", text)]
+        if scheme.names == FIVE_TYPES.names and text.strip().lower() in NAMED_ORDERS:
+            text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip().lower()])
+        as_named = {name.lower(): name for name in scheme.names}
+        as_named = as_named if len(as_named) == scheme.size else {}  # some differ by capitals only: then these count
+        names = [as_named.get(name.strip().lower(), name.strip()) for name in re.split(r"->|>|→|,", text)]
         if sorted(names) != sorted(scheme.names):
             unknown = [name for name in names if name not in scheme.names]
             twice = sorted({name for name in names if names.count(name) > 1 and name in scheme.names})

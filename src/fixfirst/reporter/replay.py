@@ -155,6 +155,13 @@ INK, FAINT, GOOD, BAD, PAPER = "#1c2733", "#5b6875", "#00664b", "#b84a00", "#fff
 LONGEST = 84  # characters of a line
 
 
+def check_gif(path: Path) -> Path:
+    """Return the path of an animation, which ends in .gif."""
+    if path.suffix.lower() != ".gif":
+        raise errors.ConfigError(f"--gif writes an animation, to a file that ends in .gif, got {str(path)!r}")
+    return path
+
+
 def write_gif(path: Path, document: dict[str, Any]) -> None:
     """Write the first episode of a replay, from the step before red's first success on; two players stand side by side."""
     players = [document, *([document["beside"]] if "beside" in document else [])]

@@ -81,12 +81,16 @@ def replicate_folder(run: Path, number: int) -> Path:
 
 def unused_folder(name: str) -> Path:
     """runs/<name>, or runs/<name>-2, -3, ... if there are such runs already."""
-    name = name.replace(":", "").replace(",", "-")
-    folder, number = RUNS / name, 1
+    folder, number = folder_of(name), 1
     while folder.exists():
         number += 1
-        folder = RUNS / f"{name}-{number}"
+        folder = folder_of(name, number)
     return folder
+
+
+def folder_of(name: str, number: int = 1) -> Path:
+    """runs/<name>; of further runs of this name, runs/<name>-2, -3, ..."""
+    return RUNS / f"{name.replace(':', '').replace(',', '-')}{'' if number == 1 else f'-{number}'}"
 
 
 def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,20 @@ import tomli_w
 
 from fixfirst.base import errors, files
 from fixfirst.runs.config_reading import CODE, flatten, result_settings, setting
-from fixfirst.runs.layout import CONFIG, LOCK, MANIFEST, PAGES, RUNTIME, SCENARIO, SCHEMA, STUDY, Kind, read_manifest
+from fixfirst.runs.layout import (
+    CONFIG,
+    LOCK,
+    MANIFEST,
+    PAGES,
+    RUNTIME,
+    SCENARIO,
+    SCHEMA,
+    STUDY,
+    Kind,
+    folder_of,
+    read_manifest,
+    run_hash_of,
+)
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
 
 CPU_INFO = Path("/proc/cpuinfo")
@@ -30,11 +43,15 @@ def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, opti
     with new_run_folder(folder):
         if isinstance(kept := setting(config, "scenario"), dict):
             files.write_atomically(folder / SCENARIO, kept["file"].encode())
-        data = tomli_w.dumps(_without_none(config)).encode()
+        data = _as_toml(config)
         files.write_atomically(folder / CONFIG, data)
         write_manifest(
             folder, kind, seed, options, {CONFIG_HASH: files.sha256(data)}, _run_hash(kind, files.parse_toml(data))
         )
+
+
+def _as_toml(config: dict[str, Any]) -> bytes:
+    return tomli_w.dumps(_without_none(config)).encode()
 
 
 @contextmanager
@@ -108,6 +125,19 @@ def _run_hash(kind: str, config: dict[str, Any]) -> str:
     """Of all settings that decide what a run finds."""
     decides = result_settings(Kind(kind), config) | {"seed": str(setting(config, "seed"))}
     return files.sha256(json.dumps(decides, sort_keys=True).encode())
+
+
+def finished_like(name: str, kind: Kind, config: dict[str, Any]) -> Path | None:
+    """Return a finished run of this name whose result is that of this config: same settings, seed, versions and machine."""
+    wanted, number, folder = _run_hash(kind, files.parse_toml(_as_toml(config))), 1, folder_of(name)
+    while folder.exists():
+        with suppress(errors.RunDirError, OSError):
+            same = run_hash_of(folder) == wanted and last_outcome(folder) == Outcome.FINISHED
+            if same and not changed_since(read_manifest(folder)):
+                return folder
+        number += 1
+        folder = folder_of(name, number)
+    return None
 
 
 def write_manifest(

@@ -1,0 +1,79 @@
+"""Small things that people meet first: where a run goes, what was run before, short flags, words in any case."""
+
+import json
+
+import pytest
+
+import fixfirst as ff
+from fixfirst.cli import main
+
+TINY = ["--workflow", "none", "--total-episodes", "8", "--n-envs", "4", "--max-steps", "5"]
+
+
+def test_a_run_says_first_where_it_writes_and_the_same_again_that_it_is_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *TINY]) == 0
+    told = capsys.readouterr()
+    assert told.err.splitlines()[0] == "fixfirst: writing to runs/train-b_line-0"
+    assert main(["train", *TINY]) == 0
+    same = capsys.readouterr()
+    assert same.out == told.out and same.err == "fixfirst: runs/train-b_line-0 has this answer; --again to repeat\n"
+    assert main(["train", *TINY, "--seed", "1", "-q"]) == 0  # another run
+    assert main(["train", *TINY, "--again", "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    found = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert found == ["train-b_line-0", "train-b_line-0-2", "train-b_line-1"]
+    policies = [(tmp_path / "runs" / name / "policy.safetensors").read_bytes() for name in found]
+    assert policies[0] == policies[1] != policies[2]
+
+
+@pytest.mark.parametrize("change", ["versions", "unfinished", "damaged"])
+def test_a_run_that_may_differ_does_not_count(change, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = {"workflow": "none", "total_episodes": 8, "n_envs": 4, "max_steps": 5, "quiet": True}
+    first = ff.train(**settings).folder
+    if change == "versions":
+        monkeypatch.setattr("fixfirst.runs.manifest.versions", lambda: {"fixfirst": "0.0.1"})
+    elif change == "unfinished":
+        (first / "runtime.csv").unlink()
+    else:
+        (first / "manifest.json").write_text("{}")
+    assert ff.train(**settings).folder != first
+
+
+def test_orders_are_read_in_capitals_too():
+    assert ff.Workflow.parse("Enterprise > USER > op_server > OP_HOST > Defender") == ff.Workflow.parse(
+        "enterprise > user > op_server > op_host > defender"
+    )
+    assert ff.Workflow.parse("Critical_First") == ff.Workflow.parse("critical_first")
+    hosts = ff.UnitScheme.per_host().names
+    capitals = ff.UnitScheme.from_dict({"a": list(hosts[:1]), "A": list(hosts[1:])})
+    assert str(ff.Workflow.parse("A > a", capitals)) == "A > a"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["evaluate", "champion", "sleep"], "evaluate plays one policy, got also 'sleep'; to set two side by side: "),
+        (["compare", "champion"], "compare needs SECOND, see fixfirst compare --help"),
+        (["watch", "champion", "--gif", "x.png"], "--gif writes an animation, to a file that ends in .gif, got 'x.png'"),
+    ],
+)
+def test_a_wrong_word_is_told_what_is_right(words, said, capsys):
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_shells_can_be_taught_to_complete():
+    from fixfirst.cli.app import app
+
+    script = app.generate_completion(prog_name="fixfirst", shell="bash")
+    assert all(word in script for word in ("evaluate", "leaderboard", "total-episodes"))
+
+
+def test_quiet_has_a_letter(capsys):
+    words = ["evaluate", "sleep", "--episodes", "3", "--steps", "5", "--red-agent", "b_line", "-q", "--json"]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    assert told.err == "" and json.loads(told.out)[0]["episodes"] == 3
