@@ -28,7 +28,7 @@ def test_a_run_says_first_where_it_writes_and_the_same_again_that_it_is_there(tm
     assert policies[0] == policies[1] != policies[2]
 
 
-@pytest.mark.parametrize("change", ["versions", "unfinished", "damaged"])
+@pytest.mark.parametrize("change", ["versions", "unfinished", "damaged", "more files"])
 def test_a_run_that_may_differ_does_not_count(change, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = {"workflow": "none", "total_episodes": 8, "n_envs": 4, "max_steps": 5, "quiet": True}
@@ -37,8 +37,10 @@ def test_a_run_that_may_differ_does_not_count(change, tmp_path, monkeypatch):
         monkeypatch.setattr("fixfirst.runs.manifest.versions", lambda: {"fixfirst": "0.0.1"})
     elif change == "unfinished":
         (first / "runtime.csv").unlink()
-    else:
+    elif change == "damaged":
         (first / "manifest.json").write_text("{}")
+    else:
+        settings["checkpoint_every"] = 3
     assert ff.train(**settings).folder != first
 
 

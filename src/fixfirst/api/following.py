@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fixfirst.game.own_agents import own_agents
 from fixfirst.learner.config import TrainConfig
-from fixfirst.runs import layout
 from fixfirst.runs.manifest import finished_like
 from fixfirst.searcher.config import SearchConfig
 
@@ -35,7 +34,7 @@ class Progress:
     values: Mapping[str, float]  # "return" of the update's episodes; of `ff.train`, all that training_log.csv has
 
 
-def finished_before(name: str, kind: layout.Kind, config: TrainConfig | SearchConfig, quiet: bool) -> Path | None:
+def finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) -> Path | None:
     """Return a finished run that has the very result of this config, and say so; None if there is none, or none may count.
 
     Code and policies of users may change under the same name, and CybORG is not ours: with these, everything is run again.
@@ -43,7 +42,7 @@ def finished_before(name: str, kind: layout.Kind, config: TrainConfig | SearchCo
     game = config.training.game if isinstance(config, SearchConfig) else config.game
     if game.backend == "cyborg" or own_agents() or getattr(config, "from_policy", None) is not None:
         return None
-    folder = finished_like(name, kind, config.model_dump(mode="json"))
+    folder = finished_like(name, config.model_dump(mode="json"))
     if folder is not None and not quiet:
         print(f"fixfirst: {folder} has this answer; --again to repeat", file=sys.stderr, flush=True)
     return folder

@@ -63,7 +63,7 @@ def search(
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
     report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
     if out is None and len(configs) == 1 and not checks.check_bool("again", again):
-        before = finished_before(study_name(configs), layout.Kind.SEARCH, configs[0], quiet)
+        before = finished_before(study_name(configs), configs[0], quiet)
         if before is not None:
             return SearchRun(open_search(before))
 

@@ -57,7 +57,7 @@ def train(
     name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", checks.check_bool("quiet", quiet)
     folder = layout.unused_folder(name) if out is None else checks.check_path("out", out)
     if out is None and from_policy is None and not checks.check_bool("again", again):
-        before = finished_before(name, layout.Kind.TRAIN, resolved, quiet)
+        before = finished_before(name, resolved, quiet)
         if before is not None:
             return load_training(before)
     processes = checks.check_int("workers", workers, 0)

@@ -29,7 +29,6 @@ from fixfirst.runs.layout import (
     Kind,
     folder_of,
     read_manifest,
-    run_hash_of,
 )
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
 
@@ -127,13 +126,14 @@ def _run_hash(kind: str, config: dict[str, Any]) -> str:
     return files.sha256(json.dumps(decides, sort_keys=True).encode())
 
 
-def finished_like(name: str, kind: Kind, config: dict[str, Any]) -> Path | None:
-    """Return a finished run of this name whose result is that of this config: same settings, seed, versions and machine."""
-    wanted, number, folder = _run_hash(kind, files.parse_toml(_as_toml(config))), 1, folder_of(name)
+def finished_like(name: str, config: dict[str, Any]) -> Path | None:
+    """Return a finished run of this name whose files are those of this config: same settings, seed, versions and machine."""
+    wanted, number, folder = files.sha256(_as_toml(config)), 1, folder_of(name)
     while folder.exists():
         with suppress(errors.RunDirError, OSError):
-            same = run_hash_of(folder) == wanted and last_outcome(folder) == Outcome.FINISHED
-            if same and not changed_since(read_manifest(folder)):
+            manifest = read_manifest(folder)
+            same = manifest.get(CONFIG_HASH) == wanted and not changed_since(manifest)
+            if same and last_outcome(folder) == Outcome.FINISHED:
                 return folder
         number += 1
         folder = folder_of(name, number)
