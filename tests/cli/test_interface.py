@@ -3,9 +3,11 @@
 import json
 
 import pytest
+from searches import SHARED
 
 import fixfirst as ff
 from fixfirst.cli import main
+from fixfirst.reporter.texts import short_order
 
 TINY = ["--workflow", "none", "--total-episodes", "8", "--n-envs", "4", "--max-steps", "5"]
 
@@ -80,3 +82,12 @@ def test_quiet_has_a_letter(capsys):
     assert main(words) == 0
     told = capsys.readouterr()
     assert told.err == "" and json.loads(told.out)[0]["episodes"] == 3
+
+
+def test_where_there_is_no_terminal_every_round_is_a_line_with_the_best_order_so_far(tmp_path, capsys):
+    run = ff.search(out=tmp_path / "run", **SHARED, workers=1, report=False)
+    lines = [line for line in capsys.readouterr().err.splitlines() if " of 3" in line]
+    assert [line[: len("fixfirst: round 1 of 3")] for line in lines] == [f"fixfirst: round {n} of 3" for n in (1, 2, 3)]
+    assert "best so far" not in lines[0] and all("; best so far " in line for line in lines[1:])
+    best = lines[-1].split("; best so far ")[1].rpartition(", ")
+    assert best[0] in {short_order(order.workflow, run.answer.idle) for order in run.answer.orders} and float(best[2]) < 0

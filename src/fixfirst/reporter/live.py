@@ -16,6 +16,7 @@ from rich.text import Text
 
 from fixfirst.base import errors
 from fixfirst.reporter.screen import PatientConsole
+from fixfirst.reporter.texts import short_order
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import duration
 from fixfirst.runs.rows import Trial
@@ -211,9 +212,11 @@ class SearchView(Progress):
         if not watched.trained_before:
             self._go_on(watched, number - 1, f"round {number - 1} of {search.config.num_rounds}")
         watched.trained_before = search.config.base_budget
-        names = ", ".join(str(choice.workflow) for choice in choices[:3])
-        more = f" and {len(choices) - 3} more" if len(choices) > 3 else ""
-        self._event(watched, f"round {number} of {search.config.num_rounds}: {names}{more} ({choices[0].how})")
+        used = self._used()
+        rate = self._pace.rate(used - sum(one.used_before for one in self._watched.values()))
+        left = f", {duration((self.total - used) / rate)} left" if rate and used < self.total else ""
+        orders = f"{len(choices)} order{'s'[: len(choices) > 1]}"
+        self._event(watched, f"round {number} of {search.config.num_rounds}{left}: {orders}{_best_so_far(search)}")
 
     def crossing(self, search: Any) -> None:
         """The rounds are done: every order is measured."""
@@ -267,6 +270,15 @@ class SearchView(Progress):
         lines = [line for one in self._watched.values() for line in (self._named(one, one.phase), *one.lines())]
         before = sum(one.used_before for one in self._watched.values())
         self.show(self._used(), self._named(watched, watched.phase), lines, before=before)
+
+
+def _best_so_far(search: Any) -> str:
+    """Say which order has earned most after the rounds that are complete, and how much."""
+    if not search.rounds:
+        return ""
+    earned = search.values(search.rounds).mean(axis=0)
+    best = max(range(len(earned)), key=lambda order: earned[order])
+    return f"; best so far {short_order(str(search.orders[best]), search.idle)}, {earned[best]:.1f}"
 
 
 def _reason(choice: "Choice") -> str:
