@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fixfirst.game.own_agents import own_agents
+from fixfirst.game.state import RedAgent
 from fixfirst.learner.config import TrainConfig
 from fixfirst.runs.manifest import finished_like
 from fixfirst.searcher.config import SearchConfig
@@ -40,7 +40,9 @@ def finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) 
     Code and policies of users may change under the same name, and CybORG is not ours: with these, everything is run again.
     """
     game = config.training.game if isinstance(config, SearchConfig) else config.game
-    if game.backend == "cyborg" or own_agents() or getattr(config, "from_policy", None) is not None:
+    named = [game.red_agent] if isinstance(game.red_agent, str) else game.red_agent
+    reds = {part.partition(":")[0].strip().upper() for text in named for part in text.split(",")}
+    if game.backend == "cyborg" or not reds <= set(RedAgent.__members__) or getattr(config, "from_policy", None) is not None:
         return None
     folder = finished_like(name, config.model_dump(mode="json"))
     if folder is not None and not quiet:
