@@ -14,6 +14,7 @@ from fixfirst.learner.resumable import go_on, train_on
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.habits import describe
 from fixfirst.policy.file import load_policy
+from fixfirst.policy.red_file import load_red
 
 SPEC, GAME = RedSpec(), Game(max_steps=30)
 
@@ -31,7 +32,7 @@ def test_a_best_response_finds_a_planted_hole_and_says_so():
     opponent = Opponent(RestoresWhatIsActive())
     starts = {"scratch": None, "untrained": initial_weights(SPEC.inputs, 5, SPEC.actions)}
     tried = best_response(opponent, GAME, SPEC, starts, episodes=700, seed=1)
-    assert len(tried) == 4 and tried[0].mean == min(attempt.mean for attempt in tried) < -25  # of 29 that noise can take
+    assert len(tried) == 5 and tried[0].mean == min(attempt.mean for attempt in tried) < -25  # of 29 that noise can take
     duel = play_red(opponent, tried[0].weights, SPEC, GAME, episodes=100, seed=1, purpose="exploit")
     told = " ".join(describe(duel, SPEC))
     assert "% of its turns it" in told and "policy restores" in told
@@ -84,3 +85,15 @@ def test_frozen_attackers_join_a_league_and_others_begin():
         earned = league.step()
     assert league.born == 2 + len(league.pool) == 6
     assert {"scripts", "live 0", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "low", "high"),
+    [("noise", "champion", -103.0, -99.0), ("two-fronts", "champion-current", -230.0, -130.0)],
+)
+def test_attackers_that_come_with_fixfirst_take_what_the_documents_say(name, policy, low, high):
+    red, defender = load_red(name), load_policy(policy)
+    game = Game(variant=red.facts["variant"])
+    opponent = Opponent(defender.player(greedy=True))
+    duel = play_red(opponent, red.weights, red.spec, game, episodes=500, seed=5, purpose="test")
+    assert low < duel.blue.returns.mean() < high

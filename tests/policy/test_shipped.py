@@ -7,7 +7,7 @@ from fixfirst.policy.file import shipped_policies
 
 
 def test_their_names():
-    assert shipped_policies() == ["champion", "champion-current"]
+    assert shipped_policies() == ["champion", "champion-current", "guardian"]
 
 
 def test_the_champion_beats_every_published_entry_in_every_column():
@@ -30,3 +30,10 @@ def test_a_folder_of_that_name_comes_first(tmp_path, monkeypatch):
     (tmp_path / "champion").mkdir()
     with pytest.raises(ff.PolicyError, match="champion: holds no policy"):
         ff.load_policy("champion")
+
+
+def test_the_guardian_keeps_what_it_is_said_to_keep_against_scripts():
+    """For an attacker that adapts it gives up 2 points against B_line and 3 against Meander (docs/attackers.md)."""
+    rows = ff.evaluate("guardian", greedy=True, red_agent="b_line,meander,sleep", steps=100, episodes=1_000, quiet=True)
+    b_line, meander, sleep = (row.mean for row in rows)
+    assert -14.9 < b_line < -13.8 and -19.3 < meander < -18.0 and sleep == 0

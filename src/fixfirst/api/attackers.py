@@ -21,13 +21,13 @@ from fixfirst.play import habits
 from fixfirst.play.evaluation import Evaluation
 from fixfirst.policy.file import Policy, policy_folder
 from fixfirst.policy.network import Weights
-from fixfirst.policy.red_file import BASE, RedPolicy, load_red, save_red
+from fixfirst.policy.red_file import BASE, KNOWN, RedPolicy, load_red, save_red
 from fixfirst.reporter.live import Progress
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import versions
 
-STARTS = ("scratch", BASE, "last")
-EPISODES = 15_000
+STARTS = ("scratch", BASE, *KNOWN, "last")
+EPISODES = 10_000
 TEST_EPISODES = 1_000
 CHECKPOINT_EVERY = 50  # updates
 

@@ -34,7 +34,7 @@ def evaluate_command(
     as_exploit: Annotated[bool, Parameter(name="--exploit", negative="")] = False,
     picky: Annotated[bool, Parameter(negative="")] = False,
     exploit_starts: str | None = None,
-    exploit_episodes: Whole = 15_000,
+    exploit_episodes: Whole = 10_000,
     as_leaderboard: Annotated[bool, Parameter(name="--leaderboard", negative="")] = False,
     red_agent: str = ALL_REDS,
     steps: str = ALL_STEPS,
@@ -66,7 +66,7 @@ def evaluate_command(
         With --exploit: the attacker names its exploit instead of leaving it to the draw.
     exploit_starts
         With --exploit: where trainings of red begin, separated by commas: scratch, last (what was found before), or
-        attackers by name or path. All of scratch, base-attacker and last unless given.
+        attackers by name or path. Unless given: scratch, base-attacker, noise, two-fronts, and last if there is one.
     exploit_episodes
         With --exploit: how many episodes red learns on from each start.
     as_leaderboard

@@ -175,7 +175,7 @@ def best_response(
 ) -> list[Attempt]:
     """Train an attacker from every start (None: from scratch), then go on with the best; return all, the best first.
 
-    If interrupted, those that have ended; at least the first is trained.
+    Starts also count as they are. If interrupted, those that have ended; at least one.
     """
     attempts: list[Attempt] = []
     behind = 0
@@ -188,12 +188,17 @@ def best_response(
             mean = training.step()
             tell(behind + training.episodes, mean)
         behind += budget
-        weights = training.learner.weights
+        enter(name, training.learner.weights)
+
+    def enter(name: str, weights: Weights) -> None:
         judged = play_red(opponent, weights, spec, game, episodes=JUDGED, seed=seed, purpose="judge")
         attempts.append(Attempt(name, float(judged.blue.returns.mean()), weights))
 
     for name, start in starts.items():
-        if not (interrupt and attempts):
+        if start is not None:
+            enter(f"{name}, as it is", start)
+    for name, start in starts.items():
+        if not interrupt or not attempts:
             attempt(name, start, episodes)
     for _ in range(ROUNDS):
         best = min(attempts, key=lambda one: one.mean)

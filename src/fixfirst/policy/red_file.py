@@ -16,6 +16,7 @@ from fixfirst.runs import layout
 from fixfirst.runs.manifest import versions
 
 BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
+KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
 KIND = "red"
 
 
