@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,20 +32,20 @@ def rollout():
     from fixfirst.game.attackers import decide_red
     from fixfirst.game.chance import begin_turn, counter_uniform
     from fixfirst.game.rules import next_episode, step_one
-    from fixfirst.game.tables import NUM_ACTIONS
 
     @njit
-    def play(states, chances, red_odds, own, words, returns10, when):
+    def play(states, block, chances, red_odds, own, words, returns10, when):
+        tables = block[0]
         for i in range(len(states)):
             env, chance = states[i], chances[i]
             for t in range(when, when + STEPS):
                 if env.ended:
-                    next_episode(env, chance, red_odds[i])
-                action = int(counter_uniform(chance.key, t) * NUM_ACTIONS)
+                    next_episode(env, tables, chance, red_odds[i])
+                action = int(counter_uniform(chance.key, t) * tables.num_actions)
                 begin_turn(env, chance)
-                red_verb, red_target = decide_red(env, chance, own)
-                returns10[i] += step_one(env, action, red_verb, red_target, chance, 0, False, 100)
-                words[i] ^= env.observation
+                red_verb, red_target = decide_red(env, tables, chance, own)
+                returns10[i] += step_one(env, tables, action, red_verb, red_target, chance, False, 100)
+                words[i] ^= env.observation[0]
 
     return play
 
@@ -67,10 +68,36 @@ def jobs():
         found[f"envs.step, {red}"] = lambda envs=envs: step_through(envs, actions)
         found[f"World.step, {red}"] = lambda world=world: step_through(world, actions)
         found[f"compiled rollout, {red}"] = lambda own=own, words=words, returns10=returns10: play(
-            *own.inside()[:4], words, returns10, 0
+            *own.inside()[:5], words, returns10, 0
         )
+    for name, scenario in larger_scenarios().items():
+        chosen = np.random.default_rng(0).integers(0, scenario.num_actions, (STEPS, NUM_ENVS))
+        for red in RED_AGENTS:
+            world = World(Game(red_agent=red, scenario=scenario), NUM_ENVS)
+            world.reset(0)
+            found[f"World.step, {name}, {red}"] = lambda world=world, chosen=chosen: step_through(world, chosen)
     found[YARDSTICK] = lambda: np.sort(numbers)
     return found
+
+
+def larger_scenarios():
+    """Scenarios of 30 and 60 hosts, by name; none in checkouts that know only one scenario."""
+    from fixfirst.game.scenario import Scenario
+
+    if not hasattr(Scenario, "load"):
+        return {}
+    office = Scenario.load("office")
+
+    def twin(name):
+        return f"{name}x"
+
+    def doubled(host):
+        return replace(host, name=twin(host.name), reveals=tuple(replace(f, host=twin(f.host)) for f in host.reveals))
+
+    hosts = (*office.hosts, *map(doubled, office.hosts))
+    subnets = tuple(replace(subnet, hosts=(*subnet.hosts, *map(twin, subnet.hosts))) for subnet in office.subnets)
+    both = replace(office, name="two offices", hosts=hosts, subnets=subnets)
+    return {f"{len(scenario.hosts)} hosts": scenario for scenario in (office, both)}
 
 
 def step_through(world, actions):
@@ -141,8 +168,8 @@ def main():
         f"{'millions of steps per second':42}" + "".join(f"{name:>10}" for name in speeds) + ("     ratio" if ratios else "")
     )
     for job in speeds["here"]:
-        row = "".join(f"{speed[job]:10.1f}" for speed in speeds.values())
-        print(f"{job:42}" + row + (f"{ratios[job]:10.2f}" if ratios else ""))
+        row = "".join(f"{speed[job]:10.1f}" if job in speed else f"{'-':>10}" for speed in speeds.values())
+        print(f"{job:42}" + row + (f"{ratios[job]:10.2f}" if job in ratios else ""))
     return None
 
 
