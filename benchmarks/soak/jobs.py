@@ -87,7 +87,7 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
 ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
 OTHER_SEED = 7
 LARGEST = 2**24  # bytes of a file; what is larger was made so by us
-NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", ".lock"}  # they say when and where
+NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", "end.json", ".lock"}  # they say when and where
 CLOCK = {"seconds", "Collection_Time", "Update_Time", "checksum", "logs", "document_sha256"}
 
 

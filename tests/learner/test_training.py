@@ -266,7 +266,7 @@ def test_a_full_disk_is_one_line_and_the_run_can_go_on(tmp_path, capsys):
 def test_a_run_directory_explains_itself(tmp_path):
     folder = train(tmp_path / "run", *TINY)
     names = {"config.toml", "manifest.json", "training_log.csv", "result.json", "policy.json", "policy.safetensors"}
-    assert {path.name for path in folder.iterdir()} == names | {"runtime.csv", ".lock"}
+    assert {path.name for path in folder.iterdir()} == names | {"runtime.csv", "end.json", ".lock"}
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["kind"] == "train" and manifest["seed"] == 0 and "torch" in manifest["versions"]
     rows = log(folder)

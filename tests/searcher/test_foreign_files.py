@@ -28,7 +28,7 @@ SHARED = {
     "tensorboard": False,
 }
 TINY = {"n_envs": 4, "max_steps": 10, "total_episodes": 12, "quiet": True, "tensorboard": False}
-CHANGING = ("manifest.json", "runtime.csv", ".lock", "result.json")  # they say when
+CHANGING = ("manifest.json", "runtime.csv", ".lock", "result.json", "end.json")  # they say when
 
 
 @pytest.fixture(scope="module")

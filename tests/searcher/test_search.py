@@ -196,6 +196,7 @@ def test_the_files_have_the_promised_columns(run):
         "warmup",
         "best",
         "runtime.csv",
+        "end.json",
         "report.html",
         "replays",
         ".lock",

@@ -51,7 +51,7 @@ def run(tmp_path_factory):
 def everything(folder):
     """All that a search leaves and that must not depend on where and when it ran."""
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    changing = ("manifest.json", "runtime.csv", "report.html", ".lock", "result.json")
+    changing = ("manifest.json", "runtime.csv", "end.json", "report.html", ".lock", "result.json")
     return {name: data for name, data in files.items() if name.name not in changing and name.parts[0] != "replays"}
 
 

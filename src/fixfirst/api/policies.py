@@ -19,7 +19,6 @@ from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable, chance_keys
-from fixfirst.runs.config_reading import setting
 
 if TYPE_CHECKING:
     from fixfirst.play.envs import VecCage2
@@ -68,7 +67,7 @@ class Defender(NamedTuple):
 
 def made_for(policy: Policy) -> dict[str, Any]:
     """Return the settings of a game that a policy was trained for and plays in, unless asked otherwise."""
-    known = {name: setting(policy.config, name) for name in ("variant",)}
+    known = {name: policy.config.get(name) for name in ("variant",)}
     return {name: value for name, value in known.items() if value is not None}
 
 

@@ -20,7 +20,6 @@ from fixfirst.reporter.read import read_run
 from fixfirst.reporter.replay import check_gif, write_gif, write_replay
 from fixfirst.runs import layout
 from fixfirst.runs.answer import WHY
-from fixfirst.runs.config_reading import setting
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
@@ -132,7 +131,7 @@ def _parting(numbers: Mapping[str, int], first: EpisodeBatch, second: EpisodeBat
 
 def _trained_against(policy: Policy | None, given: dict[str, Any]) -> dict[str, Any]:
     """Return the red agent a policy was trained against; CybORG's variant is what it is."""
-    red = None if policy is None else setting(policy.config, "red_agent")
+    red = None if policy is None else policy.config.get("red_agent")
     return ({} if red is None else {"red_agent": red}) | ({"variant": None} if given.get("backend") == "cyborg" else {})
 
 

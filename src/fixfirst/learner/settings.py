@@ -16,8 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from fixfirst.base import checks, errors
 from fixfirst.orders.order import read_units
-from fixfirst.runs.config_reading import CODE, flatten
-from fixfirst.runs.manifest import read_toml
+from fixfirst.runs.manifest import CODE, flatten, read_toml
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 EMPTY: Mapping[str, Any] = MappingProxyType({})

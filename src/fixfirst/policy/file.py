@@ -15,7 +15,7 @@ from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
 from fixfirst.runs import layout
-from fixfirst.runs.manifest import RUNNING, status
+from fixfirst.runs.manifest import RUNNING, flatten, status
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import find_runs
 
@@ -282,7 +282,7 @@ def load_policy(path: str | Path) -> Policy:
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
     arrays.check_arrays(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
-    return Policy(tensors, workflow, spec, facts.get("config", {}), facts)
+    return Policy(tensors, workflow, spec, flatten(facts.get("config", {})), facts)
 
 
 def load_parent(path: Path, spec: PolicySpec) -> Policy:

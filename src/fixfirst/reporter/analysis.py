@@ -13,7 +13,7 @@ from fixfirst.base import statistics
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.config_reading import result_settings
+from fixfirst.runs.manifest import result_settings
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.seeds import CONFIDENCE, mean_interval
 

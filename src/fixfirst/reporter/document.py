@@ -14,8 +14,7 @@ from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import AGAIN, num, percent
 from fixfirst.runs import layout
-from fixfirst.runs.config_reading import result_settings, setting
-from fixfirst.runs.manifest import RUNNING
+from fixfirst.runs.manifest import RUNNING, result_settings
 
 MOST_CELL = 2_000  # characters of a setting that are shown
 
@@ -129,7 +128,7 @@ def glossary_sections(entries: Sequence[tuple[str, str]]) -> list[Section]:
 
 def describe_game(run: RunData) -> str:
     """Say against whom it was played, in which world."""
-    red, variant = (errors.printable(str(setting(run.config, key, "unknown"))) for key in ("red_agent", "variant"))
+    red, variant = (errors.printable(str(run.config.get(key, "unknown"))) for key in ("red_agent", "variant"))
     return f"red agent {red}, variant {variant}"
 
 

@@ -5,8 +5,7 @@ from typing import Any
 
 from fixfirst.base import errors
 from fixfirst.runs import layout
-from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, setting
-from fixfirst.runs.manifest import RUNNING
+from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import WARMUP_RESULT, Run
 
@@ -30,6 +29,7 @@ def read_run(folder: Path) -> Run:
         raise errors.RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
     if not shared:
         _note_absent(run)
+    _ = run.choices  # damage is told, whether or not they are shown
     if run.status == RUNNING:
         run.note("The run is still being worked on; this is how far it is.", first=True)
     elif run.status == Outcome.INTERRUPTED:
@@ -67,4 +67,4 @@ def _note(run: Run, file: str, text: str) -> None:
 
 
 def _expects_warmup(config: dict[str, Any]) -> bool:
-    return setting(config, "warmup_episodes") != 0 and setting(config, "from_policy") is None
+    return config.get("warmup_episodes") != 0 and config.get("from_policy") is None

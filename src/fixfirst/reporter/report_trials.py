@@ -30,8 +30,7 @@ from fixfirst.reporter.document import (
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import interval, num, percent, some
 from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.config_reading import result_settings, setting
-from fixfirst.runs.manifest import RUNNING, duration
+from fixfirst.runs.manifest import RUNNING, duration, result_settings
 from fixfirst.runs.rows import Status, Trial, number
 from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare, mean_interval
 
@@ -41,7 +40,7 @@ MOST_UNKNOWN = 10  # pairs that are listed
 def search_report(run: RunData, draw: Draw) -> Document:
     """Build the report of a search with a training per order."""
     found, tried = run.ranked_trials, len({trial.workflow for trial in run.trials})
-    threshold = number(setting(run.config, "compliance_threshold"))
+    threshold = number(run.config.get("compliance_threshold"))
     sections = [_ranking_section(run, draw)]
     if found is not None and len(found.ranking.rows) > 1:
         sections.append(_precedence_section(found, draw))
@@ -179,8 +178,8 @@ def _time_sections(run: RunData, draw: Draw) -> list[Section]:
 
 def training_report(run: RunData, draw: Draw) -> Document:
     """Build the report of one training."""
-    threshold = number(setting(run.config, "compliance_threshold"))
-    order = errors.printable(str(setting(run.config, "workflow", "unknown")))
+    threshold = number(run.config.get("compliance_threshold"))
+    order = errors.printable(str(run.config.get("workflow", "unknown")))
     whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
     score = run.result
     answer, merits = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], []
@@ -270,7 +269,7 @@ def _verdict(worlds: dict[str, list[RunGroup]]) -> str:
     """Say of each world in a line the rule that its searches share, or what the best group earns."""
     said = []
     for groups in worlds.values():
-        red = f"against {setting(groups[0].runs[0].config, 'red_agent', 'unknown')} " if len(worlds) > 1 else ""
+        red = f"against {groups[0].runs[0].config.get('red_agent', 'unknown')} " if len(worlds) > 1 else ""
         judged, answers = _judged(groups), [run.answer for group in groups for run in group.runs if run.answer is not None]
         if answers:
             shown = Agreement.of(answers).rule
@@ -304,7 +303,7 @@ def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
 
 def _across_seeds(group: RunGroup) -> Comparison:
     results = [
-        SeedResult(str(setting(run.config, "red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
+        SeedResult(str(run.config.get("red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
         for run in group.runs
     ]
     (found,) = compare(results)
@@ -315,7 +314,7 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Sectio
     label, rows = {run.folder: group.label for group in groups for run in group.runs}, []
     for run in runs:
         wall, found = time_use(run).wall_s, run.ranked_trials
-        order = setting(run.config, "workflow", "-") if found is None else found.ranking.rows[0].workflow
+        order = run.config.get("workflow", "-") if found is None else found.ranking.rows[0].workflow
         order = order if run.answer is None else f"{run.answer.rule} (best: {run.answer.orders[0].workflow})"
         names = run.name, label.get(run.folder, "left out"), str(run.seed)
         time = None if wall is None else Cell(duration(wall), wall)

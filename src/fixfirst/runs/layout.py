@@ -4,6 +4,7 @@ runs/<name>/
   config.toml          the resolved configuration, flat: names as flags have them
   manifest.json        what kind of run, versions, seed, machine, command
   runtime.csv          one row per time it was worked on: when, how it ended, for how long
+  end.json             once it is finished: the last checksum of each log, so that one that was cut is noticed
   training_log.csv     one row per update
   episodes.csv         one row per training episode, if asked for (search)
   tb/                  TensorBoard events, if asked for (train, search --separate)
@@ -62,7 +63,7 @@ CHECKPOINT_PREFIX, ENTRANTS = "checkpoint-", "entrants"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format
 PAGES = (f"{REPORT}.html", f"{REPORT}.md", REPLAY)  # written by whoever wants to read them, also while the run goes on
-LOCK = ".lock"
+LOCK, END = ".lock", "end.json"
 
 
 def trial_folder(run: Path, number: int) -> Path:

@@ -7,7 +7,7 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,31 +16,52 @@ from typing import Any, Self
 import tomli_w
 
 from fixfirst.base import errors, files
-from fixfirst.runs.config_reading import CODE, flatten, result_settings, setting
+from fixfirst.orders.order import UnitScheme
 from fixfirst.runs.layout import (
+    CHOICES,
     CONFIG,
+    END,
+    EPISODE_LOG,
+    LEDGER,
     LOCK,
     MANIFEST,
     PAGES,
+    ROUNDS,
     RUNTIME,
     SCENARIO,
     SCHEMA,
     STUDY,
+    TRAINING_LOG,
     Kind,
     folder_of,
     read_manifest,
+    run_hash_of,
 )
-from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
+from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows, written_checksum
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
 RUNNING = "running"
+LOGS = (RUNTIME, TRAINING_LOG, EPISODE_LOG, LEDGER, CHOICES, ROUNDS)
+TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")
+RENAMED = {  # settings that had another name in their table
+    ("training", "total_episodes"): "max_episodes",
+    ("ppo", "num_envs"): "n_envs",
+    ("ppo", "value"): "value_weight",
+    ("alignment", "kind"): "keep",
+    ("alignment", "weight"): "alignment_lambda",
+    **{("alignment", name): f"alignment_{name}" for name in ("adaptive", "rate", "target", "limit", "explore")},
+}
+# Settings that do not decide what a run finds.
+NEUTRAL_SETTINGS = ("seed", "cyborg", "tensorboard", "log_episodes", "checkpoint_every")
+CODE = ("cyborg",)  # settings that name code to be run: no file decides them
+ASSUMED_TEST_EPISODES = 1_000  # where the configuration does not say
 
 
 def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
     with new_run_folder(folder):
-        if isinstance(kept := setting(config, "scenario"), dict):
+        if isinstance(kept := config.get("scenario"), dict):
             files.write_atomically(folder / SCENARIO, kept["file"].encode())
         data = _as_toml(config)
         files.write_atomically(folder / CONFIG, data)
@@ -122,7 +143,7 @@ def _without_none(value: Any) -> Any:
 
 def _run_hash(kind: str, config: dict[str, Any]) -> str:
     """Of all settings that decide what a run finds."""
-    decides = result_settings(Kind(kind), config) | {"seed": str(setting(config, "seed"))}
+    decides = result_settings(Kind(kind), config) | {"seed": str(config.get("seed"))}
     return files.sha256(json.dumps(decides, sort_keys=True).encode())
 
 
@@ -206,6 +227,32 @@ def changed_since(manifest: dict[str, Any]) -> list[str]:
     return [f"{name} {here}, was {then[name]}" for name, here in now_here.items() if then.get(name, here) != here]
 
 
+# ---------------------------------------------------------------- settings
+# Flat, names as flags have them. Earlier versions wrote them in tables, which are flattened where a file is read.
+
+
+def flatten(document: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings in one level, the outermost where there are several of a name. `units` is a value, not a table."""
+    inner: dict[str, Any] = {}
+    for table in TABLES:
+        if isinstance(content := document.get(table), Mapping):
+            inner |= {RENAMED.get((table, name), name): value for name, value in flatten(content).items()}
+    outer = {name: value for name, value in document.items() if name not in TABLES or not isinstance(value, Mapping)}
+    return inner | outer
+
+
+def scheme_of(config: Mapping[str, Any]) -> UnitScheme:
+    """How a run groups the hosts."""
+    return UnitScheme.from_config(config.get("units"), config.get("scenario"))
+
+
+def result_settings(kind: Kind, config: Mapping[str, Any]) -> dict[str, str]:
+    """As text, without those that do not decide what a run finds; with the kind of run."""
+    chosen = ("workflow",) if kind == Kind.SEARCH else ()  # by the search itself
+    ignored = (*NEUTRAL_SETTINGS, *chosen)
+    return {"kind": str(kind)} | {name: str(value) for name, value in config.items() if name not in ignored}
+
+
 # ---------------------------------------------------------------- lock and sessions
 
 
@@ -253,7 +300,10 @@ def last_outcome(folder: Path) -> Outcome:
 
 
 class Session:
-    """A `with` block in which a run is worked on; leaving it adds a row to runtime.csv. A kill leaves no row."""
+    """A `with` block in which a run is worked on; leaving it adds a row to runtime.csv. A kill leaves no row.
+
+    With the end of a run, end.json says how its logs end: rows that were cut off are noticed.
+    """
 
     def __init__(self, folder: Path, workers: int = 1):
         self._folder, self._workers = folder, workers
@@ -262,6 +312,7 @@ class Session:
 
     def __enter__(self) -> Self:
         self._started, self._clock = now(), time.perf_counter()
+        (self._folder / END).unlink(missing_ok=True)
         return self
 
     @contextmanager
@@ -285,6 +336,20 @@ class Session:
             )
         )
         log.close()
+        if self.finished:
+            ends = {name: written_checksum(self._folder / name) for name in LOGS}
+            known = {name: end for name, end in ends.items() if end is not None}
+            files.write_document(self._folder / END, "end", known, run_hash_of(self._folder) or "")
+
+
+def read_ends(folder: Path) -> dict[str, str]:
+    """Return the last checksum of each log of a finished run, by name; nothing of others."""
+    try:
+        return files.read_document(folder / END, "end", run_hash_of(folder) or "")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as e:
+        raise errors.RunDirError(f"{folder / END}: cannot be read ({e})") from e
 
 
 def now() -> str:

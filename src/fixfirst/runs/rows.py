@@ -320,19 +320,36 @@ class CsvLog(Generic[R]):
         self._file.close()
 
 
-def read_rows(path: Path, kind: type[R]) -> list[R]:
+def read_rows(path: Path, kind: type[R], end: str | None = None) -> list[R]:
     """Return the rows of a log; a half-written last line is left out, a file that is not there has none."""
-    return list(iterate_rows(path, kind))
+    return list(iterate_rows(path, kind, end))
 
 
-def iterate_rows(path: Path, kind: type[R]) -> Iterator[R]:
-    """Yield the rows of a log, in the memory of one."""
-    return (row for row, _, _ in _scan(path, kind) if row is not None)
+def iterate_rows(path: Path, kind: type[R], end: str | None = None) -> Iterator[R]:
+    """Yield the rows of a log, in the memory of one. end: what `last_checksum` was when it was finished."""
+    last = b""
+    for row, checksum, _ in _scan(path, kind):
+        last = checksum
+        if row is not None:
+            yield row
+    if end is not None and last.decode() != end:
+        raise errors.RunDirError(f"{path}: damaged (its last rows are missing)")
 
 
 def last_checksum(path: Path, kind: type[Row]) -> str:
     """Return what names all rows of a log together: the checksum of the last."""
     return next(iter(deque((checksum for _, checksum, _ in _scan(path, kind)), maxlen=1)), b"").decode()
+
+
+def written_checksum(path: Path) -> str | None:
+    """Return the last checksum of a log that was just written, without reading all of it; None if there is no log."""
+    try:
+        with files.open_regular(path, LARGEST_EPISODE_LOG) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST_LINE))
+            *_, last = file.read().removesuffix(b"\n").split(b"\n")
+            return last.rpartition(b",")[2].decode()
+    except FileNotFoundError:
+        return None
 
 
 def _scan(path: Path, kind: type[R]) -> Iterator[tuple[R | None, bytes, int]]:

@@ -14,7 +14,6 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.runs.answer import Answer, read_answer
-from fixfirst.runs.config_reading import ASSUMED_TEST_EPISODES, scheme_of, setting
 from fixfirst.runs.layout import (
     ANSWER,
     BEST,
@@ -32,7 +31,7 @@ from fixfirst.runs.layout import (
     read_manifest,
     run_hash_of,
 )
-from fixfirst.runs.manifest import RUNNING, is_locked, read_config
+from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, read_ends, scheme_of
 from fixfirst.runs.rows import (
     LARGEST_LOG,
     ChoiceRow,
@@ -136,11 +135,11 @@ class Run:
     @property
     def is_separate(self) -> bool:
         """Does it train one network per order, the published way?"""
-        return self.is_search and bool(setting(self.config, "separate", True))
+        return self.is_search and bool(self.config.get("separate", True))
 
     @property
     def seed(self) -> Any:
-        return setting(self.config, "seed", self.manifest.get("seed"))
+        return self.config.get("seed", self.manifest.get("seed"))
 
     @cached_property
     def status(self) -> str:
@@ -150,6 +149,14 @@ class Run:
         return self.sessions[-1].outcome if self.sessions else UNKNOWN if self.lenient else Outcome.INTERRUPTED
 
     # ---- parts
+
+    @cached_property
+    def _ends(self) -> dict[str, str]:
+        return read_ends(self.folder)
+
+    def _end(self, log: str) -> str | None:
+        """Return how a log of a finished run ends; None of others."""
+        return self._ends.get(log)
 
     @_part(CONFIG, {})
     def config(self) -> dict[str, Any]:
@@ -161,11 +168,11 @@ class Run:
 
     @_part(RUNTIME, ())
     def sessions(self) -> tuple[SessionRow, ...]:
-        return tuple(read_rows(self.folder / RUNTIME, SessionRow))
+        return tuple(read_rows(self.folder / RUNTIME, SessionRow, self._end(RUNTIME)))
 
     @_part(LEDGER, ())
     def trials(self) -> tuple[Trial, ...]:
-        trials = tuple(read_trials(self.folder))
+        trials = tuple(read_trials(self.folder, self._end(LEDGER)))
         for trial in trials:
             self.workflow_of(trial)
         return trials
@@ -173,7 +180,7 @@ class Run:
     @_part(f"the ranking in {LEDGER}", None)
     def ranked_trials(self) -> RankedTrials | None:
         """How the accepted trials compare; None before there is one."""
-        episodes = number(setting(self.config, "test_episodes", ASSUMED_TEST_EPISODES))
+        episodes = number(self.config.get("test_episodes", ASSUMED_TEST_EPISODES))
         if episodes is None or episodes < 2:
             raise errors.RunDirError(f"{self.folder / CONFIG}: damaged, test_episodes is not a number from 2 on")
         return rank_trials(self.trials, self.scheme, int(episodes))
@@ -181,18 +188,18 @@ class Run:
     @_part(ROUNDS, ())
     def rounds(self) -> tuple[ValueRow, ...]:
         """What replicates earned under every known order after each complete round."""
-        rows = read_rows(self.folder / ROUNDS, ValueRow)
+        rows = read_rows(self.folder / ROUNDS, ValueRow, self._end(ROUNDS))
         complete = max((row.round for row in rows if row.last), default=0)
         return tuple(row for row in rows if row.round <= complete and Workflow.parse(row.workflow, self.scheme))
 
     @_part(CHOICES, ())
     def choices(self) -> tuple[ChoiceRow, ...]:
-        return tuple(read_rows(self.folder / CHOICES, ChoiceRow))
+        return tuple(read_rows(self.folder / CHOICES, ChoiceRow, self._end(CHOICES)))
 
     @_part(TRAINING_LOG, Updates(*np.empty((6, 0))))
     def updates(self) -> Updates:
         cells = array("d")
-        for row in iterate_rows(self.folder / TRAINING_LOG, UpdateRow):
+        for row in iterate_rows(self.folder / TRAINING_LOG, UpdateRow, self._end(TRAINING_LOG)):
             values = (row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s)
             cells.extend(np.nan if value is None else value for value in values)
         return Updates(*np.array(cells).reshape(-1, 6).T)
@@ -345,7 +352,7 @@ def summarise_run(folder: Path) -> RunSummary:
     try:
         workflow, mean = _found(run)
         seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
-        red_agent = str(setting(run.config, "red_agent", "?"))
+        red_agent = str(run.config.get("red_agent", "?"))
         return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
     except UNREADABLE as e:
         return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
@@ -354,7 +361,7 @@ def summarise_run(folder: Path) -> RunSummary:
 def _found(run: Run) -> tuple[str | None, float | None]:
     """Return what a run found in a few words, and its return."""
     if not run.is_search:
-        return str(setting(run.config, "workflow", "?")), None if run.result is None else run.result.mean
+        return str(run.config.get("workflow", "?")), None if run.result is None else run.result.mean
     if not run.is_separate:
         return (None, None) if run.answer is None else (run.answer.rule, run.answer.orders[0].mean)
     if run.ranked_trials is None:

@@ -7,8 +7,8 @@ import pytest
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import resolve
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
-from fixfirst.runs.config_reading import flatten, result_settings, scheme_of, setting
 from fixfirst.runs.layout import Kind
+from fixfirst.runs.manifest import flatten, result_settings, scheme_of
 from fixfirst.searcher.config import SearchConfig
 
 # As earlier versions wrote them.
@@ -69,19 +69,18 @@ def test_configurations_of_earlier_versions_still_make_configs():
     assert (training.total_episodes, training.max_steps, training.ppo.num_envs) == (400, 9, 4)
 
 
-def test_what_decides_a_result_leaves_out_bystanders():
-    deciding = result_settings(Kind.SEARCH, tomllib.loads(OLD_SEARCH))
-    assert deciding == result_settings(Kind.SEARCH, FLAT)
+def test_what_decides_a_result_leaves_out_what_does_not():
+    deciding = result_settings(Kind.SEARCH, FLAT)
     assert deciding["kind"] == "search" and deciding["n_envs"] == "100"
     assert not {"seed", "cyborg", "workflow"} & set(deciding)
 
 
 def test_unit_types_are_those_of_the_configuration_or_the_five():
     units = UnitScheme.per_host().as_dict()
-    assert scheme_of({"training": {"units": units}}) == scheme_of({"units": units}) == UnitScheme.per_host()
+    assert scheme_of(flatten({"training": {"units": units}})) == scheme_of({"units": units}) == UnitScheme.per_host()
     assert scheme_of(FLAT) == FIVE_TYPES
 
 
 @pytest.mark.parametrize("training", [3, [], "game"])
 def test_a_table_that_is_none_holds_no_settings(training):
-    assert setting({"training": training}, "red_agent", "?") == "?"
+    assert flatten({"training": training}) == {"training": training}
