@@ -130,9 +130,9 @@ def make_defender(
     is to play; unless given, a policy's own, and CAGE2 for all others.
     """
     defender = _defender(policy, workflow, greedy, later, judged, say, scenario or CAGE2)
-    trained = defender.policy.spec.scenario if defender.policy is not None else None
-    if trained is not None and scenario not in (None, trained):
-        raise errors.PolicyError(f"{name_of(policy)}: trained on {trained.label}, not on {scenario.name}")
+    if scenario not in (None, defender.scenario):
+        did = "plays in" if defender.policy is None else "trained on"
+        raise errors.PolicyError(f"{name_of(policy)}: {did} {defender.scenario.label}, not on {scenario.name}")
     return defender
 
 
@@ -198,7 +198,7 @@ def _defend_by_table(table: PolicyTable, workflow: str | None, greedy: bool, lat
         if orders and orders != (asked,):
             raise errors.ConfigError(f"this PolicyTable was made for {orders[0]}: make another one for {asked}")
         orders = (asked,)
-    return Defender(table, orders, None)
+    return Defender(table, orders, None, table.spec.scenario)
 
 
 # ---------------------------------------------------------------- export

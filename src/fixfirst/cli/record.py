@@ -30,5 +30,6 @@ def record_command(
         print_json(asdict(summary))
     else:
         who = f"{summary.cyborg.variant} ({summary.cyborg.commit or summary.cyborg.version})"
-        print(f"{summary.file}: {summary.episodes:,} episodes, {summary.steps:,} steps of CybORG, variant {who}")
+        stopped = f"; it stopped in {summary.stops} of them" if summary.stops else ""
+        print(f"{summary.file}: {summary.episodes:,} episodes, {summary.steps:,} steps of CybORG, variant {who}{stopped}")
     return 0

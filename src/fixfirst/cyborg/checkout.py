@@ -13,12 +13,17 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fixfirst.base import checks, errors
+from fixfirst.game.images import ImageFolder
+from fixfirst.game.parts import DEBUGGED_IMAGES
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import RedAgent
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
@@ -66,6 +71,34 @@ class Cyborg:
     def module(self, name: str) -> Any:
         """A module of CybORG by its name below the package."""
         return importlib.import_module(f"CybORG.{name}")
+
+
+@contextlib.contextmanager
+def scenario_file(cyborg: Cyborg, scenario: Scenario) -> Iterator[str]:
+    """Yield a file of the scenario for CybORG, there while it is read: its own Scenario2, or one that is written."""
+    if scenario == CAGE2:
+        yield cyborg.scenario
+        return
+    check_images(cyborg.folder, scenario)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "scenario.yaml")
+        file.write_text(scenario.to_yaml())
+        yield str(file)
+
+
+def check_images(folder: Path, scenario: Scenario) -> None:
+    """Refuse a scenario with an image that CybORG does not have, or has otherwise."""
+    images = ImageFolder(folder / "CybORG" / _SCENARIO.parent / "images")
+    for host in scenario.hosts:
+        name = host.image.name
+        if name not in images:
+            raise errors.CyborgError(
+                f"{scenario.name}: CybORG in {folder} has no image {name}, which {host.name} has; add it"
+            )
+        if images[name] not in (host.image, dict(DEBUGGED_IMAGES).get(host.image)):
+            raise errors.CyborgError(
+                f"{scenario.name}: the image {name} of CybORG in {folder} is another than {host.name} has"
+            )
 
 
 def load_cyborg(folder: Path) -> Cyborg:

@@ -7,6 +7,7 @@ process's own back: games live in processes that do nothing else.
 
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,12 +41,13 @@ class RedAction(NamedTuple):
 
 
 class CyborgGame:
-    """One CybORG environment of CAGE Challenge 2."""
+    """One CybORG environment."""
 
-    def __init__(self, cyborg: Cyborg, *, green: bool = False, scenario: Scenario = CAGE2):
+    def __init__(self, cyborg: Cyborg, *, green: bool = False, scenario: Scenario = CAGE2, file: str | Path | None = None):
+        """file: of the scenario; unless given, CybORG's own Scenario2."""
         self.scenario = scenario
         agents = {"Red": cyborg.red_agents[RedAgent.SLEEP]} | ({"Green": cyborg.green_agent} if green else {})
-        simulator = cyborg.simulator(cyborg.scenario, "sim", agents=agents)
+        simulator = cyborg.simulator(str(file or cyborg.scenario), "sim", agents=agents)
         self.env = cyborg.wrapper(env=simulator, agent_name="Blue")
         self.controller = simulator.environment_controller
         self._red_agents = cyborg.red_agents
@@ -109,6 +111,8 @@ class CyborgGame:
 
     def ot_service(self) -> OTService:
         """The service on Op_Server0."""
+        if self.scenario.target is None or not self.scenario.hosts[self.scenario.target_id].runs_ot:
+            return OTService.RUNNING
         server = self.state.hosts[self.scenario.target]
         if not any(process.name == "OTService" for process in server.processes):
             return OTService.STOPPED

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import checks, errors, jobs
-from fixfirst.cyborg.checkout import Cyborg, load_cyborg
+from fixfirst.cyborg.checkout import Cyborg, check_images, load_cyborg
 from fixfirst.cyborg.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
-from fixfirst.game.game import red_odds
+from fixfirst.game.game import red_odds, scenario_named
 from fixfirst.game.parts import BITS_PER_HOST
-from fixfirst.game.scenario import CAGE2, VariantName
+from fixfirst.game.scenario import CAGE2, Scenario, VariantName
 from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
 from fixfirst.game.world import check_seeds
 from fixfirst.play.baselines import DEFENDERS
@@ -57,6 +57,8 @@ class Recording:
         How blue plays: sleep, random, react, ... (play/baselines.py), or a mixture drawn per episode.
     seed
         Decides all of it.
+    scenario
+        The network: cage2, cage1, tiny, flat, office, or a scenario file, of which a copy is kept beside the recording.
     """
 
     episodes: int = 100
@@ -65,6 +67,7 @@ class Recording:
     green: bool = False
     policy: str = MIXTURE
     seed: int = 0
+    scenario: str = CAGE2.name
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Summary:
     episodes: int
     steps: int
     pid_reuses: int  # episodes in which a process id came back
+    stops: int = 0  # episodes that CybORG could not play to their end
 
 
 def record(
@@ -86,15 +90,20 @@ def record(
     if recording.policy not in (MIXTURE, *DEFENDERS):
         raise errors.CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(DEFENDERS)}")
     red_odds(recording.red_agent, 1), check_seeds(recording.seed, 1)
+    scenario = scenario_named(recording.scenario)
+    check_images(folder, scenario)
     cyborg = identify(folder)
+    if scenario != CAGE2:
+        recording = replace(recording, scenario=str(_keep_file(scenario, out)))
     part = out.with_name(out.name + ".part")
-    pid_reuses = 0
+    pid_reuses = steps = stops = 0
     try:
         opener = gzip.open if out.suffix == ".gz" else open
         with opener(part, "wt", encoding="utf-8") as file:
             for done, episode in enumerate(_episodes(folder, recording, cyborg.variant, num_workers), start=1):
                 file.write(json.dumps(episode, separators=(",", ":")) + "\n")
                 pid_reuses += PID_REUSED in episode
+                steps, stops = steps + len(episode["steps"]), stops + ("stops" in episode)
                 if done % 20 == 0:
                     say(f"{done} of {recording.episodes} episodes")
         part.replace(out)
@@ -104,7 +113,17 @@ def record(
         raise errors.CyborgError(f"{out}: cannot be written ({e})") from e
     finally:
         part.unlink(missing_ok=True)
-    return Summary(str(out), cyborg, recording.episodes, recording.episodes * recording.steps, pid_reuses)
+    return Summary(str(out), cyborg, recording.episodes, steps, pid_reuses, stops)
+
+
+def _keep_file(scenario: Scenario, out: Path) -> Path:
+    """Write the scenario beside its recording, where `fixfirst conform` looks for it."""
+    file = out.with_name(f"{out.name.removesuffix('.gz').removesuffix('.jsonl')}.yaml")
+    try:
+        file.write_text(scenario.to_yaml())
+    except OSError as e:
+        raise errors.CyborgError(f"{file}: cannot be written ({e.strerror})") from e
+    return file
 
 
 def _episodes(folder: Path, recording: Recording, variant: VariantName, num_workers: int | None) -> Iterator[dict[str, Any]]:
@@ -136,7 +155,9 @@ class Recorder:
         self._step = 0  # of the episode, from 1; 0 = outside of any step
         self._pid_reuses: list[int] = []  # steps
         self._listen(cyborg)
-        self._game = CyborgGame(cyborg, green=recording.green)
+        scenario = scenario_named(recording.scenario)
+        file = None if scenario == CAGE2 else recording.scenario
+        self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
@@ -149,14 +170,25 @@ class Recorder:
         self._pid_reuses.clear()
         observation = np.zeros(self._game.scenario.observation_bits, np.int8)
         steps: list[list[Any]] = []
+        stops = None
         for self._step in range(1, setting.steps + 1):
             self._chances = []
             action = int(choose(observation[None])[0])
-            observation, reward10 = self._game.step(action)
+            try:
+                observation, reward10 = self._game.step(action)
+            except errors.FixfirstError:
+                raise
+            except Exception as e:  # CybORG cannot go on: whatever it raises is what happened
+                stops = f"{type(e).__name__}: {e}"
+                break
             steps.append([action, self._chances, self._red(), _hex(observation), reward10, *self._truth()])
         self._step = 0
         episode: dict[str, Any] = {"id": number, "red": RED_AGENTS[red], "green": "agent" if setting.green else "sleep"}
         episode |= {"variant": self._variant, "policy": policy, "return10": sum(step[4] for step in steps)}
+        if self._game.scenario != CAGE2:
+            episode["scenario"] = Path(setting.scenario).name
+        if stops is not None:
+            episode["stops"] = stops
         if self._pid_reuses:
             episode[PID_REUSED] = self._pid_reuses[0]
         return episode | {"steps": steps}
@@ -207,6 +239,7 @@ class Recorder:
         )
         detection = _Dice(lambda _: None, _Odds(self._note, "detected", P_DETECTED))
         cyborg.module(f"{actions}.ConcreteActions.ExploitAction").random = detection.random
+        cyborg.module(f"{actions}.AbstractActions.Misinform").choice = _Dice(self._hear_decoy).choice
         self._wrap(cyborg.module("Simulator.Host").Host, "add_process", self._hear_process)
 
     def _note(self, decision: str, outcome: Any) -> None:
@@ -214,9 +247,16 @@ class Recorder:
 
     def _hear_green(self, picked: Any) -> None:
         if isinstance(picked, str):
-            self._note("green_host", self._letter(picked))
+            can_be_scanned = picked in (self._game.scenario.green_hosts or ())
+            self._note("green_host", self._letter(picked) if can_be_scanned else None)
         else:
             self._note("green", {"Sleep": 0, "GreenPortScan": 1}[picked.__name__])
+
+    def _hear_decoy(self, picked: Any) -> None:
+        """Take note of what Misinform places; sessions are drawn by the same function, and do not matter."""
+        name = type(picked).__name__.removesuffix("DecoyFactory")
+        if name != type(picked).__name__ and self._game.scenario.misinform:
+            self._note("misinform", name)
 
     def _hear_order(self, order: Sequence[Any]) -> None:
         letters = "".join(map(self._letter, order))
@@ -270,7 +310,8 @@ class _Dice:
         self._tell(items)
 
     def random(self) -> float:
-        assert self._odds is not None, "CybORG draws a number where it did not before"
+        if self._odds is None:
+            raise errors.CyborgError("CybORG draws a number where it did not before")
         return _Draw(random.random(), self._odds)
 
 

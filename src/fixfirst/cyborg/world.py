@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
+from fixfirst.cyborg.checkout import find_cyborg, load_cyborg, scenario_file
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.variant import variant_of
 from fixfirst.game.game import Game
@@ -36,7 +36,10 @@ class CyborgWorld(BaseWorld):
         super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
         if (self._red_odds[:, len(RedAgent) - 1] < 1).any():
             raise errors.CyborgError("CybORG has no red agents of your own; play them on the simulator")
-        self._games = [CyborgGame(cyborg, green=game.green, scenario=self.scenario) for _ in range(self.num_envs)]
+        with scenario_file(cyborg, self.scenario) as file:
+            self._games = [
+                CyborgGame(cyborg, green=game.green, scenario=self.scenario, file=file) for _ in range(self.num_envs)
+            ]
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._episodes = np.zeros(self.num_envs, np.int64)
         self._steps = np.zeros(self.num_envs, np.int32)  # [N] of this episode

@@ -57,14 +57,16 @@ def host_actions(scenario: Scenario) -> HostActions:
         known = verb in scenario.verbs
         return np.array([scenario.action_id(verb, host) if known else scenario.sleep_id for host in scenario.host_names])
 
-    decoys = [[scenario.action_id(f"Decoy{d.name}", host) for d in scenario.decoys] for host in scenario.host_names]
-    return HostActions(scenario.sleep_id, block("Analyse"), block("Remove"), block("Restore"), np.array(decoys))
+    places = [f"Decoy{decoy.name}" for decoy in scenario.decoys] or ["Misinform"]
+    decoys = np.column_stack([block(verb) for verb in places])
+    return HostActions(scenario.sleep_id, block("Analyse"), block("Remove"), block("Restore"), decoys)
 
 
-def _beliefs(obs: np.ndarray) -> np.ndarray:
-    """Return what is believed of each host [N, H]: 0 clean, 1 unknown, 2 user, 3 privileged."""
+def _beliefs(obs: np.ndarray, scenario: Scenario) -> np.ndarray:
+    """Return what is believed of each host [N, H]: 0 clean or not listed, 1 unknown, 2 user, 3 privileged."""
     bits = obs.reshape(len(obs), -1, BITS_PER_HOST)
-    beliefs: np.ndarray = bits[:, :, 2] + 2 * bits[:, :, 3]
+    beliefs = np.zeros((len(obs), scenario.num_hosts), np.int64)
+    beliefs[:, list(scenario.listed)] = bits[:, :, 2] + 2 * bits[:, :, 3]
     return beliefs
 
 
@@ -83,7 +85,7 @@ def _repair_first(block: str, least: int) -> MakeDefender:
         known = host_actions(scenario)
 
         def choose(obs: np.ndarray) -> np.ndarray:
-            hosts = _beliefs(obs) >= least
+            hosts = _beliefs(obs, scenario) >= least
             return np.where(hosts.any(axis=1), getattr(known, block)[hosts.argmax(axis=1)], known.sleep)
 
         return choose
@@ -99,7 +101,8 @@ def uniform(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
 def restore_target_first(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
     """Restore the target in the first step, then sleep."""
     known = host_actions(scenario)
-    first = iter([np.full(n, known.restore[scenario.target_id])])
+    restore = known.sleep if scenario.target is None else known.restore[scenario.target_id]
+    first = iter([np.full(n, restore)])
     return lambda obs: next(first, np.full(n, known.sleep))
 
 
@@ -111,11 +114,12 @@ def decoys(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
 def few_hosts(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
     """Take all kinds of actions on three hosts only: decoys are placed, scanned, shot at and cleared again and again."""
     known = host_actions(scenario)
-    hosts = np.array([rng.choice(scenario.num_hosts, 3, replace=False) for _ in range(n)])
+    few = min(3, scenario.num_hosts)
+    hosts = np.array([rng.choice(scenario.num_hosts, few, replace=False) for _ in range(n)])
     per_host = np.column_stack([known.analyse, known.remove, known.restore, known.decoys])  # [H, kinds]
 
     def choose(obs: np.ndarray) -> np.ndarray:
-        targets = hosts[np.arange(n), rng.integers(0, 3, n)]
+        targets = hosts[np.arange(n), rng.integers(0, few, n)]
         actions: np.ndarray = per_host[targets, rng.integers(0, per_host.shape[1], n)]
         return actions
 
@@ -128,7 +132,7 @@ def busy(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
 
     def choose(obs: np.ndarray) -> np.ndarray:
         actions = rng.integers(0, scenario.num_actions, n)
-        for i, beliefs in enumerate(_beliefs(obs)):
+        for i, beliefs in enumerate(_beliefs(obs, scenario)):
             suspects = np.flatnonzero(beliefs)
             kind = rng.random()
             if kind < 0.7 and len(suspects):
@@ -144,18 +148,22 @@ def good_decoy_react(scenario: Scenario, n: int, rng: np.random.Generator) -> De
     """Restore a host shown privileged, then its decoys; remove where shown held; else place useful decoys; else analyse."""
     known = host_actions(scenario)
     useful = {
-        host: [scenario.action_id(f"Decoy{decoy}", host) for decoy in names]
+        host: [scenario.action_id(f"Decoy{decoy}", host) for decoy in names if f"Decoy{decoy}" in scenario.verbs]
         for host, names in USEFUL_DECOYS.items()
         if host in scenario.host_ids
     }
     again = {"Op_Server0": ("HarakaSMPT", "Apache", "Tomcat", "Vsftpd")}  # in another order than at first
-    put_back = useful | {h: [scenario.action_id(f"Decoy{d}", h) for d in again[h]] for h in again if h in useful}
+    put_back = useful | {
+        host: [scenario.action_id(f"Decoy{d}", host) for d in names if f"Decoy{d}" in scenario.verbs]
+        for host, names in again.items()
+        if host in useful
+    }
     every = [a for actions in useful.values() for a in actions]
     todo = [list(rng.permutation(every)) for _ in range(n)]
 
     def choose(obs: np.ndarray) -> np.ndarray:
         actions = np.empty(n, np.int64)
-        for i, beliefs in enumerate(_beliefs(obs)):
+        for i, beliefs in enumerate(_beliefs(obs, scenario)):
             privileged, user = np.flatnonzero(beliefs == BELIEVED_PRIVILEGED), np.flatnonzero(beliefs == BELIEVED_USER)
             if len(privileged):
                 host = rng.choice(privileged)
@@ -219,6 +227,7 @@ def make_baseline(name: str, workflows: Sequence[Workflow] = (), scenario: Scena
             raise errors.ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
     spec = spec_for(workflows, scenario)
+    scenario = spec.scenario
     count = scenario.num_actions
     if name == "random":
         return PolicyTable(lambda inputs: np.full((len(inputs), count), 1 / count), workflows, spec=spec)

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
+from fixfirst.base import errors
 from fixfirst.base.compile import compiled
 from fixfirst.game.attackers import decide_red
 from fixfirst.game.chance import begin_turn, environment_key
@@ -271,6 +272,8 @@ def collect(
     played one by one.
     """
     steps, n = world.game.steps, world.num_envs
+    if isinstance(player, PolicyTable) and player.spec.scenario != world.scenario:
+        raise errors.PolicyError(f"trained on {player.spec.scenario.label}, not on {world.scenario.name}")
     parts, keys = [], np.empty(n, np.uint64)
     for number in range(passes):
         episode, assigned = first_episode + number, np.zeros(n, np.int64)

@@ -397,7 +397,8 @@ def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed:
     foothold apart: it is held from the beginning.
     """
     game = game.model_copy(update={"backend": "simulator"})
-    players: list[Player] = [*map(make_baseline, ("sleep", "random")), *(policy.player() for policy in policies)]
+    players: list[Player] = [make_baseline(name, scenario=game.scenario) for name in ("sleep", "random")]
+    players += [policy.player() for policy in policies]
     held = 0
     for player in players:
         rollout = play(player, game, episodes=HELD_EPISODES, seed=seed, purpose="held").rollout
