@@ -28,7 +28,7 @@ def test_a_training_shows_a_bar_and_its_curve_and_no_line_is_wider_than_the_term
     assert re.search(r"[▁▂▃▄▅▆▇█]+ return -\d+\.\d", plain)
     assert "next:   fixfirst evaluate" in plain
     live = shown.split("red agent")[0]  # the results below may wrap
-    lines = [MOVE.sub("", COLOUR.sub("", line)) for line in re.split(r"[\r\n]+", live)]
+    lines = [MOVE.sub("", COLOUR.sub("", line)) for line in re.split(r"[\r\n]+", live) if str(tmp_path) not in line]
     assert any("/8,000" in line for line in lines) and max(map(len, lines)) <= 60
 
 
