@@ -106,7 +106,7 @@ def test_every_step_shows_what_the_document_says(at_start, file, document):
 
 
 def test_returns_are_those_of_the_evaluation_and_letters_on_the_map_stand_for_belief_and_truth(visit, file, document):
-    player, orders, _ = make_defender("react-restore", ORDER, False)
+    player, orders, *_ = make_defender("react-restore", ORDER, False)
     game = Game(red_agent=GAME["red_agent"], max_steps=GAME["steps"])
     measured = play(player, game, episodes=100, seed=GAME["seed"], purpose=PROTOCOL_PURPOSE, workflows=orders)
     page, letters = visit(file).page, {"none": "", "clean": "", "unknown": "?", "user": "U", "root": "R"}

@@ -42,7 +42,9 @@ class _Rare:
 _rare = _Rare()
 RARE = {
     name: Group(name, sort_key=place, help_formatter=_rare)
-    for place, name in enumerate(("Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Files", "Workers"), 1)
+    for place, name in enumerate(
+        ("Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Attackers", "Files", "Workers"), 1
+    )
 }
 
 app = App(

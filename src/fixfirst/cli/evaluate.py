@@ -30,7 +30,7 @@ def evaluate_command(
     /,
     *,
     workflow: Order = None,
-    greedy: bool | None = None,
+    greedy: Annotated[bool | None, Parameter(show_default=lambda _: "no; with --exploit, yes")] = None,
     as_exploit: Annotated[bool, Parameter(name="--exploit", negative="")] = False,
     picky: Annotated[bool, Parameter(negative="")] = False,
     exploit_starts: str | None = None,
