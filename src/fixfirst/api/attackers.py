@@ -1,12 +1,12 @@
 """`ff.exploit`, `ff.train_red`, `ff.train_league`: attackers that learn, what they take, a defender that has met them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api.evaluate import game_and_judging
+from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
 from fixfirst.api.policies import Named, Say, Who, agent_of, load_named, make_defender, name_of
 from fixfirst.base import arrays, checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
@@ -82,10 +82,11 @@ def exploit(
         found.mean, found.low, found.high, found.tried, found.habits
     """
     checks.check_int("episodes", episodes, 2)
-    number, spec = checks.check_seed("seed", seed, bits=63), RedSpec(picky=checks.check_bool("picky", picky))
+    number = checks.check_seed("seed", seed, bits=63)
     greedy = greedy and agent_of(policy) is None  # one's own agent acts as it does
-    defender = make_defender(policy, workflow, greedy, say=say)
-    game = _game(settings, defender.policy)
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
+    game = _game(in_scenario(settings, defender), defender.policy)
+    spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
     folder = _folder(policy) if out is None else checks.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
     opponent, budget = Opponent(defender.player, defender.orders), checks.check_int("train_episodes", train_episodes, 50)
@@ -190,9 +191,13 @@ def train_red(
         red = ff.train_red("champion", total_episodes=1_000, out="runs/red", quiet=True)
     """
     names = against.split(",") if isinstance(against, str) else list(against)
-    number, spec = checks.check_seed("seed", seed, bits=63), RedSpec(picky=checks.check_bool("picky", picky))
-    defenders = [make_defender(name, None, greedy) for name in names]
-    game = _game(settings, defenders[0].policy)
+    number, said = checks.check_seed("seed", seed, bits=63), said_scenario(settings)
+    defenders = [make_defender(name, None, greedy, scenario=said) for name in names]
+    game = _game(in_scenario(settings, defenders[0]), defenders[0].policy)
+    spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
+    for name, defender in zip(names, defenders, strict=True):
+        if defender.scenario != game.scenario:
+            raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
     folder = layout.RUNS / f"red-{number}" if out is None else checks.check_path("out", out)
     if (folder / layout.RED_JSON).exists():
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RED_JSON}")
@@ -303,11 +308,11 @@ def _save_league(folder: Path, league: League, start: Policy, document: dict[str
 # ---------------------------------------------------------------- what is asked for
 
 
-def _game(settings: dict[str, Any], policy: Policy | None) -> Game:
+def _game(settings: Mapping[str, Any], policy: Policy | None) -> Game:
     """Return what is played: in the variant of the policy's training unless another is given."""
     trained = {} if policy is None else policy.config
     variant = trained.get("variant", trained.get("game", {}).get("variant")) or "current"
-    game, _ = game_and_judging({"variant": variant} | settings)
+    game, _ = game_and_judging({"variant": variant, **settings})
     if game.backend != "simulator":
         raise errors.ConfigError(f"attackers are trained on the simulator, not on {game.backend}")
     return game

@@ -142,7 +142,7 @@ def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, A
 
     length = as_whole(steps) if steps != ALL_STEPS else max(PROTOCOL_STEPS)
     found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
-    kept = {name: settings[name] for name in ("workflow", "greedy", "seed", "quiet", "episodes")}
+    kept = {name: value for name, value in settings.items() if name not in ("picky", "starts", "variant")}
     scripts = evaluate(policy, red_agent=("b_line", "meander"), steps=length, variant=found.variant, **kept)
     if as_json:
         print_json(found.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
