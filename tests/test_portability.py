@@ -9,7 +9,6 @@ import pytest
 from small import SMALL_VARIABLES
 
 import fixfirst as ff
-from fixfirst.game import backends as workers
 
 # Runs first in every process of a command. These names are not there on macOS.
 MACOS = """
@@ -50,12 +49,6 @@ def test_simulator_training_and_search_need_no_linux(on_macos):
 
 def test_worker_processes_share_memory_without_memfd(on_macos):
     assert on_macos(WORKERS) == "(4, 52)\n"
-
-
-def test_where_no_file_can_be_handed_to_a_worker_one_line_says_so(monkeypatch):
-    monkeypatch.setattr(workers, "_DUP_FD", None)
-    with pytest.raises(ff.WorkerError, match="hands no open file to a worker process: use backend='simulator'"):
-        ff.make_vec(2, backend="workers")
 
 
 WORKERS = """

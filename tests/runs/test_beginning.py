@@ -15,7 +15,7 @@ from fixfirst.runs.manifest import (
     locked,
     machine,
     new_run_folder,
-    read_toml,
+    read_settings,
     write_manifest,
 )
 
@@ -43,7 +43,7 @@ def test_of_many_that_begin_at_once_one_is_let_in_and_keeps_its_seed(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-        assert let_in == [read_toml(folder / "config.toml")["seed"]] == [read_manifest(folder)["seed"]]
+        assert let_in == [read_settings(folder / "config.toml")["seed"]] == [read_manifest(folder)["seed"]]
 
 
 def test_nobody_begins_in_a_folder_that_somebody_holds(tmp_path):

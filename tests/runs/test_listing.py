@@ -9,7 +9,7 @@ from run_folder import BEST, write_config, write_search, write_training
 from fixfirst.cli.runs import advice, runs_table
 from fixfirst.reporter.screen import results
 from fixfirst.runs.layout import Kind
-from fixfirst.runs.manifest import Session, create_run, locked, read_toml
+from fixfirst.runs.manifest import Session, create_run, locked, read_settings
 from fixfirst.runs.run import find_runs, summarise_run, summarise_runs
 
 
@@ -105,7 +105,7 @@ def test_one_that_may_not_be_looked_into_does_not_hide_the_others(tmp_path, monk
 def test_settings_survive_writing(tmp_path):
     settings = {"seed": 7, "red_agent": "meander", "units": {"a": ["User1"]}}
     create_run(tmp_path / "run", Kind.SEARCH, settings | {"from_policy": None}, seed=7)
-    assert read_toml(tmp_path / "run" / "config.toml") == settings
+    assert read_settings(tmp_path / "run" / "config.toml") == settings
 
 
 # ---------------------------------------------------------------- what next

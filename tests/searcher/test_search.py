@@ -40,7 +40,7 @@ from fixfirst.cli import main
 from fixfirst.orders.order import all_workflows
 from fixfirst.policy.file import load_policy
 from fixfirst.runs.layout import WARMUP_KEY
-from fixfirst.runs.manifest import read_toml, status
+from fixfirst.runs.manifest import read_settings, status
 from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, SessionRow, Status, Trial, UpdateRow
 from fixfirst.runs.seeds import read_trials
 from fixfirst.searcher import jobs as searcher_jobs, published
@@ -239,7 +239,7 @@ def test_the_episode_log_has_every_training_episode_once(run):
 
 
 def test_every_choice_can_be_redone_from_the_ledger(run):
-    config = read_toml(run / "config.toml")
+    config = read_settings(run / "config.toml")
     by_name = {str(workflow): workflow for workflow in all_workflows()}
     choices, trials = rows(run / "gp_sampling_log.csv"), ledger(run)
     assert [choice["workflow"] for choice in choices] == [trial["workflow"] for trial in trials]
@@ -380,7 +380,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
     monkeypatch.setenv("FIXFIRST_SEED", "2")
     monkeypatch.setenv("FIXFIRST_ROUND_SIZE", "3")
     folder = start(tmp_path / "run", RANDOM | {"seed": 1, "round_size": 1, "n_workflows": 1}, "--seed", "3")
-    config = read_toml(folder / "config.toml")
+    config = read_settings(folder / "config.toml")
     assert (config["seed"], config["round_size"], config["n_workflows"]) == (3, 3, 1)
 
 

@@ -11,7 +11,7 @@ from fixfirst.base.compile import announce_compilation
 from fixfirst.base.typed import TrainSettings
 from fixfirst.learner.checkpoint import delete_checkpoints
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.settings import gather, resolve
+from fixfirst.learner.settings import gather_settings, resolve
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import conclude
@@ -22,7 +22,7 @@ from fixfirst.runs import layout
 from fixfirst.runs.manifest import Session, create_run, last_outcome, locked, read_config
 from fixfirst.runs.rows import Outcome, UpdateRow
 
-TEST_EPISODES = 1_000
+_TEST_EPISODES = 1_000
 
 
 def train(
@@ -53,7 +53,7 @@ def train(
         run.evaluation.mean, run.best, run.accepted
     """
     file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
-    resolved = resolve(TrainConfig, *gather(TrainConfig, settings, file, grouping))
+    resolved = resolve(TrainConfig, *gather_settings(TrainConfig, settings, file, grouping))
     name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", checks.check_bool("quiet", quiet)
     folder = layout.unused_folder(name) if out is None else checks.check_path("out", out)
     if out is None and from_policy is None and not checks.check_bool("again", again):
@@ -141,7 +141,7 @@ def _work(
             played = message.episodes
             progress.point(message.env_reward)
             if progress.due():
-                progress.show(played, in_words(message))
+                progress.show(played, _in_words(message))
             if callback is not None:
                 values = {"return": message.env_reward, **dict(message.plotted())}
                 interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
@@ -150,14 +150,14 @@ def _work(
             if trained is None:
                 after = f" after {played:,} episodes" if played else ""
                 raise errors.Interrupted(f"interrupted{after}; go on with: fixfirst resume {folder}")
-            shown = trained.training.evaluate("test", TEST_EPISODES)
+            shown = trained.training.evaluate("test", _TEST_EPISODES)
             facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
             conclude(folder, {"evaluation": asdict(shown), **facts})
             session.finished = True
             return TrainRun(folder, config, shown, trained.accepted)
 
 
-def in_words(update: UpdateRow) -> str:
+def _in_words(update: UpdateRow) -> str:
     """An update in one line."""
     parts = [f"return {update.env_reward:.1f}"]
     if update.compliance is not None:

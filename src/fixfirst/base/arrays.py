@@ -15,7 +15,7 @@ import numpy as np
 from fixfirst.base.errors import PolicyError, quoted
 from fixfirst.base.files import parse_json, read_document, read_file, sha256, write_atomically, write_document
 
-SCHEMA = 1
+_SCHEMA = 1
 _TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U8": np.uint8}
 _NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
 
@@ -61,7 +61,7 @@ def write_pair(json_path: Path, kind: str, document: dict[str, Any], tensors: Ma
     """Write arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed."""
     data = pack_arrays(tensors)
     write_atomically(json_path.with_suffix(".safetensors"), data)
-    write_document(json_path, kind, {"schema": SCHEMA, "sha256": sha256(data), **document})
+    write_document(json_path, kind, {"schema": _SCHEMA, "sha256": sha256(data), **document})
 
 
 def read_pair(json_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -74,8 +74,8 @@ def read_pair(json_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.
         raise PolicyError(f"{e.filename}: is missing") from e
     except (OSError, ValueError) as e:
         raise PolicyError(f"{json_path}: cannot be read ({e})") from e
-    if document.get("schema") != SCHEMA:
-        raise PolicyError(f"{json_path}: has schema {document.get('schema')!r}, this version reads {SCHEMA}")
+    if document.get("schema") != _SCHEMA:
+        raise PolicyError(f"{json_path}: has schema {document.get('schema')!r}, this version reads {_SCHEMA}")
     if document.get("sha256") != sha256(data):
         raise PolicyError(f"{tensor_path}: damaged (its sha256 is not the one in {json_path.name})")
     try:
@@ -84,7 +84,7 @@ def read_pair(json_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.
         raise PolicyError(f"{tensor_path}: is not a safetensors file of NumPy arrays ({e})") from e
 
 
-def check_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
+def check_tensors(path: Path | str, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
     """Raise PolicyError unless the arrays have these names and shapes, are float32, and finite."""
     if not isinstance(arrays, Mapping):
         raise PolicyError(f"{path}: must be arrays by name, got {quoted(arrays)[:60]}")

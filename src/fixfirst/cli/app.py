@@ -85,7 +85,7 @@ def whole(kind: Any, tokens: Sequence[Token]) -> int:
     return as_whole(tokens[0].value)
 
 
-SHOWN = Parameter(show_default=shown)
+_SHOWN = Parameter(show_default=shown)
 Whole = Annotated[int, Parameter(converter=whole)]
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
@@ -126,7 +126,7 @@ for _place, _name in enumerate(COMMANDS):
         name=_name,
         help=_docstring(_name, f"{_name}_command"),
         sort_key=_place,
-        default_parameter=SHOWN,
+        default_parameter=_SHOWN,
     )
 
 

@@ -34,7 +34,7 @@ from fixfirst.game.world import BaseWorld
 from fixfirst.play.envs import VecCage2
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
-RED_AGENTS = ("b_line", "meander")
+_RED_AGENTS = ("b_line", "meander")
 EPISODE = 100
 WORKER_ENVS = 100
 CYBORG_STEPS = 30  # from the start of an episode, everywhere alike: later steps are slower
@@ -68,7 +68,7 @@ def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text
         "steps_per_s": {},
         "reset_ns_per_env": {},
     }
-    for red in RED_AGENTS:
+    for red in _RED_AGENTS:
         say(f"stepping against {red}")
         result["steps_per_s"][red] = {f"make_vec({n})": vector_speed(n, red) for n in BATCHES}
         result["steps_per_s"][red]["gym.make"] = single_speed(red)
@@ -202,14 +202,14 @@ def _play_plain_cyborg(red_agent: str, seed: int) -> float:
 
 def speed_table(result: dict[str, Any]) -> str:
     """The same document for people."""
-    lines = [f"{'steps per second, random actions':34}" + "".join(f"{red:>14}" for red in RED_AGENTS)]
-    for name in result["steps_per_s"][RED_AGENTS[0]]:
-        lines.append(f"{name:34}" + "".join(f"{result['steps_per_s'][red][name]:14,.0f}" for red in RED_AGENTS))
-    for name in result.get("times_cyborg", {}).get(RED_AGENTS[0], ()):
-        ratios = "".join(f"{_ratio(result['times_cyborg'][red][name]):>13}x" for red in RED_AGENTS)
+    lines = [f"{'steps per second, random actions':34}" + "".join(f"{red:>14}" for red in _RED_AGENTS)]
+    for name in result["steps_per_s"][_RED_AGENTS[0]]:
+        lines.append(f"{name:34}" + "".join(f"{result['steps_per_s'][red][name]:14,.0f}" for red in _RED_AGENTS))
+    for name in result.get("times_cyborg", {}).get(_RED_AGENTS[0], ()):
+        ratios = "".join(f"{_ratio(result['times_cyborg'][red][name]):>13}x" for red in _RED_AGENTS)
         lines.append(f"{name + ' / CybORG':34}" + ratios)
     lines.append(
-        f"{'reset, ns per environment':34}" + "".join(f"{result['reset_ns_per_env'][r]:14,.0f}" for r in RED_AGENTS)
+        f"{'reset, ns per environment':34}" + "".join(f"{result['reset_ns_per_env'][r]:14,.0f}" for r in _RED_AGENTS)
     )
     workers = result["workers"]
     lines.append(

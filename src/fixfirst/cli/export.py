@@ -9,7 +9,7 @@ from fixfirst.base.errors import note
 from fixfirst.cli.app import Json, print_json
 from fixfirst.orders.order import NAMED_ORDERS
 
-SETTLED = (
+_SETTLED = (
     "The order it will always follow; without it, a policy that follows any is told one at every turn. Also by name: "
     f"{', '.join(NAMED_ORDERS)}."
 )
@@ -20,7 +20,7 @@ def export_command(
     /,
     *,
     to: Literal["onnx", "torch", "numpy"] = "onnx",
-    workflow: Annotated[str | None, Parameter(help=SETTLED)] = None,
+    workflow: Annotated[str | None, Parameter(help=_SETTLED)] = None,
     out: Path | None = None,
     as_json: Json = False,
 ) -> int:

@@ -18,7 +18,7 @@ from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import RunSummary, summarise_runs
 
 COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
-WIDE, LONGEST_WORD = 110, 10
+_WIDE, LONGEST_WORD = 110, 10
 MOST_SHOWN = 300  # characters of a text
 
 
@@ -59,11 +59,11 @@ def welcome() -> int:
     return 0
 
 
-def runs_table(runs: Sequence[RunSummary], width: int = WIDE) -> Table:
+def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
     """Build a row per run, in the order given; with less room, fewer columns, and nothing is broken inside a word."""
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    left = ("run", "kind", "red agent", "status") if width >= WIDE else ("run", "status")
-    right = ("return", "time", "begun (UTC)") if width >= WIDE else ("return",)
+    left = ("run", "kind", "red agent", "status") if width >= _WIDE else ("run", "status")
+    right = ("return", "time", "begun (UTC)") if width >= _WIDE else ("return",)
     fits = max(len(str(run.folder)) for run in runs) <= width // 2  # else paths are folded
     for name in left:
         table.add_column(name, overflow="fold", no_wrap=name == "run" and fits, min_width=len(Outcome.INTERRUPTED))

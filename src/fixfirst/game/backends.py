@@ -46,7 +46,6 @@ _INPUTS: Mapping[str, tuple[tuple[int, ...], type]] = {
     "mask": ((), np.bool_),
 }
 _CACHE_LINE = 64
-_DUP_FD: Any = getattr(reduction, "DupFd", None)  # an open file for another process; Windows knows none
 
 MakeWorld = Callable[..., BaseWorld]  # (game, num_envs, **options of a world); must be importable by a new process
 
@@ -211,9 +210,7 @@ class _Memory:
         self.map = mmap.mmap(file.fileno(), size)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if _DUP_FD is None:
-            raise errors.WorkerError("this system hands no open file to a worker process: use backend='simulator'")
-        return _received_memory, (self._size, _DUP_FD(self._file.fileno()))
+        return _received_memory, (self._size, reduction.DupFd(self._file.fileno()))
 
     def close_file(self) -> None:
         """Keep the memory, let go of the file."""

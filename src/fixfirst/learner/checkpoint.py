@@ -23,14 +23,14 @@ def save_checkpoint(folder: Path, training: Training) -> None:
     """Write a checkpoint, then forget all but the newest ones."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
-    arrays.write_pair(path, _KIND, identify(training) | {"numbers": training.numbers()}, training.learner.tensors())
+    arrays.write_pair(path, _KIND, identity_of(training) | {"numbers": training.numbers()}, training.learner.tensors())
     kept = {old.stem for old in checkpoints(folder)[:KEPT_CHECKPOINTS]}
     for old in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         if old.stem not in kept:
             old.unlink(missing_ok=True)
 
 
-def identify(training: Training) -> dict[str, Any]:
+def identity_of(training: Training) -> dict[str, Any]:
     """Return what all numbers of a training follow from, JSON-ready."""
     entrant = training.entrant
     return {
@@ -69,7 +69,7 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
 def read_checkpoint(path: Path, training: Training) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the document and the tensors of a checkpoint of this very training; PolicyError if it is none."""
     document, tensors = arrays.read_pair(path, _KIND)
-    if any(document.get(name) != value for name, value in identify(training).items()):
+    if any(document.get(name) != value for name, value in identity_of(training).items()):
         raise errors.PolicyError(f"{path}: belongs to a training with another configuration")
     _check_numbers(path, document.get("numbers"), training)
     _check_tensors(path, tensors, training)
@@ -89,7 +89,7 @@ def _check_tensors(path: Path, tensors: Weights, training: Training) -> None:
     expected: dict[str, tuple[int, ...]] = {"adam.step": ()}
     for name, shape in shapes(training.spec.inputs, training.spec.actions).items():
         expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
-    arrays.check_arrays(path.with_suffix(".safetensors"), tensors, expected)
+    arrays.check_tensors(path.with_suffix(".safetensors"), tensors, expected)
 
 
 _Count = Annotated[int, Field(ge=0, le=checks.MOST)]

@@ -28,7 +28,7 @@ MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 Schedule = Literal["constant", "linear"]
 Engine = Literal["auto", "compiled", "torch"]
 Beta = Annotated[float, Field(ge=0, lt=1)]
-Part = TypeVar("Part", bound=BaseModel)
+_Part = TypeVar("_Part", bound=BaseModel)
 
 
 class PPOConfig(checks.Settings):
@@ -318,7 +318,7 @@ class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
             raise errors.ConfigError(f"--minibatches {self.minibatches} is more than the {transitions} steps of one update")
         return self
 
-    def _view(self, part: type[Part]) -> Part:
+    def _view(self, part: type[_Part]) -> _Part:
         return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
 
     @property

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from fixfirst.base import checks, errors
 from fixfirst.orders.order import read_units
-from fixfirst.runs.manifest import CODE, flatten, read_toml
+from fixfirst.runs.manifest import CODE, flatten, read_settings
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -27,7 +27,7 @@ Needs = Mapping[str, tuple[str, Callable[[Any], bool]]]
 
 # The published ways of training (docs/method.md): Monte-Carlo returns normalised over the batch, the reward for compliance
 # gained, the published gate, no warm-up, and inherited preferences taken as they are.
-PUBLISHED: Mapping[str, Any] = MappingProxyType(
+_PUBLISHED: Mapping[str, Any] = MappingProxyType(
     {
         "returns": "monte_carlo",
         "bootstrap": False,
@@ -44,20 +44,20 @@ PUBLISHED: Mapping[str, Any] = MappingProxyType(
 
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "sequential": {**PUBLISHED, "n_envs": 1, "episodes_per_update": 1, "max_episodes": 50},
-        "hybrid": {**PUBLISHED, "n_envs": 1, "episodes_per_update": 5, "max_episodes": 50},
+        "sequential": {**_PUBLISHED, "n_envs": 1, "episodes_per_update": 1, "max_episodes": 50},
+        "hybrid": {**_PUBLISHED, "n_envs": 1, "episodes_per_update": 5, "max_episodes": 50},
         # Ten episodes per environment before the gate may end it.
         "parallel-25": {
-            **PUBLISHED,
+            **_PUBLISHED,
             "n_envs": 25,
             "episodes_per_update": 25,
             "max_episodes": 50 * 25,
             "min_episodes": 10 * 25,
         },
-        "parallel-100": {**PUBLISHED, "n_envs": 100, "episodes_per_update": 100, "max_episodes": 100 * 100},
+        "parallel-100": {**_PUBLISHED, "n_envs": 100, "episodes_per_update": 100, "max_episodes": 100 * 100},
         # The challenge's winner, one red agent at a time.
         "original": {
-            **PUBLISHED,
+            **_PUBLISHED,
             "workflow": "none",
             "memory": "scans",
             "action_set": "original",
@@ -117,13 +117,13 @@ def check_preset(name: Any) -> str:
     return name
 
 
-def gather(
+def gather_settings(
     model: type[BaseModel], given: Mapping[str, Any], file: Path | None, units: Path | None
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
     variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in model.model_fields if name != "units")
     grouping = {} if units is None else {"units": read_units(units)}
-    from_file = {} if file is None else _flat(model, read_toml(file), f"{file}: ")
+    from_file = {} if file is None else _flat(model, read_settings(file), f"{file}: ")
     if name := next((name for name in CODE if name in from_file), None):  # files go from hand to hand
         variable = ENVIRONMENT_PREFIX + name.upper()
         raise errors.ConfigError(

@@ -30,7 +30,7 @@ from fixfirst.runs.manifest import locked
 from fixfirst.runs.rows import CsvLog, UpdateRow, iterate_rows, last_checksum
 
 Message = str | UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
-Tell = Callable[[Message], None]
+_Tell = Callable[[Message], None]
 
 
 class Trained(NamedTuple):
@@ -44,7 +44,7 @@ class Trained(NamedTuple):
 def train_in(
     folder: Path,
     config: TrainConfig,
-    tell: Tell,
+    tell: _Tell,
     interrupt: object = False,
     *,
     start: Weights | None = None,
@@ -69,7 +69,7 @@ def train_in(
             yield trained
 
 
-def _follow(run: TrainingRun, tell: Tell, interrupt: object) -> None:
+def _follow(run: TrainingRun, tell: _Tell, interrupt: object) -> None:
     for complaint in run.complaints:
         tell(complaint)
     if run.complaints:
@@ -100,7 +100,7 @@ class EntrantJob:
             try:
                 result = files.read_document(self.folder / layout.RESULT, "entrant")
                 newest, _ = checkpoint.read_checkpoint(checkpoint.checkpoints(self.folder)[0], training)
-                same = all(result[name] == value for name, value in checkpoint.identify(training).items())
+                same = all(result[name] == value for name, value in checkpoint.identity_of(training).items())
                 if not same or (result["sha256"], result["log"]) != (newest["sha256"], self.log_checksum()):
                     return None
                 candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
@@ -139,7 +139,7 @@ def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantR
             result = EntrantResult(tuple(_measure(run.training)), run.accepted)
         newest = files.read_document(checkpoint.checkpoints(job.folder)[0], "checkpoint")
         facts = {"sha256": newest["sha256"], "log": job.log_checksum(), **vars(result)}
-        files.write_document(job.folder / layout.RESULT, "entrant", checkpoint.identify(run.training) | facts)
+        files.write_document(job.folder / layout.RESULT, "entrant", checkpoint.identity_of(run.training) | facts)
         return result
 
 
@@ -187,7 +187,7 @@ class _Tournament:
         if self._log is not None:
             self._log.close()
 
-    def run(self, tell: Tell, interrupt: object, workers: int) -> Trained | None:
+    def run(self, tell: _Tell, interrupt: object, workers: int) -> Trained | None:
         """Train all that compete, and write the policy of the best; None if interrupted."""
         alone = self.config.game.backend == "cyborg" or current_process().daemon
         most = max(stage.entrants for stage in stages_of(self.config))

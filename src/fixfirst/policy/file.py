@@ -106,7 +106,7 @@ class Policy:
     @property
     def network(self) -> Network:
         """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
-        arrays.check_arrays("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        arrays.check_tensors("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
     def player(self, workflow: Order | None = None, *, greedy: bool = False) -> PolicyTable:
@@ -281,7 +281,7 @@ def load_policy(path: str | Path) -> Policy:
         workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
-    arrays.check_arrays(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    arrays.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
     return Policy(tensors, workflow, spec, flatten(facts.get("config", {})), facts)
 
 

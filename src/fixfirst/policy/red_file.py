@@ -37,7 +37,7 @@ class RedPolicy:
     @property
     def network(self) -> Network:
         """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
-        arrays.check_arrays("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        arrays.check_tensors("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
 
@@ -68,7 +68,7 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
         raise errors.PolicyError(
             f"{path}: attacks the hosts of scenario {facts.get('scenario')}, not those of {scenario.name}"
         )
-    arrays.check_arrays(folder / layout.RED_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    arrays.check_tensors(folder / layout.RED_TENSORS, tensors, shapes(spec.inputs, spec.actions))
     return RedPolicy(tensors, spec, facts)
 
 

@@ -118,13 +118,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     Settings that name code are left out: those come from the person who goes on with the run.
     """
     path, manifest = folder / CONFIG, read_manifest(folder)
-    config = read_toml(path)
+    config = read_settings(path)
     if files.sha256(files.read_file(path)) != manifest.get(CONFIG_HASH):
         raise errors.RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
     return {name: value for name, value in flatten(config).items() if name not in CODE}
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_settings(path: Path) -> dict[str, Any]:
     """Return a TOML file as a dict; RunDirError if it cannot be read."""
     try:
         return files.parse_toml(files.read_file(path, files.LARGEST_SETTINGS))

@@ -276,16 +276,16 @@ class SessionRow(Row):
 
 # ---------------------------------------------------------------- logs
 
-R = TypeVar("R", bound=Row)
+_R = TypeVar("_R", bound=Row)
 
 
-class CsvLog(Generic[R]):
+class CsvLog(Generic[_R]):
     """A CSV file that grows by rows. Opening it cuts off what a crash left of a line, and all rows from the first one that
     is not to be kept: those after a checkpoint are played again. keep None: no row is kept, so none has to be whole.
     """
 
-    def __init__(self, path: Path, kind: type[R], keep: Callable[[R], bool] | None = lambda row: True):
-        self.last: R | None = None  # of the rows that were there and are kept
+    def __init__(self, path: Path, kind: type[_R], keep: Callable[[_R], bool] | None = lambda row: True):
+        self.last: _R | None = None  # of the rows that were there and are kept
         end, self._checksum = 0, b""
         for row, checksum, place in _scan(path, kind):
             if row is not None and keep is not None and not keep(row):
@@ -302,7 +302,7 @@ class CsvLog(Generic[R]):
             self._checksum = _first_checksum(path, kind)
             self._file.write(_header(kind))
 
-    def write(self, row: R) -> None:
+    def write(self, row: _R) -> None:
         """Add a row."""
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(row.values().values())
@@ -320,12 +320,12 @@ class CsvLog(Generic[R]):
         self._file.close()
 
 
-def read_rows(path: Path, kind: type[R], end: str | None = None) -> list[R]:
+def read_rows(path: Path, kind: type[_R], end: str | None = None) -> list[_R]:
     """Return the rows of a log; a half-written last line is left out, a file that is not there has none."""
     return list(iterate_rows(path, kind, end))
 
 
-def iterate_rows(path: Path, kind: type[R], end: str | None = None) -> Iterator[R]:
+def iterate_rows(path: Path, kind: type[_R], end: str | None = None) -> Iterator[_R]:
     """Yield the rows of a log, in the memory of one. end: what `last_checksum` was when it was finished."""
     last = b""
     for row, checksum, _ in _scan(path, kind):
@@ -352,7 +352,7 @@ def written_checksum(path: Path) -> str | None:
         return None
 
 
-def _scan(path: Path, kind: type[R]) -> Iterator[tuple[R | None, bytes, int]]:
+def _scan(path: Path, kind: type[_R]) -> Iterator[tuple[_R | None, bytes, int]]:
     """Yield each row with its checksum and the place in the file where it ends; first None for the header."""
     try:
         with files.open_regular(path, kind.largest_file) as file:
@@ -385,7 +385,7 @@ def _scan(path: Path, kind: type[R]) -> Iterator[tuple[R | None, bytes, int]]:
         raise errors.RunDirError(f"{path}: damaged ({e})") from e
 
 
-def _read_line(kind: type[R], text: bytes, line_number: int) -> R:
+def _read_line(kind: type[_R], text: bytes, line_number: int) -> _R:
     try:
         cells = next(csv.reader([text.decode()], strict=True), [])
         return kind.from_values(dict(zip(kind.columns(), cells, strict=True)))

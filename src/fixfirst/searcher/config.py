@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import errors, statistics
 from fixfirst.learner.config import ALL, NONE, TrainConfig, TrainSettings
-from fixfirst.learner.settings import PRESETS, Needs, gather, needs, resolve
+from fixfirst.learner.settings import PRESETS, Needs, gather_settings, needs, resolve
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import PolicySpec
 
@@ -414,7 +414,7 @@ def search_configs(
     """The configs of a study's searches: every red agent under every seed; of a single search, one."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise errors.ConfigError(f"--seeds must be at least 1, got {seeds}")
-    given, environment, from_file = gather(SearchConfig, given, file, units)
+    given, environment, from_file = gather_settings(SearchConfig, given, file, units)
     named = ChainMap(given, environment, from_file).get("red_agent", "b_line")
     # A plain list of names means one after the other; weights make it one mixture.
     agents = named.split(",") if isinstance(named, str) and ":" not in named else [named]
