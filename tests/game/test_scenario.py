@@ -3,12 +3,14 @@
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import yaml
 
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme
+from fixfirst.play.baselines import DEFENDERS
 from fixfirst.policy.action_sets import ActionSet, action_sets, decoy_slots
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_tables
 from fixfirst.policy.spec import PolicySpec
@@ -68,3 +70,45 @@ def test_a_game_of_whole_episodes_needs_an_end_and_one_attacker():
         _ = ff.Game(max_steps=None).steps
     with pytest.raises(ff.ConfigError, match="one red agent or mixture must be given for all environments"):
         _ = ff.Game(red_agent=["b_line", "sleep"]).attacker
+
+
+def test_a_policy_of_another_scenario_is_refused_in_one_line():
+    with pytest.raises(ff.PolicyError, match="champion: trained on cage2, not on tiny"):
+        ff.evaluate("champion", scenario="tiny", episodes=2, quiet=True)
+    with pytest.raises(ff.PolicyError, match=r"mine: plays in cage2, not on tiny"):
+        ff.evaluate(ff.Agent(lambda obs: np.zeros(len(obs), int), name="mine"), scenario="tiny", episodes=2, quiet=True)
+
+
+def test_several_scenarios_are_played_in_turn_in_one_process_as_each_alone():
+    """Random actions for 40 steps: the same rewards whether the other world is stepped in between or not."""
+
+    def world(name):
+        envs = ff.make_vec(8, scenario=name, red_agent="meander")
+        envs.reset(seed=1)
+        return envs
+
+    def step(envs, t):
+        return envs.step(np.random.default_rng(t).integers(0, envs.single_action_space.n, 8))[1]
+
+    alone = {name: [step(envs, t).tolist() for t in range(40)] for name in ("tiny", "cage1") for envs in (world(name),)}
+    both = {name: world(name) for name in alone}
+    together = [{name: step(envs, t).tolist() for name, envs in both.items()} for t in range(40)]
+    assert alone == {name: [rewards[name] for rewards in together] for name in alone}
+    assert both["tiny"].single_observation_space.shape == (24,) and both["cage1"].single_action_space.n == 54
+
+
+def test_simple_defenders_play_where_hosts_are_not_listed_and_verbs_are_missing():
+    """cage1 has Misinform and no decoys; tiny without User1 among blue's hosts has 20 bits."""
+    document = Scenario.load("tiny").document()
+    del document["Agents"]["Blue"]["INT"]["Hosts"]["User1"]
+    document["Agents"]["Blue"]["starting_sessions"] = [
+        session for session in document["Agents"]["Blue"]["starting_sessions"] if session["hostname"] != "User1"
+    ]
+    unlisted = Scenario.from_document(document, "unlisted")
+    assert unlisted.observation_bits == 20
+    for scenario in (unlisted, Scenario.load("cage1")):
+        for make in DEFENDERS.values():
+            choose = make(scenario, 3, np.random.default_rng(0))
+            for bit in (0, 1):
+                actions = choose(np.full((3, scenario.observation_bits), bit, np.int8))
+                assert ((actions >= 0) & (actions < scenario.num_actions)).all()
