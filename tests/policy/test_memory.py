@@ -11,12 +11,12 @@ import fixfirst as ff
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
 from fixfirst.policy.action_sets import decoy_slots
-from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, scan_hosts
+from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, memory_tables, scan_hosts
 from fixfirst.policy.remembering import Memories, write_batch
 from fixfirst.policy.spec import PolicySpec
 
 EVERYTHING = "full+scans"
-LISTED = decoy_slots(CAGE2).listed_mask
+LISTED = memory_tables(CAGE2).listed
 GROUPS, SLOTS, SCAN_HOSTS = memory_groups(CAGE2), decoy_slots(CAGE2).listed, scan_hosts(CAGE2)
 SCAN, EXPLOIT = 0b01, 0b11  # activity as a number; a belief follows in the next two bits
 
@@ -178,7 +178,7 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
 def test_the_three_schemes_have_52_62_and_175_inputs():
     assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full")] == [52, 62, 175]
     assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10]
-    assert memory_dtype(CAGE2).itemsize == 31
+    assert memory_dtype(CAGE2).itemsize == 47
 
 
 def test_any_groups_make_a_scheme_and_their_order_is_fixed():
@@ -243,7 +243,8 @@ def test_a_scheme_that_makes_no_sense(memory, says):
 def random_memories(n, scheme):
     memories, rng = memories_of(n, scheme), np.random.default_rng(0)
     for group in GROUPS:
-        memories.records[group.field] = rng.integers(0, 1 << len(group.parts), n)
+        field = memories.records[group.field]
+        (field if field.ndim == 1 else field[:, 0])[:] = rng.integers(0, 1 << len(group.parts), n)
     return memories
 
 
