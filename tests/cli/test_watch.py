@@ -257,7 +257,7 @@ def test_a_browser_that_fails_is_no_error(monkeypatch, tmp_path):
 
 def test_the_documented_python_makes_an_animation(tmp_path, monkeypatch):
     page = (Path(__file__).parent.parent.parent / "docs" / "pages.md").read_text()
-    (code,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.S) if "ff.watch(" in code)
+    (code,) = (code for code in re.findall(r"```python\n(.*?)```", page, re.S) if "render_mode" in code)
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "pages.md", "exec"), {})
     with Image.open(tmp_path / "b_line.gif") as animation:
