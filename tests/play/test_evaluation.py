@@ -129,7 +129,8 @@ def test_counts_are_cut_to_the_episodes_asked_for(monkeypatch):
     told = []
     player = make_baseline("priority-restore", ORDER)
     played = play(player, Game(max_steps=20), episodes=25, workflows=ORDER, on_pass=told.append, **STREAM)
-    assert told == [10, 20, 25] and len(played.returns) == 25 and played.rollout.packed_obs.shape == (21, 25)
+    assert told == sorted(told) and {10, 20, 25} <= set(told) and max(told) == 25  # also within a pass
+    assert len(played.returns) == 25 and played.rollout.packed_obs.shape == (21, 25)
     assert all(len(column) == 25 for column in played.counts())
 
 
