@@ -18,10 +18,11 @@ SMALL = ["--episodes", "20"]
 
 def test_the_protocol_has_nine_rows_and_a_sum(capsys):
     assert main(["evaluate", "react-restore", *SMALL]) == 0
-    header, *rows, total = capsys.readouterr().out.splitlines()
-    assert [row.split()[:2] for row in rows] == [
-        [red, steps] for red in ("b_line", "meander", "sleep") for steps in ("30", "50", "100")
-    ]
+    header, *lines = capsys.readouterr().out.splitlines()
+    rows, total, repairs = lines[:9], lines[9], lines[10:]
+    columns = [[red, steps] for red in ("b_line", "meander", "sleep") for steps in ("30", "50", "100")]
+    assert [row.split()[:2] for row in rows] == columns
+    assert [line.split(":")[0] for line in repairs] == [f"{red}, {steps} steps" for red, steps in columns]
     assert header.split()[:2] == ["red", "agent"]
     shown = [float(row.split()[2]) for row in rows]
     assert float(total.split()[1]) == pytest.approx(sum(shown), abs=0.05)

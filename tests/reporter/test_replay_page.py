@@ -264,6 +264,7 @@ def test_two_players_stand_side_by_side_in_the_same_episode_at_the_same_step(vis
     write_replay(tmp_path / "pair.html", told)
     for width, beside in ((1600, True), (380, False)):
         visited = visit(tmp_path / "pair.html", width=width)
+        visited.page.keyboard.press("1")  # the page opens where the two part
         visited.page.keyboard.press("End")
         last = [player["episodes"][0]["steps"][-1] for player in (told, told["beside"])]
         assert visited.page.locator(".return").all_inner_texts() == [shown(step["return10"]) for step in last]
