@@ -317,6 +317,7 @@ def folder(tmp_path_factory):
     """Make the folder in which all commands run: files of the repository that they name, and the run of `make search`."""
     folder = tmp_path_factory.mktemp("documents")
     (folder / "tests/conformance").mkdir(parents=True)
+    (folder / "tests/conformance/scenarios").symlink_to(ROOT / "tests/conformance/scenarios")
     (folder / "tests/conformance/sleep.jsonl.gz").symlink_to(ROOT / "tests/conformance/sleep.jsonl.gz")
     for name in ("benchmarks", "examples"):
         (folder / name).symlink_to(ROOT / name)

@@ -115,7 +115,7 @@ def test_the_second_player_meets_the_same_episodes_as_the_first(policy):
     assert told["beside"]["played"] == alone["played"]
     start = dict(parse_qsl(told["start"]))  # where the two begin to pay differently
     mine, other = (
-        [step["reward"] for step in next(e for e in one["episodes"] if e["label"] == start["e"])["steps"]]
+        [step["return10"] for step in next(e for e in one["episodes"] if e["label"] == start["e"])["steps"]]
         for one in (told, told["beside"])
     )
     assert mine[: int(start["t"])] == other[: int(start["t"])] and mine[int(start["t"])] != other[int(start["t"])]

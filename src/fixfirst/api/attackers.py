@@ -34,7 +34,12 @@ CHECKPOINT_EVERY = 50  # updates
 
 @dataclass(frozen=True)
 class Exploit:
-    """What the best attacker found takes: a lower bound of what can be taken."""
+    """What the best attacker found takes: a lower bound of what can be taken.
+
+    For example:
+
+        ff.exploit("react-restore", train_episodes=50, episodes=50, quiet=True).mean
+    """
 
     mean: float  # what blue earns against it, on fresh episodes
     low: float  # 95 % interval
@@ -255,7 +260,7 @@ def train_league(
 
     For example:
 
-        folder = ff.train_league(updates=400, seed=0, out="runs/league")
+        folder = ff.train_league(updates=2, out="runs/league", quiet=True)
     """
     policy, config = load_named(start), LeagueConfig(**settings)
     if policy.scheme is not None:

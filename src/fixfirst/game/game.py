@@ -46,7 +46,7 @@ class Game(checks.Settings):
     scenario: Annotated[Scenario, PlainValidator(scenario_named), PlainSerializer(Scenario.as_dict)] = Field(
         CAGE2,
         exclude_if=lambda scenario: scenario == CAGE2,
-        description=f"The network that is played: {', '.join(SHIPPED)}, or a scenario file (docs/scenarios.md).",
+        description=f"The network: {', '.join(SHIPPED)} or a file.",
     )
     images: str | None = Field(
         None,

@@ -255,7 +255,7 @@ def mask_batch(slots, memories, allowed):
 
 def word_rows(words: np.ndarray) -> np.ndarray:
     """Return observations as words [N, W], from [N] where one word is enough, for compiled functions."""
-    return np.ascontiguousarray(words.reshape(len(words), -1))
+    return np.ascontiguousarray(words if words.ndim == 2 else words[:, None])
 
 
 class Memories:
