@@ -46,8 +46,10 @@ class Fork:
                     os.execv(sys.executable, [sys.executable, "-m", "fixfirst", *arguments])
                 sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False, buffering=1)
                 before()
-                signal.signal(signal.SIGINT, signal.default_int_handler)  # as the command has it when it has begun
+                # One that came during our preparations ends it, as in Python's own start.
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+                signal.signal(signal.SIGINT, signal.default_int_handler)  # as the command has it when it has begun
                 code = fixfirst(arguments)
                 if sys.stdout is not None:
                     sys.stdout.flush()

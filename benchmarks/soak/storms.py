@@ -81,7 +81,7 @@ def interrupts(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
             fork.send(signal.SIGINT)
             code = fork.wait()
         text = fork.text
-        if fresh and _is_pythons_own(code, text):
+        if (fresh or (not out.exists() and not text)) and _is_pythons_own(code, text):
             notes["of them in Python's own start"] += 1
             wrong = None
         elif code == 130:
