@@ -30,7 +30,7 @@ def test_sizes_are_kept_to_or_refused():
     scenario = Scenario.generate(1, hosts=20, subnets=(3, 3))
     assert scenario.num_hosts == 20 and len(scenario.subnets) == 3
     for wrong in ((7, 30), (8, 64), (9, 8), "many"):
-        with pytest.raises(ff.ScenarioError, match=r"hosts must be two whole numbers in 8\.\.63"):
+        with pytest.raises(ff.ScenarioError, match=r"hosts must be a whole number in 8\.\.63, or two of them"):
             Scenario.generate(0, hosts=wrong)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from searches import NoView
+from searches import SHARED, NoView
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, RunDirError
@@ -27,25 +27,12 @@ from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
 from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
 from fixfirst.searcher.study import begin_search
 
-SMALL = {
-    "red_agent": "b_line",
-    "max_steps": 20,
-    "total_episodes": 240,
-    "replicates": 2,
-    "rounds": 3,
-    "n_envs": 10,
-    "episodes_per_update": 10,
-    "watch_episodes": 60,
-    "selection_episodes": 10,
-    "measure_episodes": 20,
-    "tensorboard": False,
-}
 QUIET = {"quiet": True, "report": False}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return ff.search(out=tmp_path_factory.mktemp("shared") / "run", **SMALL, **QUIET | {"report": True}, workers=1)
+    return ff.search(out=tmp_path_factory.mktemp("shared") / "run", **SHARED, **QUIET | {"report": True}, workers=1)
 
 
 def everything(folder):
@@ -93,14 +80,14 @@ def test_what_a_kill_left_of_a_bases_checkpoints_goes(run, tmp_path):
 def test_whoever_opened_it_before_another_ended_it_changes_nothing(run, tmp_path):
     """Two resumed at once: the second has seen the run as it was, and is let in when the first has ended."""
     folder = tmp_path / "run"
-    late = begin_search(search_config(**SMALL), folder)
+    late = begin_search(search_config(**SHARED), folder)
     ff.resume(folder, workers=1, **QUIET)
     assert run_searches([late], InlineScheduler(), NoView(), interrupt=False, folder=folder)
     assert late.answer == run.answer and everything(folder) == everything(run.folder)
 
 
 def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_path, monkeypatch):
-    again = ff.search(out=tmp_path / "two", **SMALL, **QUIET, workers=2)
+    again = ff.search(out=tmp_path / "two", **SHARED, **QUIET, workers=2)
     assert again.answer == run.answer and everything(again.folder) == everything(run.folder)
 
     from fixfirst.searcher import jobs
@@ -116,7 +103,7 @@ def test_it_ends_the_same_with_more_workers_and_after_interruptions(run, tmp_pat
 
     monkeypatch.setattr(jobs.Training, "step", step)
     with pytest.raises(KeyboardInterrupt):
-        ff.search(out=tmp_path / "cut", **SMALL, **QUIET, workers=1)
+        ff.search(out=tmp_path / "cut", **SHARED, **QUIET, workers=1)
     left = -1
     assert ff.resume(tmp_path / "cut", **QUIET, workers=1).answer == run.answer
     assert everything(tmp_path / "cut") == everything(run.folder)
@@ -136,7 +123,7 @@ def test_a_training_lags_by_what_it_earns_less_under_all_orders_with_one_type_be
 
 def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     """Four trainings begin and play the first of three rounds; the best two play the others."""
-    settings = SMALL | {"beginners": 4}
+    settings = SHARED | {"beginners": 4}
     config = search_config(**settings)
     assert (config.base_budget, config.round_episodes, config.num_rounds, config.contested_rounds) == (30, 10, 3, 1)
     run = ff.search(out=tmp_path / "one", **settings, **QUIET, workers=1)
@@ -204,7 +191,7 @@ def test_a_search_is_longer_where_more_orders_differ_unless_its_length_is_given(
 
 def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
     """Three orders in a round that has room for all: the last costs 1, more than the margin of 0.5, the second 0.4."""
-    search = SharedSearch(search_config(**SMALL), tmp_path)
+    search = SharedSearch(search_config(**SHARED), tmp_path)
     orders = [Workflow.from_number(number) for number in range(3)]
     choices = [Choice(order, "ucb") for order in orders]
     assert search.turns(choices) == orders  # nothing is known yet
@@ -215,10 +202,10 @@ def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
 
 
 def test_some_are_dropped_after_a_single_round_too():
-    assert search_config(**SMALL | {"beginners": 3, "rounds": 1}).contested_rounds == 1
-    assert search_config(**SMALL | {"beginners": 2, "rounds": 10}).contested_rounds == 0
+    assert search_config(**SHARED | {"beginners": 3, "rounds": 1}).contested_rounds == 1
+    assert search_config(**SHARED | {"beginners": 2, "rounds": 10}).contested_rounds == 0
     with pytest.raises(ConfigError, match="--replicates 2 go on: no fewer can begin, got --beginners 1"):
-        search_config(**SMALL | {"beginners": 1})
+        search_config(**SHARED | {"beginners": 1})
 
 
 def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys):
@@ -309,7 +296,7 @@ def test_a_training_beside_a_search_is_reported_with_both_returns_and_the_answer
 
 def test_a_study_says_what_holds_against_all_and_whether_seeds_agree(tmp_path, capsys):
     settings = [
-        f"--{name.replace('_', '-')}={value}" for name, value in SMALL.items() if name not in ("tensorboard", "red_agent")
+        f"--{name.replace('_', '-')}={value}" for name, value in SHARED.items() if name not in ("tensorboard", "red_agent")
     ]
     flags = [
         "--red-agent",
@@ -347,7 +334,7 @@ def test_a_search_over_host_orders_prices_swaps_and_says_what_it_never_tried(tmp
     hosts = UnitScheme.per_host().as_dict()
     units = tmp_path / "hosts.toml"
     units.write_text("[units]\n" + "".join(f"{name} = {json.dumps(group)}\n" for name, group in hosts.items()))
-    found = ff.search(out=tmp_path / "run", units=units, **SMALL, **QUIET, workers=1).answer
+    found = ff.search(out=tmp_path / "run", units=units, **SHARED, **QUIET, workers=1).answer
     assert found.possible == 40_320 and len(found.orders) <= 18 and len(found.swaps) >= 2
     settled = replace(found, long_enough=True, replicates=3, swaps=())
     assert f"{40_320 - len(found.orders):,} of 40,320 orders were never tried" in settled.sentences[0]
@@ -370,7 +357,7 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
 
     for place in ("fixfirst.learner.training.collect", "fixfirst.play.evaluation.collect"):
         monkeypatch.setattr(place, taxed)
-    first, *others = ff.search(out=tmp_path / "run", **SMALL, **QUIET, workers=1).answer.swaps
+    first, *others = ff.search(out=tmp_path / "run", **SHARED, **QUIET, workers=1).answer.swaps
     assert (first.first, first.second) == ("enterprise", "op_server") and 150 < first.price < 250
     assert all(swap.price < 100 for swap in others)
     assert first.parts[0].name == "stopped service" and 150 < first.parts[0].price < 250  # the part that nothing explains
@@ -391,7 +378,7 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
 )
 def test_settings_that_do_not_fit_get_one_line(settings, message):
     with pytest.raises(ConfigError, match=message):
-        search_config(**SMALL | settings)
+        search_config(**SHARED | settings)
 
 
 def test_prices_that_still_fall_are_said_to():

@@ -268,7 +268,7 @@ def train_league(
     folder = layout.RUNS / f"league-{config.seed}" if out is None else checks.check_path("out", out)
     if (folder / layout.POLICY_JSON).exists():
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.POLICY_JSON}")
-    league = League(config, policy.spec, policy.weights, load_red(BASE).weights)
+    league = League(config, policy.spec, policy.weights, load_red(BASE, policy.spec.scenario).weights)
     document = {"league": config.model_dump(mode="json"), "start": policy.facts.get("sha256")}
     announce_compilation()
     go_on(folder, league, document)

@@ -16,6 +16,8 @@ from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SH
 from fixfirst.reporter.results import evaluation_table, side_by_side, standing_document, standing_table
 from fixfirst.reporter.screen import fitted, results
 
+EXPLOIT_EPISODES = 10_000  # from each start
+
 if TYPE_CHECKING:
     GameFlags = Any
     JudgingFlags = Any
@@ -34,7 +36,7 @@ def evaluate_command(
     as_exploit: Annotated[bool, Parameter(name="--exploit", negative="")] = False,
     picky: Annotated[bool, Parameter(negative="")] = False,
     exploit_starts: str | None = None,
-    exploit_episodes: Whole = 10_000,
+    exploit_episodes: Annotated[Whole | None, Parameter(show_default=lambda _: f"{EXPLOIT_EPISODES:,}")] = None,
     as_leaderboard: Annotated[bool, Parameter(name="--leaderboard", negative="")] = False,
     red_agent: str = ALL_REDS,
     steps: str = ALL_STEPS,
@@ -95,10 +97,11 @@ def evaluate_command(
             raise errors.ConfigError("--exploit trains attackers on the simulator: leave out --leaderboard and --backend")
         settings |= {"greedy": greedy is not False, "picky": picky, "episodes": episodes}
         settings |= {"starts": exploit_starts.split(",")} if exploit_starts is not None else {}
-        _exploit(who, steps, exploit_episodes, settings, as_json)
+        _exploit(who, steps, exploit_episodes or EXPLOIT_EPISODES, settings, as_json)
         return 0
-    if picky or exploit_starts is not None:
-        raise errors.ConfigError(f"{'--picky' if picky else '--exploit-starts'} goes with --exploit")
+    idle = {"--picky": picky, "--exploit-starts": exploit_starts, "--exploit-episodes": exploit_episodes}
+    if odd := [flag for flag, value in idle.items() if value]:
+        raise errors.ConfigError(f"{odd[0]} goes with --exploit")
     if as_leaderboard:
         if backend == "both":
             raise errors.ConfigError("--leaderboard is played in one world: --backend simulator, workers or cyborg")

@@ -68,6 +68,11 @@ def train_command(
         With --league: updates of the defender.
     """
     if side == "red" or league:
+        mode = "--league" if league else "--side red"
+        idle = {"units": units, "config": config, "workers": workers, "again": again}
+        idle |= {"side red": side == "red"} if league else {"updates": updates}
+        if useless := [name for name, value in idle.items() if value]:
+            raise errors.ConfigError(f"--{useless[0]} does not go with {mode}")
         return _train_attackers(given(settings), out, from_policy, against, picky, updates, league, quiet, as_json)
     if against is not None or picky or updates is not None:
         odd = "--against" if against is not None else "--picky" if picky else "--updates"

@@ -84,7 +84,7 @@ class League:
         self.learner = PPO(config.blue_ppo, spec, 0)
         self.learner.start_from(start)
         self.player = PolicyTable(self.learner.policy, spec=spec)
-        self._game = Game(variant=config.variant, red_agent=SCRIPTS)
+        self._game = Game(scenario=spec.scenario, variant=config.variant, red_agent=SCRIPTS)
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.envs, autoreset="disabled")
         self.pool: list[FrozenRed] = []
