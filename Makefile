@@ -70,7 +70,7 @@ docs: | $(BIN)/python
 	$(PIP_INSTALL) -e ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# Not part of the tests, which run a slice of it (docs/reliability.md).
+# Not part of the tests, which run a slice of it (docs/contributors.md).
 soak: $(EVERYTHING)
 	$(BIN)/python benchmarks/soak $(ARGS)
 

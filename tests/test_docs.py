@@ -41,6 +41,7 @@ DOCUMENTS = [
     *sorted(ROOT.glob("docs/*.md")),
     *sorted(ROOT.glob("benchmarks/*.md")),
     *sorted(ROOT.glob("examples/*.md")),
+    ROOT / "tests/conformance/README.md",
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text() for path in DOCUMENTS}
 
@@ -56,11 +57,9 @@ OTHER_FLAGS = {"--num-cpus", "--env-id"}  # in the text, of `ray start` and of C
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
 EXTRAS = {
     "onnxruntime",
-    "optuna",
     "sb3_contrib",
     "stable_baselines3",
     "torch",
-    "wandb",
 }  # without them, a block that imports them is not run
 LEAVES_A_MARK = (
     "@ff.red_agent",
@@ -68,8 +67,6 @@ LEAVES_A_MARK = (
     "import torch",
     "sb3",
     "onnx",
-    "wandb",
-    "optuna",
 )  # blocks that would leave their mark on this process
 NEEDS_CYBORG = {"cage-challenge-2", "cyborg", "both"}  # words of commands that need it
 
@@ -357,11 +354,12 @@ def test_every_command_runs(name, here, done):
             (here / file[1]).write_text(block)
     missing = set()
     for script in fenced(TEXTS[name], "sh"):
-        if script.startswith("#!"):
-            check_script(script)
-        else:
-            for command in shell_commands(script):
-                check(command, missing, done)
+        for command in shell_commands(script):
+            check(command, missing, done)
+
+
+def test_the_script_for_a_cluster_is_right():
+    check_script((ROOT / "examples/study.sbatch").read_text())
 
 
 APART = """

@@ -14,6 +14,7 @@ import fixfirst as ff
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
 # Compiled, it takes half a minute: `docs/tutorial.md` has one that is.
+EXTRAS = {"wandb_log.py": ["wandb"], "optuna_tune.py": ["optuna"]}
 NOT_RUN = {"own_red_agent.py", *(() if CYBORG else {"cyborg_loop.py"})}
 
 
@@ -23,6 +24,8 @@ def test_an_example_runs(path, tmp_path):
     compile(code, path, "exec")
     if path.name in NOT_RUN:
         return
+    for name in EXTRAS.get(path.name, ()):
+        pytest.importorskip(name)
     arguments = ["80"] if path.name == "first_answer.py" else []
     if path.name == "cyborg_loop.py":
         pytest.importorskip("onnxruntime", reason="needs pip install fixfirst[onnx]")

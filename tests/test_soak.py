@@ -1,4 +1,4 @@
-"""A slice of the soak (docs/reliability.md): a few kills, crashes, races, damaged files, wrong arguments, limits, states."""
+"""A slice of the soak (docs/contributors.md): some kills, crashes, races, damaged files, wrong arguments, states."""
 
 import subprocess
 import sys

@@ -18,7 +18,7 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
     Parameters
     ----------
     files
-        Recordings (.jsonl or .jsonl.gz, see docs/cyborg.md), e.g. tests/conformance/*.jsonl.gz
+        Recordings (.jsonl or .jsonl.gz, see tests/conformance/README.md), e.g. tests/conformance/*.jsonl.gz
     """
     announce_compilation()
     total = ReplayReport()

@@ -3,7 +3,7 @@
 The recorded chance outcomes replace the kernel's own draws (`chance.py`); all else must follow: which chances were taken,
 what red did and whether it worked, what blue saw, the reward, red's access and files per host, the OT service.
 Not compared: process ids, addresses and ephemeral ports, which have no effect.
-The file format is described in `docs/cyborg.md`.
+The file format is described in `tests/conformance/README.md`.
 
 T = steps of an episode. A recording is decoded into two arrays: outcomes [T] (`chance_dtype`) that drive the kernel, and
 what must come out [T] (`record_dtype`), whose fields are named as in the kernel's own state.
