@@ -19,7 +19,7 @@ import numpy as np
 
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.orders.ranking import rank
-from fixfirst.searcher.strategy import Outcome, Status, Strategy, StrategyConfig
+from fixfirst.searcher.strategy import Strategy, StrategyConfig, TrialOutcome, _Status
 
 WORKFLOWS = tuple(all_workflows(FIVE_TYPES))
 ORDERS = np.array([workflow.order for workflow in WORKFLOWS])  # [120, 5]
@@ -102,7 +102,7 @@ def run_strategy(name, evaluate, seed, evaluations, strategy=None):
     strategy = strategy or Strategy(StrategyConfig(name=name, seed=seed))
     for count in range(1, evaluations + 1):
         (choice,) = strategy.ask()
-        strategy.tell(choice.workflow, Outcome.compliant(evaluate(choice.workflow.number), NOISE))
+        strategy.tell(choice.workflow, TrialOutcome.compliant(evaluate(choice.workflow.number), NOISE))
         yield strategy.best().workflow.number if count in CHECKPOINTS else None
 
 
@@ -141,7 +141,7 @@ def regrets(method, family, function, start, verdicts):
 
 def judge(strategy, values):
     """(the best tried order may be the best, a winner is declared, it is not the best tried order) of a final ranking."""
-    told = [(w, o.mean_return, o.standard_error) for w, o in strategy.told if o.status is Status.COMPLIANT]
+    told = [(w, o.mean_return, o.standard_error) for w, o in strategy.told if o.status is _Status.COMPLIANT]
     ranking = rank(*zip(*told, strict=True))
     best = max(values[workflow.number] for workflow, _, _ in told)
     holds = any(values[workflow.number] == best for workflow in ranking.maybe_best)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fixfirst.base.errors import ConformanceError
-from fixfirst.cyborg.conformance import ReplayReport, compare, read_episodes, replay, replay_file
+from fixfirst.cyborg.conformance import ReplayReport, check_file, first_difference, read_episodes, replay_episode
 from fixfirst.game import rules
 
 FOLDER = Path(__file__).parent.parent / "conformance"
@@ -21,7 +21,7 @@ FILES = sorted(FOLDER.glob("*.jsonl.gz"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_recorded_cyborg_episodes_replay_without_a_mismatch(path):
     report = ReplayReport()
-    replay_file(path, report)
+    check_file(path, report)
     assert report.mismatches == [] and report.steps > 0
 
 
@@ -29,14 +29,14 @@ def test_recorded_episodes_of_fourteen_scenarios_replay_without_a_mismatch():
     """6 to 30 hosts: Misinform, filtered and closed subnets, hosts that blue does not see, Red before Green, odd names."""
     report = ReplayReport()
     for path in sorted((FOLDER / "scenarios").glob("*.jsonl.gz")):
-        replay_file(path, report)
+        check_file(path, report)
     assert (report.mismatches, report.episodes, report.steps) == ([], 364, 16_464)
 
 
 def test_loading_another_scenario_compiles_nothing():
     """One type of records for up to 15 hosts, and one for more: all fourteen scenarios share two machine codes."""
     for path in sorted((FOLDER / "scenarios").glob("*.jsonl.gz")):
-        replay(next(read_episodes(path)))
+        replay_episode(next(read_episodes(path)))
     assert len(rules.step_batch.signatures) <= 2 and len(rules.reset_batch.signatures) <= 2
 
 
@@ -103,7 +103,7 @@ def test_a_changed_recording_is_caught_at_its_step_field_and_host(tmp_path, posi
     assert episode["steps"][5][RED] == ["exploit", "c", 1, "HTTPSRFI"]
     episode["steps"][5][position] = value
     report = ReplayReport()
-    replay_file(write(tmp_path / "changed.jsonl", episode, first_episode("meander")), report)
+    check_file(write(tmp_path / "changed.jsonl", episode, first_episode("meander")), report)
     (mismatch,) = report.mismatches
     assert (mismatch.step, mismatch.field, mismatch.host, mismatch.expected, mismatch.got) == (6, field, host, expected, got)
     assert report.episodes == 2
@@ -112,7 +112,7 @@ def test_a_changed_recording_is_caught_at_its_step_field_and_host(tmp_path, posi
 def test_a_wrong_sum_of_rewards_is_a_mismatch(tmp_path):
     episode = first_episode() | {"return10": 0}
     (decoded,) = read_episodes(write(tmp_path / "sum.jsonl", episode))
-    assert compare(decoded, replay(decoded)).field == "return10"
+    assert first_difference(decoded, replay_episode(decoded)).field == "return10"
 
 
 @pytest.mark.parametrize("variant", ["leaderboard", "debugged"])
@@ -121,7 +121,7 @@ def test_recordings_of_one_variant_do_not_fit_another(variant):
     from dataclasses import replace
 
     episodes = [replace(e, variant="current") for e in read_episodes(FOLDER / f"b_line_{variant}.jsonl.gz")]
-    assert sum(compare(e, replay(e)) is not None for e in episodes) > len(episodes) / 10
+    assert sum(first_difference(e, replay_episode(e)) is not None for e in episodes) > len(episodes) / 10
 
 
 def truncated(path):

@@ -19,7 +19,7 @@ from cage2 import HOST_ID
 import fixfirst as ff
 from fixfirst.base.errors import CyborgError
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
-from fixfirst.cyborg.conformance import ReplayReport, read_episodes, replay_file
+from fixfirst.cyborg.conformance import ReplayReport, check_file, read_episodes
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import facts_of_variant, identify
@@ -125,7 +125,7 @@ def test_a_difference_after_a_process_id_came_back_is_a_coincidence_and_one_befo
     episode["steps"][5][4] -= 1
     path, report = tmp_path / "pid.jsonl", ReplayReport()
     path.write_text(json.dumps(episode) + "\n")
-    replay_file(path, report)
+    check_file(path, report)
     assert (len(report.coincidences), len(report.mismatches)) == ((1, 0) if coincidence else (0, 1))
 
 
@@ -259,7 +259,7 @@ def test_fresh_recordings_replay_without_a_mismatch(tmp_path, green):
     path, report = tmp_path / "fresh.jsonl.gz", ReplayReport()
     summary = record(find_cyborg(), path, Recording(episodes=9, steps=60, seed=5, green=green), say=quietly)
     assert summary.steps == 540 and summary.cyborg.variant == next(read_episodes(path)).variant
-    replay_file(path, report)
+    check_file(path, report)
     assert report.steps == 540 and report.mismatches == []
 
 
@@ -296,5 +296,5 @@ def test_a_process_id_that_comes_back_is_marked(tmp_path):
     path = tmp_path / "forced.jsonl"
     subprocess.run([sys.executable, "-c", FORCE_PID, path], check=True)
     report = ReplayReport()
-    replay_file(path, report)
+    check_file(path, report)
     assert report.mismatches == [] and report.coincidences

@@ -9,7 +9,7 @@ import yaml
 
 import fixfirst as ff
 from fixfirst.game import documents, images, parts
-from fixfirst.game.scenario import CAGE2, SHIPPED, Scenario
+from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def put(document, place, value):
 # ---------------------------------------------------------------- what is accepted
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", SHIPPED_SCENARIOS)
 def test_what_is_written_is_read_as_the_same_value_with_the_same_digest(name):
     scenario = Scenario.load(name)
     text = scenario.to_yaml()
@@ -44,7 +44,9 @@ def test_what_is_written_is_read_as_the_same_value_with_the_same_digest(name):
 
 
 def test_the_shipped_ones_have_the_sizes_the_documents_promise():
-    sizes = {name: (s.num_hosts, len(s.subnets), s.num_actions) for name in SHIPPED for s in (Scenario.load(name),)}
+    sizes = {
+        name: (s.num_hosts, len(s.subnets), s.num_actions) for name in SHIPPED_SCENARIOS for s in (Scenario.load(name),)
+    }
     assert sizes == {
         "cage2": (13, 3, 145),
         "cage1": (13, 3, 54),  # one action Misinform a host instead of eight decoys

@@ -86,7 +86,9 @@ def test_what_is_not_sure_has_no_interval_and_no_tier():
     found = price(values, sure=False)
     assert [swap.price for swap in found.swaps] == [4, 0, 0] and not any(swap.is_shown for swap in found.swaps)
     assert {(s.low, s.high, s.at_most) for s in found.swaps} == {(None, None, np.inf)}
-    assert {(o.low, o.high, o.p_best, o.p_close, o.tier) for o in found.orders} == {(None, None, None, None, pricing.OPEN)}
+    assert {(o.low, o.high, o.p_best, o.p_close, o.tier) for o in found.orders} == {
+        (None, None, None, None, pricing.UNDECIDED)
+    }
     assert [o.workflow for o in found.orders] == [o.workflow for o in price(values).orders]
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter import live, page
-from fixfirst.reporter.live import Progress, SearchView, sparkline
+from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
 from fixfirst.reporter.results import print_searches, ranking_table, searches_document
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.rows import Status, Trial
@@ -202,7 +202,7 @@ def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will
 
 
 def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clock, capsys):
-    progress = Progress(10_000)
+    progress = ProgressLine(10_000)
     for seconds, episodes in ((60, 1_000), (5, 2_000), (5, 3_000)):
         clock.s += seconds
         progress.show(episodes, "return -90.0")
@@ -215,7 +215,7 @@ def test_a_training_tells_its_speed_from_the_first_report_on_and_none_before(clo
 
 def test_a_live_picture_is_as_wide_as_the_terminal_and_tells_the_time_left(clock, monkeypatch, capsys):
     monkeypatch.setattr(live, "PatientConsole", lambda **options: Console(force_terminal=True, width=60, **options))
-    progress = Progress(10_000)
+    progress = ProgressLine(10_000)
     for episodes in (1_000, 2_000):
         clock.s += 5
         progress.point(-90.0)

@@ -7,7 +7,7 @@ import pytest
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter.texts import orders_across_seeds, verdict_over_seeds
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.runs.seeds import SeedResult, compare, mean_interval, rank_trials, spread_between_seeds
+from fixfirst.runs.seeds import SeedResult, compare_seeds, mean_interval, rank_trials, spread_between_seeds
 
 A, B, C, D = list(all_workflows())[:4]
 
@@ -44,7 +44,7 @@ def test_what_two_seeds_say_together():
     """A: -10 and -12. B: -30 twice (-29 and -31), and -32. C passed once, at -50, D never."""
     first = found(0, (A, -10.0), (B, -29.0), (B, -31.0), (C, None))
     second = found(1, (B, -32.0), (A, -12.0), (C, -50.0), (D, None))
-    (both,) = compare([first, second])
+    (both,) = compare_seeds([first, second])
     shown = [(row.workflow, row.tried, row.accepted, row.maybe_best, row.mean) for row in both.orders]
     assert shown == [(A, 2, 2, 2, -11.0), (B, 2, 2, 0, -31.0), (C, 2, 1, 0, -50.0), (D, 1, 0, 0, None)]
     assert [(best.seed, best.workflow, best.mean) for best in both.best] == [(0, A, -10.0), (1, A, -12.0)]
@@ -62,22 +62,22 @@ def test_seeds_that_disagree_declare_no_winner():
     """A and B change places: each search alone is sure, the two together are not."""
     results = [found(0, (A, -10.0), (B, -20.0)), found(1, (A, -20.0), (B, -10.0))]
     assert [result.standings.ranking.winner for result in results] == [A, B]
-    (both,) = compare(results)
+    (both,) = compare_seeds(results)
     assert both.ranking.winner is None and both.ranking.maybe_best == (A, B)
 
 
 def test_without_an_order_seen_twice_nothing_is_claimed():
-    (both,) = compare([found(0, (A, -10.0)), found(1, (B, -99.0))])
+    (both,) = compare_seeds([found(0, (A, -10.0)), found(1, (B, -99.0))])
     assert both.ranking is None and both.spread is None
     assert verdict_over_seeds(both).startswith("No order was accepted under two seeds")
 
 
 def test_a_seed_in_which_nothing_passed_counts_as_having_tried():
-    (both,) = compare([found(0, (A, None)), found(1, (A, -10.0))])
+    (both,) = compare_seeds([found(0, (A, None)), found(1, (A, -10.0))])
     assert [(row.tried, row.accepted) for row in both.orders] == [(2, 1)]
     assert [(best.seed, best.workflow) for best in both.best] == [(0, None), (1, A)]
 
 
 def test_red_agents_are_compared_apart():
-    both = compare([found(0, (A, -10.0)), found(0, (A, -20.0), red_agent="meander")])
+    both = compare_seeds([found(0, (A, -10.0)), found(0, (A, -20.0), red_agent="meander")])
     assert [(c.red_agent, c.orders[0].mean) for c in both] == [("b_line", -10.0), ("meander", -20.0)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fixfirst.orders.ranking import rank
-from fixfirst.searcher.strategy import Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.strategy import Strategy, StrategyConfig, TrialOutcome
 
 
 def test_a_search_on_a_flat_landscape_names_no_winner():
@@ -13,7 +13,7 @@ def test_a_search_on_a_flat_landscape_names_no_winner():
         rng = np.random.default_rng(seed)
         strategy = Strategy(StrategyConfig(seed=seed))
         for _ in range(20):
-            strategy.tell(strategy.ask()[0].workflow, Outcome.compliant(rng.standard_normal(), 1.0))
+            strategy.tell(strategy.ask()[0].workflow, TrialOutcome.compliant(rng.standard_normal(), 1.0))
         returns = [(w, o.mean_return, o.standard_error) for w, o in strategy.told]
         declared += rank(*zip(*returns, strict=True)).winner is not None
     assert declared <= 1

@@ -47,7 +47,7 @@ from fixfirst.searcher import jobs as searcher_jobs, published
 from fixfirst.searcher.config import search_config
 from fixfirst.searcher.driver import run_searches
 from fixfirst.searcher.published import PublishedSearch
-from fixfirst.searcher.strategy import NON_COMPLIANT, Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.strategy import NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome
 from fixfirst.searcher.study import begin_search, open_search
 
 SILENT = ["--quiet", "--no-report", "--workers", "1"]
@@ -251,7 +251,7 @@ def test_every_choice_can_be_redone_from_the_ledger(run):
         for trial in trials[:first]:
             numbers = float(trial["return_mean"]), float(trial["return_se"])
             accepted = trial["status"] == "accepted"
-            strategy.tell(by_name[trial["workflow"]], Outcome.compliant(*numbers) if accepted else NON_COMPLIANT)
+            strategy.tell(by_name[trial["workflow"]], TrialOutcome.compliant(*numbers) if accepted else NON_COMPLIANT)
         logged = [choice for choice in choices if int(choice["round"]) == first]
         for choice, row in zip(strategy.ask(len(logged)), logged, strict=True):
             assert (str(choice.workflow), choice.how) == (row["workflow"], row["how"])

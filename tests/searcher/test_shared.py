@@ -24,7 +24,7 @@ from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
 from fixfirst.searcher.driver import run_searches
 from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
-from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome
 from fixfirst.searcher.study import begin_search
 
 QUIET = {"quiet": True, "report": False}
@@ -324,7 +324,7 @@ def test_host_orders_are_chosen_without_listing_them():
     assert strategy.num_orders == 3_628_800 and len(set(asked)) == 4
     assert all(workflow.order[-3:] == (0, 5, 6) for workflow in asked)
     for number, workflow in enumerate(asked):
-        strategy.tell(workflow, Outcome.compliant(-14.0 - number, 0.1))
+        strategy.tell(workflow, TrialOutcome.compliant(-14.0 - number, 0.1))
     (best,) = strategy.ask(1)
     assert best.workflow.order[-3:] == (0, 5, 6)
 

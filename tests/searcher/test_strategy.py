@@ -14,10 +14,10 @@ from fixfirst.searcher.strategy import (
     FAILED,
     NON_COMPLIANT,
     STRATEGIES,
-    Outcome,
-    Status,
     Strategy,
     StrategyConfig,
+    TrialOutcome,
+    _Status,
     neighbours,
     scheduled_beta,
 )
@@ -37,7 +37,7 @@ def distance_return(workflow, best=BEST):
     if workflow.number % 5 == 4:
         return NON_COMPLIANT
     pairs = math.comb(workflow.scheme.size, 2)
-    return Outcome.compliant(-10 - 2 * pairs * workflow.kendall_distance(best), 0.5)
+    return TrialOutcome.compliant(-10 - 2 * pairs * workflow.kendall_distance(best), 0.5)
 
 
 def play(strategy, rounds, size=1, outcome=distance_return):
@@ -72,7 +72,7 @@ def test_gp_ucb_finds_the_best_of_120_orders_in_25_trials():
 def test_a_choice_can_be_redone_from_what_was_told_before_it():
     strategy = Strategy(StrategyConfig(seed=2, beta=1.5))
     play(strategy, 12)
-    told = [(w.order, o) for w, o in strategy.told if o.status is Status.COMPLIANT]
+    told = [(w.order, o) for w, o in strategy.told if o.status is _Status.COMPLIANT]
     (choice,) = strategy.ask()
     orders, outcomes = zip(*told, strict=True)
     gp = OrderGP(
@@ -105,7 +105,7 @@ def test_an_order_without_return_is_not_chosen_again_before_all_others_were_trie
         tried.add(choice.workflow)
         if choice.workflow in near:
             failed.add(choice.workflow)
-        outcome = bad if choice.workflow in near else Outcome.compliant(-choice.workflow.kendall_distance(best), 0.3)
+        outcome = bad if choice.workflow in near else TrialOutcome.compliant(-choice.workflow.kendall_distance(best), 0.3)
         strategy.tell(choice.workflow, outcome)
     assert failed and (len(tried) == 24 or choice.workflow not in failed)
     if name != "gp_ucb":
@@ -116,16 +116,18 @@ def test_after_every_order_was_tried_an_order_without_return_gets_another_chance
     strategy = Strategy(StrategyConfig(seed=0, initial_orders=2), scheme_of(3))
     for number in range(6):
         workflow = Workflow.from_number(number, strategy.scheme)
-        strategy.tell(workflow, NON_COMPLIANT if number < 4 else Outcome.compliant(-50.0 - number, 0.01))
+        strategy.tell(workflow, NON_COMPLIANT if number < 4 else TrialOutcome.compliant(-50.0 - number, 0.01))
     assert strategy.ask()[0].workflow.number < 4
 
 
 def test_a_noisy_leader_is_tried_again_and_its_returns_are_averaged():
     strategy = Strategy(StrategyConfig(seed=0))
     for workflow in WORKFLOWS:
-        strategy.tell(workflow, Outcome.compliant(-10.0 if workflow == BEST else -40.0, 5.0 if workflow == BEST else 0.1))
+        strategy.tell(
+            workflow, TrialOutcome.compliant(-10.0 if workflow == BEST else -40.0, 5.0 if workflow == BEST else 0.1)
+        )
     assert strategy.ask()[0].workflow == BEST
-    strategy.tell(BEST, Outcome.compliant(-20.0, 5.0))
+    strategy.tell(BEST, TrialOutcome.compliant(-20.0, 5.0))
     strategy.pending.clear()
     random = Strategy(StrategyConfig(name="random"))
     random.told = strategy.told
@@ -137,8 +139,8 @@ def test_a_well_known_leader_is_not_repeated_while_orders_are_untried():
     """An order 25 standard errors above 30 equal ones, far more than beta = 2: plain UCB would never leave it."""
     strategy = Strategy(StrategyConfig(seed=0))
     for workflow in WORKFLOWS[:31]:
-        strategy.tell(workflow, Outcome.compliant(-10.0 if workflow.number == 15 else -60.0, 2.0))
-    numbers = {choice.workflow.number for choice in play(strategy, 30, outcome=lambda w: Outcome.compliant(-60.0, 2.0))}
+        strategy.tell(workflow, TrialOutcome.compliant(-10.0 if workflow.number == 15 else -60.0, 2.0))
+    numbers = {choice.workflow.number for choice in play(strategy, 30, outcome=lambda w: TrialOutcome.compliant(-60.0, 2.0))}
     assert 15 not in numbers and len(numbers) == 30
 
 
@@ -172,7 +174,7 @@ def test_a_round_has_different_orders_and_knows_of_pending_ones():
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_round_larger_than_the_number_of_orders_repeats_some(name):
     strategy = Strategy(StrategyConfig(name=name), scheme_of(2))
-    play(strategy, 2, size=5, outcome=lambda w: Outcome.compliant(float(w.number), 0.1))
+    play(strategy, 2, size=5, outcome=lambda w: TrialOutcome.compliant(float(w.number), 0.1))
     assert {choice.workflow.number for choice in strategy.ask(5)} == {0, 1}
 
 
@@ -183,7 +185,7 @@ def test_large_spaces_are_searched_without_enumerating_them(units, rounds, bette
     scheme = scheme_of(units)
     best = Workflow.from_number(12345, scheme)
     strategy = Strategy(StrategyConfig(seed=0), scheme)
-    choices = play(strategy, rounds, outcome=lambda w: Outcome.compliant(-w.kendall_distance(best), 0.01))
+    choices = play(strategy, rounds, outcome=lambda w: TrialOutcome.compliant(-w.kendall_distance(best), 0.01))
     found = strategy.best()
     assert 1 - found.workflow.kendall_distance(best) >= better_than
     assert all(len(choice.top) == 3 for choice in choices if choice.how == "ucb")
@@ -224,10 +226,10 @@ def test_without_any_compliant_order_gp_ucb_goes_on_at_random():
         (lambda: StrategyConfig(beta=math.nan), "beta must be at least 0"),
         (lambda: StrategyConfig(delta=0.0), "between 0 and 1, got 0.0"),
         (lambda: StrategyConfig(initial_orders=0), "at least 1 initial order, got 0"),
-        (lambda: Outcome.compliant(math.nan, 1.0), "finite mean return"),
-        (lambda: Outcome.compliant(1.0, -1.0), "at least 0, got -1.0"),
-        (lambda: Outcome(Status.COMPLIANT), "needs a finite mean return"),
-        (lambda: Outcome(Status.NON_COMPLIANT, 3.0, 1.0), "told without a return, got 3.0"),
+        (lambda: TrialOutcome.compliant(math.nan, 1.0), "finite mean return"),
+        (lambda: TrialOutcome.compliant(1.0, -1.0), "at least 0, got -1.0"),
+        (lambda: TrialOutcome(_Status.COMPLIANT), "needs a finite mean return"),
+        (lambda: TrialOutcome(_Status.NON_COMPLIANT, 3.0, 1.0), "told without a return, got 3.0"),
         (lambda: Strategy(StrategyConfig()).ask(0), "at least 1 order, got 0"),
         (lambda: Strategy(StrategyConfig()).tell(Workflow((0, 1), scheme_of(2)), FAILED), "another unit scheme"),
     ],

@@ -22,12 +22,12 @@ from fixfirst.play.evaluation import Evaluation
 from fixfirst.policy.file import Policy, policy_folder
 from fixfirst.policy.network import Weights
 from fixfirst.policy.red_file import BASE, KNOWN, RedPolicy, load_red, save_red
-from fixfirst.reporter.live import Progress
+from fixfirst.reporter.live import ProgressLine
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import versions
 
 STARTS = ("scratch", BASE, *KNOWN, "last")
-EPISODES = 10_000
+_EPISODES = 10_000
 TEST_EPISODES = 1_000
 CHECKPOINT_EVERY = 50  # updates
 
@@ -66,7 +66,7 @@ def exploit(
     greedy: bool = True,
     picky: bool = False,
     starts: Sequence[str] | None = None,
-    train_episodes: int = EPISODES,
+    train_episodes: int = _EPISODES,
     episodes: int = TEST_EPISODES,
     seed: int = 0,
     out: str | Path | None = None,
@@ -98,7 +98,7 @@ def exploit(
     announce_compilation()
     with (
         jobs.interrupts() as interrupt,
-        Progress(episodes_of(len(begins), budget), quiet=checks.check_bool("quiet", quiet)) as progress,
+        ProgressLine(episodes_of(len(begins), budget), quiet=checks.check_bool("quiet", quiet)) as progress,
     ):
 
         def tell(done: int, mean: float) -> None:
@@ -179,7 +179,7 @@ def train_red(
     out: str | Path | None = None,
     picky: bool = False,
     start: str | Path | None = None,
-    total_episodes: int = EPISODES,
+    total_episodes: int = _EPISODES,
     greedy: bool = True,
     seed: int = 0,
     quiet: bool = False,
@@ -228,7 +228,7 @@ def train_red(
     )
     announce_compilation()
     go_on(folder, training, config)
-    with jobs.interrupts() as interrupt, Progress(total_episodes, quiet=checks.check_bool("quiet", quiet)) as progress:
+    with jobs.interrupts() as interrupt, ProgressLine(total_episodes, quiet=checks.check_bool("quiet", quiet)) as progress:
 
         def step() -> None:
             mean = training.step()
@@ -275,7 +275,7 @@ def train_league(
     each = config.episodes
     with (
         jobs.interrupts() as interrupt,
-        Progress(each * config.updates, quiet=checks.check_bool("quiet", quiet)) as progress,
+        ProgressLine(each * config.updates, quiet=checks.check_bool("quiet", quiet)) as progress,
     ):
 
         def step() -> None:

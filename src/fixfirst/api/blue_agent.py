@@ -17,7 +17,7 @@ import numpy as np
 from fixfirst.api.policies import load_named
 from fixfirst.base import checks, errors, statistics
 from fixfirst.cyborg.checkout import find_cyborg
-from fixfirst.policy.file import Order, Policy
+from fixfirst.policy.file import NamedOrder, Policy
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
 EXAMPLE_AGENT = "CybORG.Agents.SimpleAgents.BlueLoadAgent"  # the module, and in it the class of the same name
@@ -42,7 +42,7 @@ class BlueAgent:
         self,
         policy: Policy | str | Path | None = None,
         *,
-        workflow: Order | None = None,
+        workflow: NamedOrder | None = None,
         greedy: bool = True,
         seed: int = 0,
     ):

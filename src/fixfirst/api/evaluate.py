@@ -22,7 +22,7 @@ from fixfirst.play.evaluation import (
     play,
 )
 from fixfirst.play.leaderboard import LEADERBOARD_REDS, LeaderboardScore, leaderboard_score
-from fixfirst.reporter.live import Progress
+from fixfirst.reporter.live import ProgressLine
 
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
@@ -147,7 +147,7 @@ def play_all(
     """
     seed, done = checks.check_seed("seed", seed), 0
     announce_compilation()
-    with Progress(episodes * len(games) * len(defenders), quiet=checks.check_bool("quiet", quiet)) as progress:
+    with ProgressLine(episodes * len(games) * len(defenders), quiet=checks.check_bool("quiet", quiet)) as progress:
         for game in games:
             batches = []
             for defender in defenders:

@@ -18,10 +18,10 @@ from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
-from fixfirst.runs.seeds import Comparison, RankedTrials, compare
+from fixfirst.runs.seeds import Comparison, RankedTrials, compare_seeds
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
-from fixfirst.searcher.study import Search, open_study
+from fixfirst.searcher.study import AnySearch, open_study
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SearchRun(tables.Tabular):
         actions = run.best.act(np.zeros((3, 52)), workflow="user_priority")  # [3]
     """
 
-    search: Search
+    search: AnySearch
 
     def __repr__(self) -> str:
         if not self.config.separate:
@@ -173,7 +173,7 @@ class StudyRun(tables.Tabular):
     @property
     def comparisons(self) -> list[Comparison]:
         """What the seeds say together, for each red agent."""
-        return compare([run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)])
+        return compare_seeds([run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)])
 
     @property
     def agreement(self) -> Agreement:

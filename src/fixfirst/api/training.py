@@ -17,7 +17,7 @@ from fixfirst.learner.training import check_trainable
 from fixfirst.learner.training_run import conclude
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
-from fixfirst.reporter.live import Progress
+from fixfirst.reporter.live import ProgressLine
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import Session, create_run, last_outcome, locked, read_config
 from fixfirst.runs.rows import Outcome, UpdateRow
@@ -130,7 +130,7 @@ def _work(
     with (
         Session(folder) as session,
         jobs.interrupts() as interrupt,
-        Progress(config.total_episodes, quiet=quiet) as progress,
+        ProgressLine(config.total_episodes, quiet=quiet) as progress,
     ):
         played = 0
 

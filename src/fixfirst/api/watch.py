@@ -19,10 +19,10 @@ from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.read import read_run
 from fixfirst.reporter.replay import check_gif, write_gif, write_replay
 from fixfirst.runs import layout
-from fixfirst.runs.answer import WHY
+from fixfirst.runs.answer import WHY_PAGE
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
-EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
+_EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
 
 
 def watch(
@@ -92,7 +92,7 @@ def replay(
     home = games_made_for(whom[:1], defenders[:1], in_scenario(given, defenders[0]), say)[0]
     games_made_for(whom[1:], defenders[1:], home, say)  # says so if the second was made for another
     game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
-    count = EPISODES[game.backend] if episodes is None else checks.check_int("episodes", episodes, 0)
+    count = _EPISODES[game.backend] if episodes is None else checks.check_int("episodes", episodes, 0)
     if number is not None:
         if checks.check_int("number", number, 0) >= MOST_KEPT:
             raise errors.ConfigError(f"number must be in 0..{MOST_KEPT - 1}, got {number}")
@@ -177,7 +177,7 @@ def write_replays(folder: Path) -> None:
     pair = None if run.answer is None else run.answer.telling_orders
     if pair is not None:
         good, bad = pair
-        write_replay(_replay_path(folder, WHY), replay(folder, workflow=good, beside=folder, beside_workflow=bad))
+        write_replay(_replay_path(folder, WHY_PAGE), replay(folder, workflow=good, beside=folder, beside_workflow=bad))
 
 
 def _replay_path(folder: Path, name: str) -> Path:

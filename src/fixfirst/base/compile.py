@@ -70,9 +70,9 @@ SOURCES = (
 )
 ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))
 SIMULATOR = "game"
-RULES = "game/rules.py"
+_RULES = "game/rules.py"
 
-ROOT = 0  # the user whom all trust
+_ROOT = 0  # the user whom all trust
 STALE_DAYS = 30  # a folder of another version is deleted when nobody has used it for so long
 TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
 
@@ -108,9 +108,9 @@ def is_compiled() -> bool:
 
     What else the simulator's room compiles, not everybody uses.
     """
-    entries = [entry for entry in _ENTRY_POINTS if entry.code.source == RULES]
+    entries = [entry for entry in _ENTRY_POINTS if entry.code.source == _RULES]
     if not entries:
-        return any(_read(path) for path in cache_folder().glob(f"{Path(RULES).stem}.*.nbc"))
+        return any(_read(path) for path in cache_folder().glob(f"{Path(_RULES).stem}.*.nbc"))
     return all(entry.signatures or entry.code.on_disk() for entry in entries)
 
 
@@ -158,7 +158,7 @@ def _private(base: Path) -> Path:
     for folder, mode in ((base, stat.S_IWOTH | stat.S_ISVTX), (base / "fixfirst", stat.S_IWOTH)):
         with contextlib.suppress(OSError):
             found = folder.stat()
-            if found.st_uid not in (ROOT, os.getuid()) or found.st_mode & mode == stat.S_IWOTH:
+            if found.st_uid not in (_ROOT, os.getuid()) or found.st_mode & mode == stat.S_IWOTH:
                 who = "is writable for everybody" if found.st_mode & stat.S_IWOTH else "belongs to somebody else"
                 raise ConfigError(f"{folder} {who}: machine code there cannot be trusted; name another NUMBA_CACHE_DIR")
     return base

@@ -93,10 +93,12 @@ Quiet = Annotated[bool, Parameter(name=("--quiet", "-q"), negative="", help="Sho
 Again = Annotated[bool, Parameter(negative="", help="Run also if a finished run has this very result.")]
 Csv = Annotated[Path | None, Parameter(help="Also write the table to this file, with all digits.")]
 Latex = Annotated[Path | None, Parameter(help="Also write the table to this file as a LaTeX tabular (booktabs).")]
-Cyborg = Annotated[Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")]
+CyborgFlag = Annotated[
+    Path | None, Parameter(help="A checkout of cage-challenge-2. Default: FIXFIRST_CYBORG, or installed.")
+]
 
 
-def log(text: str) -> None:
+def say(text: str) -> None:
     """A line about something that takes a while."""
     print(f"fixfirst: {errors.in_one_line(text)} ...", file=sys.stderr, flush=True)
 

@@ -22,7 +22,7 @@ import gymnasium as gym
 import numpy as np
 
 from fixfirst.base import jobs
-from fixfirst.cli.app import Cyborg, Json, log, print_json
+from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.backends import make_world
@@ -46,9 +46,9 @@ CYBORG_ROWS = (CYBORG, CYBORG_IN_ONE, CYBORG_IN_WORKERS)
 _START = "import fixfirst as ff; e = ff.make_vec(1); e.reset(seed=0); e.step([0])"
 
 
-def bench_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
+def bench_command(*, cyborg: CyborgFlag = None, as_json: Json = False) -> int:
     """Measure the simulator and the worker processes on this machine, and CybORG in the same run where --cyborg says so."""
-    result = measure(None if cyborg is None else find_cyborg(cyborg), say=log)
+    result = measure(None if cyborg is None else find_cyborg(cyborg), say=say)
     if as_json:
         print_json(result)
     else:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from fixfirst.base.errors import note
 from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, print_json, write_tables
-from fixfirst.cli.flags import Order, flags_of, given
+from fixfirst.cli.flags import OrderFlag, flags_of, given
 from fixfirst.game.game import Game
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def compare_command(
     second: str,
     /,
     *,
-    workflow: Order = None,
+    workflow: OrderFlag = None,
     greedy: bool = False,
     red_agent: str = "b_line,meander",
     steps: Whole = 100,

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from fixfirst.base.compile import announce_compilation
 from fixfirst.cli.app import Json, print_json
-from fixfirst.cyborg.conformance import ReplayReport, replay_file
+from fixfirst.cyborg.conformance import ReplayReport, check_file
 
 
 def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json: Json = False) -> int:
@@ -26,7 +26,7 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
     rows = []
     for path in files:
         report = ReplayReport()
-        replay_file(path, report)
+        check_file(path, report)
         total.add(report)
         rows.append({"file": path.name, **_counts(report)})
         if not as_json:

@@ -9,7 +9,7 @@ from typing import Any
 from fixfirst import __version__
 from fixfirst.base import errors, jobs
 from fixfirst.base.compile import cache_folder, is_compiled
-from fixfirst.cli.app import Cyborg, Json, print_json
+from fixfirst.cli.app import CyborgFlag, Json, print_json
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
 from fixfirst.cyborg.variant import identify
 from fixfirst.reporter.screen import fitted
@@ -32,13 +32,13 @@ PACKAGES = (
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")
 
 
-def doctor_command(*, cyborg: Cyborg = None, as_json: Json = False) -> int:
+def doctor_command(*, cyborg: CyborgFlag = None, as_json: Json = False) -> int:
     """Say what is installed, how many threads are used, where compiled code is kept, and which CybORG is found."""
     findings = examine(cyborg)
     if as_json:
         print_json(findings)
     else:
-        print(fitted(as_text(findings).split("\n")))
+        print(fitted(_as_text(findings).split("\n")))
     return 0
 
 
@@ -52,7 +52,7 @@ def examine(cyborg: Path | None = None) -> dict[str, Any]:
     }
 
 
-def as_text(findings: dict[str, Any]) -> str:
+def _as_text(findings: dict[str, Any]) -> str:
     """The same document for people."""
     lines = []
     for group, values in findings.items():

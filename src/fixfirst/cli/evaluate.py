@@ -9,7 +9,7 @@ from fixfirst.api.evaluate import evaluate, leaderboard
 from fixfirst.base import errors
 from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, print_json, write_tables
-from fixfirst.cli.flags import Order, flags_of, given
+from fixfirst.cli.flags import OrderFlag, flags_of, given
 from fixfirst.game.game import Backend, Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluations, difference
@@ -31,7 +31,7 @@ def evaluate_command(
     policy: str,
     /,
     *,
-    workflow: Order = None,
+    workflow: OrderFlag = None,
     greedy: Annotated[bool | None, Parameter(show_default=lambda _: "no; with --exploit, yes")] = None,
     as_exploit: Annotated[bool, Parameter(name="--exploit", negative="")] = False,
     picky: Annotated[bool, Parameter(negative="")] = False,

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from fixfirst.cli.app import RARE, shown, whole
 from fixfirst.game.game import Game
-from fixfirst.learner.config import Alignment, Course, PPOConfig, TrainSettings
+from fixfirst.learner.config import Alignment, Course, PlayerSettings, PPOConfig
 from fixfirst.learner.settings import flag
 from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import NAMED_ORDERS
@@ -18,17 +18,17 @@ from fixfirst.orders.order import NAMED_ORDERS
 # What most people ask for, in this order; all else is in the group of the model that declares it, or here.
 COMMON = ("total_episodes", "workflow", "scenario", "red_agent", "variant", "seed", "preset", "separate")
 SETTINGS = Group("Settings", sort_key=-1)
-GROUPS: dict[type[BaseModel], str] = {
+_GROUPS: dict[type[BaseModel], str] = {
     Game: "Game",
     Judging: "Order and gate",
     Gate: "Order and gate",
     Alignment: "Order and gate",
     PPOConfig: "Learning",
     Course: "Stages",
-    TrainSettings: "Policy",
+    PlayerSettings: "Policy",
 }
 FILES = ("checkpoint_every", "tensorboard", "log_episodes")
-Order = Annotated[
+OrderFlag = Annotated[
     str | None,
     Parameter(
         help="The order to follow and be judged by, if the policy does not carry one; also by name: "
@@ -38,7 +38,7 @@ Order = Annotated[
 
 
 def _group(name: str) -> Group:
-    owner = next((label for model, label in GROUPS.items() if name in model.model_fields), "Search")
+    owner = next((label for model, label in _GROUPS.items() if name in model.model_fields), "Search")
     return SETTINGS if name in COMMON else RARE["Files" if name in FILES else owner]
 
 

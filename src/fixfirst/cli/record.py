@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Cyborg, Json, log, print_json
+from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg.checkout import find_cyborg
 from fixfirst.cyborg.recorder import Recording, record
 
@@ -14,7 +14,7 @@ from fixfirst.cyborg.recorder import Recording, record
 def record_command(
     *,
     out: Path,
-    cyborg: Cyborg = None,
+    cyborg: CyborgFlag = None,
     settings: Annotated[Recording, Parameter(name="*")] = Recording(),
     as_json: Json = False,
 ) -> int:
@@ -25,7 +25,7 @@ def record_command(
     out
         The recording to write, .jsonl.gz or .jsonl.
     """
-    summary = record(find_cyborg(cyborg), out, settings, say=log)
+    summary = record(find_cyborg(cyborg), out, settings, say=say)
     if as_json:
         print_json(asdict(summary))
     else:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fixfirst.cli.app import Json, log, print_json
+from fixfirst.cli.app import Json, print_json, say
 from fixfirst.reporter.page import open_page
 from fixfirst.reporter.report import Format, report
 
@@ -51,7 +51,7 @@ def report_command(
 
         for run in runs:
             write_replays(run)
-    written = report(runs, out, figures=figures, form=form, say=log)
+    written = report(runs, out, figures=figures, form=form, say=say)
     while follow and written.document.running:
         if open_it:
             open_page(written.path)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fixfirst.base import jobs
-from fixfirst.cli.app import Cyborg, Json, Quiet
+from fixfirst.cli.app import CyborgFlag, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_training
 
@@ -15,7 +15,7 @@ def resume_command(
     /,
     *,
     where: ExecutionFlags = jobs.Execution(),
-    cyborg: Cyborg = None,
+    cyborg: CyborgFlag = None,
     report: bool = True,
     quiet: Quiet = False,
     as_json: Json = False,

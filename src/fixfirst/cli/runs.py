@@ -17,7 +17,7 @@ from fixfirst.runs.manifest import RUNNING, duration
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import RunSummary, summarise_runs
 
-COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
+_COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
 _WIDE, LONGEST_WORD = 110, 10
 MOST_SHOWN = 300  # characters of a text
 
@@ -75,7 +75,7 @@ def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
             "run": _plain(str(run.folder)),
             "kind": _plain(run.kind),
             "red agent": _plain(run.red_agent or ""),
-            "status": f"[{COLOURS[run.status]}]{run.status}[/]" if run.status in COLOURS else _plain(run.status),
+            "status": f"[{_COLOURS[run.status]}]{run.status}[/]" if run.status in _COLOURS else _plain(run.status),
             "return": "" if run.mean is None else f"{run.mean:.2f}",
             "time": "" if run.seconds is None else duration(run.seconds),
             "begun (UTC)": _plain(run.created[:16].replace("T", " ")),

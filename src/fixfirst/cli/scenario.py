@@ -57,7 +57,7 @@ def scenario_command(
     if as_json:
         print_json(as_document(scenario))
     elif out is None:
-        print(as_text(scenario))
+        print(_as_text(scenario))
     return 0
 
 
@@ -108,7 +108,7 @@ def b_line_ways(scenario: Scenario) -> list[tuple[str, ...]]:
     ]
 
 
-def as_text(scenario: Scenario) -> str:
+def _as_text(scenario: Scenario) -> str:
     """Return the same for people, in lines of at most 100 columns where names are short."""
     document = as_document(scenario)
     lines = [

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from fixfirst.base.errors import note
 from fixfirst.cli.agents import named_agent
-from fixfirst.cli.app import Json, Whole, log
-from fixfirst.cli.flags import Order, flags_of, given
+from fixfirst.cli.app import Json, Whole, say
+from fixfirst.cli.flags import OrderFlag, flags_of, given
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import Judging
@@ -26,7 +26,7 @@ def watch_command(
     /,
     *,
     beside: str | None = None,
-    workflow: Order = None,
+    workflow: OrderFlag = None,
     then: Annotated[list[str] | None, Parameter(negative="")] = None,
     number: Whole | None = None,
     greedy: bool = False,
@@ -103,7 +103,7 @@ def watch_command(
         **given(judging),
     )
     if gif is not None:
-        log(f"writing {gif}")
+        say(f"writing {gif}")
         write_gif(gif, document)
     if as_json or text:
         print(json.dumps(document) if as_json else fitted(replay_text(document).split("\n")))

@@ -36,7 +36,7 @@ PID_REUSED = "pid_reused"  # field of an episode: the step in which a process go
 LONGEST_EPISODE = 4 * files.MB  # as a line of text; one of 100 steps has 10 kB
 _BLUES, _GREENS = ("misinform",), ("green", "green_host")
 _REDS = ("user", "addresses", "names", "other", "top", "detected")
-_MADE_UP = tuple(decoy.name for decoy in parts.MISINFORM)
+_MADE_UP = tuple(decoy.name for decoy in parts.MADE_UP)
 
 # What a recording says of a step, in the order in which a difference explains itself best.
 _RECORDED: tuple[str, ...] = ("chances", "red_verb", "red_target", "red_exploit", "red_success")
@@ -112,18 +112,18 @@ class ReplayReport:
         self.coincidences += other.coincidences
 
 
-def replay_file(path: Path, report: ReplayReport) -> None:
+def check_file(path: Path, report: ReplayReport) -> None:
     """Replay every episode of a file, adding to `report`."""
     for episode in read_episodes(path):
         report.episodes += 1
         report.steps += len(episode.actions)
-        mismatch = compare(episode, replay(episode), path.name)
+        mismatch = first_difference(episode, replay_episode(episode), path.name)
         if mismatch is not None:
             by_pid = episode.pid_reused is not None and mismatch.step >= episode.pid_reused
             (report.coincidences if by_pid else report.mismatches).append(mismatch)
 
 
-def replay(episode: RecordedEpisode) -> np.ndarray:
+def replay_episode(episode: RecordedEpisode) -> np.ndarray:
     """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] of `record_dtype`."""
     scenario, size = episode.scenario, size_of(episode.scenario)
     states, chances = np.zeros(1, state_dtype(size)), np.zeros(1, chance_dtype(size))
@@ -150,7 +150,7 @@ def replay(episode: RecordedEpisode) -> np.ndarray:
     return got
 
 
-def compare(episode: RecordedEpisode, got: np.ndarray, file: str = "") -> Mismatch | None:
+def first_difference(episode: RecordedEpisode, got: np.ndarray, file: str = "") -> Mismatch | None:
     """The first difference between a recording and what came out of the kernel, or None."""
     pairs = zip(got, episode.expected, strict=True)
     step = next((step for step, (one, other) in enumerate(pairs) if one.tobytes() != other.tobytes()), None)

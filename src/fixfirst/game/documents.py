@@ -12,7 +12,7 @@ from fixfirst.base.errors import ScenarioError, quoted
 
 MOST_BYTES = 1_000_000
 MOST_VALUES = 100_000  # in a file, counting what an alias stands for each time
-DEEPEST = 20  # tables in tables
+_DEEPEST = 20  # tables in tables
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def _check_size(yaml: Any, events: Any, place: Place) -> None:
                 named[event.anchor] = 0
             is_table = isinstance(event, yaml.MappingStartEvent)
             open_nodes.append([event.anchor, 1, set() if is_table else None, is_table])
-            if len(open_nodes) > DEEPEST:
-                raise place.refuse(f"is nested more than {DEEPEST} deep, which no scenario is")
+            if len(open_nodes) > _DEEPEST:
+                raise place.refuse(f"is nested more than {_DEEPEST} deep, which no scenario is")
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             anchor, values, _, _ = open_nodes.pop()
             if anchor:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 ACCESS = ("none", "user", "root")  # what red truly has on a host
 BELIEF = ("clean", "unknown", "user", "root")  # what blue believes of it; CybORG: No, Unknown, User, Privileged
-ACTIVITY = ("none", "scan", "exploit")  # what blue saw there in this step
+_ACTIVITY = ("none", "scan", "exploit")  # what blue saw there in this step
 OT_STATES = tuple(state.name.lower() for state in OTService)  # running, stopped, restored
 
-_SEEN = dict(zip((QUIET, SEEN_SCAN, SEEN_EXPLOIT), ACTIVITY, strict=True))
+_SEEN = dict(zip((QUIET, SEEN_SCAN, SEEN_EXPLOIT), _ACTIVITY, strict=True))
 _WORKED = {Success.UNKNOWN: None, Success.FALSE: False, Success.TRUE: True}
 
 
@@ -210,7 +210,7 @@ def outcome(worked: bool | None) -> str:
     return {True: ": worked", False: ": failed", None: ""}[worked]
 
 
-def as_text(moment: TurnSummary, scenario: Scenario = CAGE2) -> str:
+def draw_state(moment: TurnSummary, scenario: Scenario = CAGE2) -> str:
     """Return the moment as lines of text, a line per host."""
     lines = [
         f"step {moment.step}   reward {tenths(moment.reward10)}   return {tenths(moment.return10)}   OT service {moment.ot}",

@@ -15,7 +15,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, field_validator, mo
 from fixfirst.base import checks, errors
 from fixfirst.game import parts
 from fixfirst.game.own_agents import own_agents
-from fixfirst.game.scenario import CAGE2, SHIPPED, Scenario, VariantName
+from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario, VariantName
 from fixfirst.game.state import RedAgent
 
 Backend = Literal["simulator", "workers", "cyborg"]
@@ -28,10 +28,14 @@ def scenario_named(value: Any, images: Any = None) -> Scenario:
     if isinstance(value, Mapping):
         return Scenario.from_dict(value)
     if not isinstance(value, str | os.PathLike):
-        raise errors.ConfigError(f"a scenario is a file, or one of {', '.join(SHIPPED)}, got {errors.quoted(value)}")
-    if isinstance(value, str) and value not in SHIPPED and Path(value).suffix == "" and not Path(value).exists():
-        near = errors.did_you_mean(value, SHIPPED)
-        raise errors.ScenarioError(f"unknown scenario {value!r}; use {', '.join(SHIPPED)} or a file such as lab.yaml{near}")
+        raise errors.ConfigError(
+            f"a scenario is a file, or one of {', '.join(SHIPPED_SCENARIOS)}, got {errors.quoted(value)}"
+        )
+    if isinstance(value, str) and value not in SHIPPED_SCENARIOS and Path(value).suffix == "" and not Path(value).exists():
+        near = errors.did_you_mean(value, SHIPPED_SCENARIOS)
+        raise errors.ScenarioError(
+            f"unknown scenario {value!r}; use {', '.join(SHIPPED_SCENARIOS)} or a file such as lab.yaml{near}"
+        )
     return Scenario.load(os.fspath(value), images)
 
 
@@ -46,7 +50,7 @@ class Game(checks.Settings):
     scenario: Annotated[Scenario, PlainValidator(scenario_named), PlainSerializer(Scenario.as_dict)] = Field(
         CAGE2,
         exclude_if=lambda scenario: scenario == CAGE2,
-        description=f"The network: {', '.join(SHIPPED)} or a file.",
+        description=f"The network: {', '.join(SHIPPED_SCENARIOS)} or a file.",
     )
     images: str | None = Field(
         None,

@@ -199,7 +199,7 @@ def _range(what: str, value: Any, least: int, most: int) -> tuple[int, int]:
 
 # ---------------------------------------------------------------- from a table
 
-COLUMNS = ("name", "subnet", "image", "os", "services", "value", "leads_to", "role", "watched")
+_COLUMNS = ("name", "subnet", "image", "os", "services", "value", "leads_to", "role", "watched")
 ROLES = ("start", "target", "gateway")
 _KNOWN_SERVICES = {
     "ssh": Service((22,), "ssh"),
@@ -230,12 +230,12 @@ class _Table:
             raise self.place.refuse(f"is not a CSV file that can be read ({e})") from e
         header, *lines = [[cell.strip() for cell in row] for row in rows if any(cell.strip() for cell in row)] or [[]]
         for column in header:
-            if column not in COLUMNS:
-                near = errors.did_you_mean(column, COLUMNS)
-                raise self.place.refuse(f"has the column {documents.short(column)}; use {', '.join(COLUMNS)}{near}")
+            if column not in _COLUMNS:
+                near = errors.did_you_mean(column, _COLUMNS)
+                raise self.place.refuse(f"has the column {documents.short(column)}; use {', '.join(_COLUMNS)}{near}")
         for column in ("name", "subnet"):
             if column not in header:
-                raise self.place.refuse(f"has no column {column}; use {', '.join(COLUMNS)}")
+                raise self.place.refuse(f"has no column {column}; use {', '.join(_COLUMNS)}")
         if "image" not in header and "os" not in header:
             raise self.place.refuse("has neither a column image nor a column os: what runs on a machine cannot be guessed")
         if not 1 <= len(lines) <= parts.MOST_HOSTS:

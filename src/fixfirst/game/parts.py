@@ -104,7 +104,7 @@ class Subnet:
 
 
 @dataclass(frozen=True)
-class Exploit:
+class ExploitKind:
     """A way into a host: offered when red remembers `port`, works on a service of `kind` there. Heaviest is preferred."""
 
     name: str
@@ -152,14 +152,14 @@ class BlueAction(NamedTuple):
 # ---------------------------------------------------------------- the same in every scenario
 
 EXPLOITS = (  # in the order in which red lists them
-    Exploit("EternalBlue", 139, "smb", 2.0),
-    Exploit("BlueKeep", 3389, "rdp", 1.0),
-    Exploit("HTTPRFI", 80, "web", 3.0),
-    Exploit("HTTPSRFI", 443, "web", 4.0),
-    Exploit("SSHBruteForce", 22, "ssh", 0.1),
-    Exploit("SQLInjection", 3390, "mysql", 5.0, also_one_of=(80, 443)),
-    Exploit("HarakaRCE", 25, "smtp", 6.0),
-    Exploit("FTPDirectoryTraversal", 21, "ftp", 7.0),
+    ExploitKind("EternalBlue", 139, "smb", 2.0),
+    ExploitKind("BlueKeep", 3389, "rdp", 1.0),
+    ExploitKind("HTTPRFI", 80, "web", 3.0),
+    ExploitKind("HTTPSRFI", 443, "web", 4.0),
+    ExploitKind("SSHBruteForce", 22, "ssh", 0.1),
+    ExploitKind("SQLInjection", 3390, "mysql", 5.0, also_one_of=(80, 443)),
+    ExploitKind("HarakaRCE", 25, "smtp", 6.0),
+    ExploitKind("FTPDirectoryTraversal", 21, "ftp", 7.0),
 )
 DECOYS = (
     Decoy("Apache", None, 80, 80, "web"),
@@ -171,7 +171,7 @@ DECOYS = (
     Decoy("Tomcat", None, 443, 443, "web"),
     Decoy("Vsftpd", LINUX, 21, 80, "web"),  # checks one port and opens another
 )
-MISINFORM = (  # what the verb Misinform places: one of those whose port is free, drawn uniformly; two fool no exploit
+MADE_UP = (  # what the verb Misinform places: one of those whose port is free, drawn uniformly; two fool no exploit
     Decoy("SSHD", None, 22, 22, "ssh"),
     Decoy("Apache", None, 80, 80, "web"),
     Decoy("SMSS", None, 139, 139, None),

@@ -53,7 +53,7 @@ class RedArrays(NamedTuple):
     words: int  # of a row's bits
 
 
-class Group(IntEnum):
+class BitGroup(IntEnum):
     """The groups of bits that red reads, in their order."""
 
     VERB = 0  # of its last action, as one of RedVerb; then its target
@@ -257,25 +257,25 @@ def read_red(env, starts, ports, pairs, hosts, foothold, target, words, owner, p
         if env.remembered[host] != 0:
             scanned |= 1 << host
     read_last_turn(env, starts, rows, i)
-    put(rows, i, starts[Group.KNOWN_SUBNETS], env.known_subnets)
-    put(rows, i, starts[Group.KNOWN_HOSTS], env.known_hosts)
-    put(rows, i, starts[Group.SCANNED], scanned)
+    put(rows, i, starts[BitGroup.KNOWN_SUBNETS], env.known_subnets)
+    put(rows, i, starts[BitGroup.KNOWN_HOSTS], env.known_hosts)
+    put(rows, i, starts[BitGroup.SCANNED], scanned)
     for p in range(len(ports)):
-        put(rows, i, starts[Group.PORTS] + p, env.remembered[ports[p, 0]] & ports[p, 1] != 0)
-    put(rows, i, starts[Group.HELD], env.exploited)
-    put(rows, i, starts[Group.ROOT], env.escalated)
-    put(rows, i, starts[Group.NAMES], env.breached)
-    put(rows, i, starts[Group.LOST], env.lost)
-    put(rows, i, starts[Group.FAILED], env.failed)
-    put(rows, i, starts[Group.FAILED_AGAIN], env.failed_again)
-    put(rows, i, starts[Group.RESISTED], env.resisted)
-    put(rows, i, starts[Group.OT_KNOWN], env.ot_known)
-    put(rows, i, starts[Group.IMPACT], env.impact_reported)
+        put(rows, i, starts[BitGroup.PORTS] + p, env.remembered[ports[p, 0]] & ports[p, 1] != 0)
+    put(rows, i, starts[BitGroup.HELD], env.exploited)
+    put(rows, i, starts[BitGroup.ROOT], env.escalated)
+    put(rows, i, starts[BitGroup.NAMES], env.breached)
+    put(rows, i, starts[BitGroup.LOST], env.lost)
+    put(rows, i, starts[BitGroup.FAILED], env.failed)
+    put(rows, i, starts[BitGroup.FAILED_AGAIN], env.failed_again)
+    put(rows, i, starts[BitGroup.RESISTED], env.resisted)
+    put(rows, i, starts[BitGroup.OT_KNOWN], env.ot_known)
+    put(rows, i, starts[BitGroup.IMPACT], env.impact_reported)
     for mark in range(len(CLOCK)):
-        put(rows, i, starts[Group.CLOCK] + mark, env.step >= CLOCK[mark])
+        put(rows, i, starts[BitGroup.CLOCK] + mark, env.step >= CLOCK[mark])
     for mark in range(len(SLEEPS)):
-        put(rows, i, starts[Group.SLEEPS] + mark, env.sleeps >= SLEEPS[mark])
-    subnets = starts[Group.KNOWN_HOSTS] - starts[Group.KNOWN_SUBNETS]
+        put(rows, i, starts[BitGroup.SLEEPS] + mark, env.sleeps >= SLEEPS[mark])
+    subnets = starts[BitGroup.KNOWN_HOSTS] - starts[BitGroup.KNOWN_SUBNETS]
     mask_choices(env, scanned, pairs, hosts, foothold, target, subnets, picky, words, rows, i)
     rows[i, rows.shape[1] - 1] |= uint64(owner) << uint64(64 - OWNER_BITS)
 
@@ -285,16 +285,16 @@ def read_last_turn(env, starts, rows, i):
     """Write what red did last and what was reported. Which exploit the game drew shows only if something answered."""
     if env.step == 0:
         return
-    put(rows, i, starts[Group.VERB] + env.red_verb, 1)
+    put(rows, i, starts[BitGroup.VERB] + env.red_verb, 1)
     if env.red_verb != RedVerb.SLEEP:
-        group = Group.SUBNET if env.red_verb == RedVerb.DISCOVER else Group.HOST
+        group = BitGroup.SUBNET if env.red_verb == RedVerb.DISCOVER else BitGroup.HOST
         put(rows, i, starts[group] + env.red_target, 1)
-    put(rows, i, starts[Group.WORKED], env.red_success == Success.TRUE)
-    put(rows, i, starts[Group.ANSWERED], env.red_verb == RedVerb.SCAN and env.scan_answered)
+    put(rows, i, starts[BitGroup.WORKED], env.red_success == Success.TRUE)
+    put(rows, i, starts[BitGroup.ANSWERED], env.red_verb == RedVerb.SCAN and env.scan_answered)
     if env.red_exploit >= 0 and (env.red_met or env.red_wish >= 0):
-        put(rows, i, starts[Group.EXPLOIT] + env.red_exploit, 1)
+        put(rows, i, starts[BitGroup.EXPLOIT] + env.red_exploit, 1)
     met = env.red_verb == RedVerb.EXPLOIT and env.red_met
-    put(rows, i, starts[Group.RESISTED_NOW], met and env.red_success != Success.TRUE)
+    put(rows, i, starts[BitGroup.RESISTED_NOW], met and env.red_success != Success.TRUE)
 
 
 @inlined

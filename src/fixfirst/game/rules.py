@@ -24,7 +24,7 @@ from fixfirst.game.parts import (
 )
 from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 
-HARAKA, SSH_BRUTE_FORCE = ([exploit.name for exploit in EXPLOITS].index(n) for n in ("HarakaRCE", "SSHBruteForce"))
+HARAKA, SSH_BRUTE_FORCE = ([_exploit.name for _exploit in EXPLOITS].index(n) for n in ("HarakaRCE", "SSHBruteForce"))
 HOSTS_PER_WORD = 64 // BITS_PER_HOST
 
 # What the observation says of a host: two bits of activity in this step, two bits of what blue believes.
@@ -200,7 +200,7 @@ def apply_red(env, tables, verb, target, chance):
     elif verb == RedVerb.SCAN:
         noise = scan(env, tables, target)
     elif verb == RedVerb.EXPLOIT:
-        noise = exploit(env, tables, target, chance)
+        noise = _exploit(env, tables, target, chance)
     elif verb == RedVerb.ESCALATE:
         escalate(env, tables, target)
     elif verb == RedVerb.IMPACT:
@@ -254,7 +254,7 @@ def scan_events(ports):
 
 
 @inlined
-def exploit(env, tables, host, chance):
+def _exploit(env, tables, host, chance):
     """Attack with an exploit that fits the ports red remembers; they may have changed since. Return its events."""
     env.red_success = Success.FALSE
     if env.remembered[host] == 0:
@@ -534,12 +534,12 @@ def show(env, tables, observations, words, access, i):
     for word in range(words.shape[1]):
         view = env.observation[word]
         words[i, word] = view
-        write_bits(observations, i, 64 * word, min(observations.shape[1] - 64 * word, 64), view, np.uint64(0))
-    write_bits(access, i, 0, access.shape[1], np.uint64(held(env)), np.uint64(env.privileged))
+        _write_bits(observations, i, 64 * word, min(observations.shape[1] - 64 * word, 64), view, np.uint64(0))
+    _write_bits(access, i, 0, access.shape[1], np.uint64(held(env)), np.uint64(env.privileged))
 
 
 @inlined
-def write_bits(rows, i, first, count, ones, more):
+def _write_bits(rows, i, first, count, ones, more):
     """Write so many bits, the sums of those of two numbers, into the columns of row i from `first` on."""
     for k in range(count >> 3):
         both = facts.EIGHT_BYTES[ones >> np.uint64(8 * k) & EIGHT] + facts.EIGHT_BYTES[more >> np.uint64(8 * k) & EIGHT]
@@ -552,7 +552,7 @@ def write_bits(rows, i, first, count, ones, more):
             )
         else:
             for k in range(count):
-                rows[i, first + k] = (ones >> np.uint64(k) & ONE) + (more >> np.uint64(k) & ONE)
+                rows[i, first + k] = (ones >> np.uint64(k) & _ONE) + (more >> np.uint64(k) & _ONE)
 
 
-ONE, EIGHT = np.uint64(1), np.uint64(255)
+_ONE, EIGHT = np.uint64(1), np.uint64(255)

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from fixfirst.base import checks, errors
 from fixfirst.game import documents, images as image_files, making, notes, parts, scenario_file
-from fixfirst.game.parts import BlueAction, Decoy, Exploit, Finding, Host, Image, Subnet
+from fixfirst.game.parts import BlueAction, Decoy, ExploitKind, Finding, Host, Image, Subnet
 
 VariantName = Literal["current", "leaderboard", "debugged"]
-SHIPPED = ("cage2", "cage1", "tiny", "flat", "office")  # scenarios that come with fixfirst
+SHIPPED_SCENARIOS = ("cage2", "cage1", "tiny", "flat", "office")  # scenarios that come with fixfirst
 SHIPPED_FOLDER = Path(__file__).with_name("scenarios")
 
 
@@ -84,11 +84,11 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | Path, images: str | Path | None = None) -> "Scenario":
-        """Read a scenario file of CybORG, or one of SHIPPED by its name. images: a folder of own ones."""
+        """Read a scenario file of CybORG, or one of SHIPPED_SCENARIOS by its name. images: a folder of own ones."""
         file = checks.check_path("scenario", path)
         if str(path) == CAGE2.name:
             return CAGE2
-        if str(path) in SHIPPED and not file.exists():
+        if str(path) in SHIPPED_SCENARIOS and not file.exists():
             file = SHIPPED_FOLDER / f"{path}.yaml"
         folder = None if images is None else image_files.ImageFolder(checks.check_path("images", images))
         return cls.from_document(documents.read_yaml(file), file.stem, str(file), folder)
@@ -154,7 +154,7 @@ class Scenario:
     # ---- sizes and names
 
     @property
-    def exploits(self) -> tuple[Exploit, ...]:
+    def exploits(self) -> tuple[ExploitKind, ...]:
         return parts.EXPLOITS
 
     @property
@@ -257,7 +257,7 @@ class Scenario:
     @property
     def misinform(self) -> tuple[Decoy, ...]:
         """What the verb Misinform may place."""
-        return parts.MISINFORM if "Misinform" in self.verbs else ()
+        return parts.MADE_UP if "Misinform" in self.verbs else ()
 
     # ---- sets as bit masks: bit h is host h, bit p the p-th of `ports`
 

@@ -22,9 +22,9 @@ from fixfirst.game.parts import (
     GATE_WORD,
     GREEN_NAMES,
     INVALID_COST,
-    MISINFORM as MADE_UP,
+    MADE_UP,
     MOST_HOSTS,
-    Exploit,
+    ExploitKind,
     Finding,
     Host,
     Subnet,
@@ -70,7 +70,7 @@ def constant(values: object, dtype: type = np.int64) -> np.ndarray:
 
 # ---- blue's verbs, by number
 HOST_VERBS = ("Analyse", "Remove", "Restore", "Misinform", *(f"Decoy{decoy.name}" for decoy in DECOYS))
-VERBS = FREE_VERBS + HOST_VERBS
+_VERBS = FREE_VERBS + HOST_VERBS
 SLEEP, MONITOR, ANALYSE, REMOVE, RESTORE, MISINFORM, FIRST_DECOY = range(7)
 
 # ---- ports and exploits, in the order in which red lists them
@@ -110,8 +110,8 @@ EIGHT_BYTES = constant([sum((bits >> k & 1) << 8 * k for k in range(8)) for bits
 
 
 # ---- B_line follows a script of 15 stages; after a failure it falls back to an earlier one
-HOME, FIRST, SECOND, SECONDS, THIRD, TARGET = range(6)  # whom a stage means, see `_bline_targets`
-BLINE_STAGES = (HOME, FIRST, FIRST, FIRST, SECOND, SECOND, SECOND, SECONDS, THIRD, THIRD, THIRD, *[TARGET] * 4)
+HOME, FIRST, _SECOND, SECONDS, THIRD, TARGET = range(6)  # whom a stage means, see `_bline_targets`
+BLINE_STAGES = (HOME, FIRST, FIRST, FIRST, _SECOND, _SECOND, _SECOND, SECONDS, THIRD, THIRD, THIRD, *[TARGET] * 4)
 
 
 # ---------------------------------------------------------------- one record
@@ -223,7 +223,7 @@ def _blue(scenario: Scenario) -> dict[str, object]:
 def _action(scenario: Scenario, verb: str, host: int) -> tuple[int, int, int, int]:
     """Return what blue says, what comes of it, how it is reported (`Success`) and what it costs, in tenths."""
     unknown, false, true = -1, 0, 1
-    number = VERBS.index(verb)
+    number = _VERBS.index(verb)
     if host < 0:
         return number, number, unknown if number == SLEEP else true, 0
     if not scenario.hosts[host].listed:
@@ -250,7 +250,7 @@ def _network(scenario: Scenario) -> dict[str, object]:
     }
 
 
-def _catches(scenario: Scenario, exploit: Exploit, host: Host) -> bool:
+def _catches(scenario: Scenario, exploit: ExploitKind, host: Host) -> bool:
     """Would a decoy on the exploit's port play the service that the exploit looks for?"""
     decoys = (*scenario.decoys, *scenario.misinform)
     return any((d.opens, d.kind) == (exploit.port, exploit.kind) and d.fits(host) for d in decoys)
@@ -319,7 +319,7 @@ def _bline_targets(scenario: Scenario, most: int) -> list[list[int]]:
     for number in range(most):
         user = min(number, scenario.num_hosts - 1)
         second = scenario.b_line_second[user]
-        means = {HOME: home, FIRST: user, SECOND: second, SECONDS: scenario.hosts[second].subnet}
+        means = {HOME: home, FIRST: user, _SECOND: second, SECONDS: scenario.hosts[second].subnet}
         means |= {THIRD: scenario.b_line_third[second], TARGET: scenario.target_id}
         by_user.append([means[stage] for stage in BLINE_STAGES])
     return [list(stage) for stage in zip(*by_user, strict=True)]

@@ -237,7 +237,7 @@ class Course(checks.Settings):
         return self.before + self.finding + self.after
 
 
-class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
+class PlayerSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
     """The settings that a training and a search share: all but their budgets."""
 
     workflow: str = Field(
@@ -305,7 +305,7 @@ class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
         return values
 
     @model_validator(mode="after")
-    def _makes_sense_alone(self) -> "TrainSettings":
+    def _makes_sense_alone(self) -> "PlayerSettings":
         for name in type(self).model_fields:
             if name != "seed":  # it has limits of its own
                 _check_size(name, getattr(self, name))
@@ -354,7 +354,7 @@ class TrainSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
         return self.scheme.numbers(self.idle, "idle")
 
 
-class TrainConfig(TrainSettings):
+class TrainConfig(PlayerSettings):
     """One training: a game, an order and how it is judged, a learner, a budget.
 
     For example:
@@ -372,7 +372,7 @@ class TrainConfig(TrainSettings):
             lambda c: c.workflow not in (NONE, ALL),
             *("gate_rule", "compliance_threshold", "gate_episodes", "min_episodes", "stop_when_compliant"),
         ),
-        **TrainSettings.needs,
+        **PlayerSettings.needs,
     }
 
     @model_validator(mode="after")

@@ -30,13 +30,13 @@ from fixfirst.policy.network import (
     exponential,
     forward,
     load_output_layer,
-    log,
+    log_of,
     subtract_row_max,
     whole_tiles,
 )
 from fixfirst.policy.vectors import TILE, add_to_lines, dot
 
-BLOCK = 32  # rows at a time: what they need stays in the first cache
+_BLOCK = 32  # rows at a time: what they need stays in the first cache
 _EPSILON = np.float32(1e-8)
 # Far below epsilon, so that it counts as 0: moments that fade away would end as subnormal numbers, which CPUs compute a
 # hundred times slower.
@@ -76,7 +76,7 @@ class BackwardScratch(NamedTuple):
 
     @classmethod
     def make(cls, outputs: int) -> "BackwardScratch":
-        work = LayerBuffers.make(BLOCK, outputs)
+        work = LayerBuffers.make(_BLOCK, outputs)
         width = len(work.bias3)
         return cls(
             work,
@@ -84,10 +84,10 @@ class BackwardScratch(NamedTuple):
             back3=np.zeros((width, HIDDEN), np.float32),
             matrix3=np.zeros((HIDDEN, width), np.float32),
             bias3=np.zeros(width, np.float32),
-            slope1=np.zeros((BLOCK, HIDDEN), np.float32),
-            slope2=np.zeros((BLOCK, HIDDEN), np.float32),
-            odds=np.zeros((BLOCK, width), np.float32),
-            ones=np.ones((BLOCK, width), np.float32),
+            slope1=np.zeros((_BLOCK, HIDDEN), np.float32),
+            slope2=np.zeros((_BLOCK, HIDDEN), np.float32),
+            odds=np.zeros((_BLOCK, width), np.float32),
+            ones=np.ones((_BLOCK, width), np.float32),
         )
 
 
@@ -129,8 +129,8 @@ def learn(network, gradient, moment1, moment2, steps, rows, settings, actor_benc
 def values_of_rows(critic, starts, active, work, values):
     """Fill values [V] of rows whose set bits are active[starts[v] : starts[v + 1]]."""
     load_output_layer(critic, work)
-    for first in range(0, len(values), BLOCK):
-        rows = min(BLOCK, len(values) - first)
+    for first in range(0, len(values), _BLOCK):
+        rows = min(_BLOCK, len(values) - first)
         forward(critic, starts, active, first, rows, work)
         for r in range(rows):
             values[first + r] = work.outputs[r, 0]
@@ -148,8 +148,8 @@ def policy_gradient(actor, gradient, rows, span, old, is_new, pair_slopes, setti
     begin(actor, scratch)
     begin_row, end_row, share = span
     logits, odds = scratch.work.outputs, scratch.odds
-    for first in range(begin_row, end_row, BLOCK):
-        n = min(BLOCK, end_row - first)
+    for first in range(begin_row, end_row, _BLOCK):
+        n = min(_BLOCK, end_row - first)
         forward(actor, rows.starts, rows.active, first, n, scratch.work)
         if len(rows.allowed):
             mask_logits(logits, rows.allowed, first, n)
@@ -185,7 +185,7 @@ def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, scratc
     policy_loss, entropies, divergence, clipped = 0.0, 0.0, 0.0, 0.0
     for r in range(n):
         row, total = first_row + r, dot(odds, scratch.ones, r, width)
-        first, last, log_sum, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], np.float32(log(total)), ZERO
+        first, last, log_sum, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], np.float32(log_of(total)), ZERO
         for k in range(first, last):
             log_prob = logits[r, rows.action[k]] - log_sum
             if is_new:
@@ -224,8 +224,8 @@ def value_gradient(critic, gradient, rows, span, settings, scratch, stats):
     begin(critic, scratch)
     begin_row, end_row, share = span
     outputs, factor = scratch.work.outputs, TWO * settings.value * share
-    for first in range(begin_row, end_row, BLOCK):
-        n = min(BLOCK, end_row - first)
+    for first in range(begin_row, end_row, _BLOCK):
+        n = min(_BLOCK, end_row - first)
         forward(critic, rows.starts, rows.active, first, n, scratch.work)
         for r in range(n):
             row, value = first + r, outputs[r, 0]

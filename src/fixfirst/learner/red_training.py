@@ -39,11 +39,11 @@ RED_PPO = PPOConfig(
 )
 MOST_ROWS = 150_000  # answers that a defender's table keeps from update to update: some 100 MB
 LONGER = 2  # the best goes on for so many times the episodes of a start, so often:
-ROUNDS = 2
+_ROUNDS = 2
 SOFTER = 0.25  # the factor on its logits then: one that is sure of what it does finds nothing else
 JUDGED = 300  # episodes on which starts are compared
 
-Tell = Callable[[int, float], None]  # is given the episodes behind it, and what blue earned in the last update
+_Tell = Callable[[int, float], None]  # is given the episodes behind it, and what blue earned in the last update
 
 
 class Opponent(NamedTuple):
@@ -170,7 +170,7 @@ def best_response(
     *,
     episodes: int,
     seed: int,
-    tell: Tell = lambda episodes, mean: None,
+    tell: _Tell = lambda episodes, mean: None,
     interrupt: object = False,
 ) -> list[Attempt]:
     """Train an attacker from every start (None: from scratch), then go on with the best; return all, the best first.
@@ -200,7 +200,7 @@ def best_response(
     for name, start in starts.items():
         if not interrupt or not attempts:
             attempt(name, start, episodes)
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         best = min(attempts, key=lambda one: one.mean)
         if not interrupt:
             attempt(f"{best.start}, longer", raise_temperature(best.weights, SOFTER), LONGER * episodes)
@@ -209,4 +209,4 @@ def best_response(
 
 def episodes_of(starts: int, episodes: int) -> int:
     """Return how many episodes `best_response` trains on."""
-    return (starts + ROUNDS * LONGER) * episodes
+    return (starts + _ROUNDS * LONGER) * episodes

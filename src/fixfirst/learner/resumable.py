@@ -10,7 +10,7 @@ from fixfirst.base import arrays, errors
 from fixfirst.policy.network import Weights
 from fixfirst.runs import layout
 
-KIND = "checkpoint"
+_KIND = "checkpoint"
 NAME = f"{layout.CHECKPOINT_PREFIX}last.json"
 
 
@@ -42,7 +42,7 @@ def go_on(folder: Path, training: Resumable, config: dict[str, Any]) -> bool:
     path = folder / NAME
     if not path.exists():
         return False
-    document, tensors = arrays.read_pair(path, KIND)
+    document, tensors = arrays.read_pair(path, _KIND)
     if document.get("config") != config:
         raise errors.ConfigError(f"{folder}: holds another training; name another folder with --out")
     try:
@@ -71,7 +71,7 @@ def train_on(
 
 def save(folder: Path, training: Resumable, config: dict[str, Any]) -> None:
     """Write the checkpoint: the document last, so that a kill leaves the one before or none."""
-    arrays.write_pair(folder / NAME, KIND, {"config": config, "numbers": training.numbers()}, training.tensors())
+    arrays.write_pair(folder / NAME, _KIND, {"config": config, "numbers": training.numbers()}, training.tensors())
 
 
 def forget(folder: Path) -> None:

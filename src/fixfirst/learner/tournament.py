@@ -29,8 +29,8 @@ from fixfirst.runs.events import TensorBoard
 from fixfirst.runs.manifest import locked
 from fixfirst.runs.rows import CsvLog, UpdateRow, iterate_rows, last_checksum
 
-Message = str | UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
-_Tell = Callable[[Message], None]
+_Message = str | UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
+_Tell = Callable[[_Message], None]
 
 
 class Trained(NamedTuple):
@@ -194,7 +194,7 @@ class _Tournament:
         workers = 1 if alone else min(workers or jobs.available_cores(), most)
         scheduler = jobs.InlineScheduler(interrupt) if workers == 1 else jobs.ProcessScheduler(workers, interrupt)
 
-        def show(_: int, number: int, message: Message) -> None:
+        def show(_: int, number: int, message: _Message) -> None:
             if isinstance(message, UpdateRow):
                 self._played[number] = message.episodes - self._jobs[number].entrant.episodes
                 message = replace(message, episodes=sum(self._played.values()))

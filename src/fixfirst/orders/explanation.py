@@ -9,14 +9,14 @@ from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging, Rule
 from fixfirst.orders.judging import judge, never_needy
 from fixfirst.orders.order import UnitScheme, Workflow
 
-Kind = Literal["in order", "violation", "not judged"]
+VerdictKind = Literal["in order", "violation", "not judged"]
 
 
 @dataclass(frozen=True)
 class Reason:
     """What the workflow says of one repair."""
 
-    kind: Kind
+    kind: VerdictKind
     reason: str
 
 

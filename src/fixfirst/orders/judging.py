@@ -12,10 +12,10 @@ from fixfirst.game.tables import LARGE, SMALL
 from fixfirst.orders.compliance import DEFAULT_JUDGING, FIXED_TYPES, NO_HIGHER, RULES, TOP, Judging
 from fixfirst.orders.order import UnitScheme
 
-NO_ACCESS, USER, ROOT = range(3)  # red's, on a host
+NO_ACCESS, _USER, ROOT = range(3)  # red's, on a host
 
 
-def held_mask(access: np.ndarray, least: int = USER) -> np.ndarray:
+def held_mask(access: np.ndarray, least: int = _USER) -> np.ndarray:
     """Return access [..., H] as sets of hosts [...] on which red has at least so much, one bit per host."""
     hosts = access.shape[-1]
     return (access >= least) @ (1 << np.arange(hosts)).astype(SMALL.host_set if hosts <= SMALL.hosts else LARGE.host_set)

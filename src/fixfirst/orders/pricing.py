@@ -36,7 +36,7 @@ LEAST_SPREAD = 0.05  # between trainings, in points of return
 RELATIVE_SPREAD = 0.02  # and as a share of the price
 LONE_SPREAD = 0.5  # assumed between trainings if there is only one: they may be stuck
 DRAWS = 4_000
-GOOD, OPEN, WORSE = 1, 2, 3  # tiers
+_GOOD, UNDECIDED, WORSE = 1, 2, 3  # tiers
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def _orders(
     """What one training earns more than another under all orders alike says nothing about orders: it is taken out."""
     count, mean = values.shape[1], values.mean(axis=0)
     lows, highs, bests, closes = ([None] * count,) * 4
-    tiers = [OPEN] * count
+    tiers = [UNDECIDED] * count
     if sure:
         error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
         half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / count) * error
@@ -267,7 +267,7 @@ def _orders(
         draws = mean + error * normal / np.sqrt(chi2 / freedom)
         p_best = np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS
         p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
-        tiers = np.where(p_close >= CONFIDENCE, GOOD, np.where(p_close <= 1 - CONFIDENCE, WORSE, OPEN)).tolist()
+        tiers = np.where(p_close >= CONFIDENCE, _GOOD, np.where(p_close <= 1 - CONFIDENCE, WORSE, UNDECIDED)).tolist()
         lows, highs, bests, closes = (column.tolist() for column in (mean - half, mean + half, p_best, p_close))
     rows = []
     for w, workflow in enumerate(workflows):

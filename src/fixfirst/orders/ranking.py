@@ -93,7 +93,7 @@ def may_be_best(mean: np.ndarray, error: np.ndarray, level: float) -> np.ndarray
     may = single >= level
     for i in np.flatnonzero(~may & ((len(mean) - 1) * single >= level)):
         others = np.delete(error, i)
-        low, high = lead_p_bounds(largest[i], error[i], others) if len(others) > 4 * GROUPS else (0.0, 1.0)
+        low, high = lead_p_bounds(largest[i], error[i], others) if len(others) > 4 * _GROUPS else (0.0, 1.0)
         may[i] = low >= level or (high >= level and lead_p_value(largest[i], error[i], others) >= level)
     return np.asarray(may)
 
@@ -103,7 +103,7 @@ Z = np.linspace(-6, 6, 121)
 Z_WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 for _constant in (Z, Z_WEIGHT):
     _constant.setflags(write=False)
-GROUPS = 24  # of orders with similar errors
+_GROUPS = 24  # of orders with similar errors
 
 
 def lead_p_value(lead: float, error: float, ses: np.ndarray) -> float:
@@ -121,7 +121,7 @@ def lead_p_bounds(lead: float, error: float, ses: np.ndarray) -> tuple[float, fl
     With r = s_i / s_j, a factor is Phi(lead * sqrt(1 + r^2) + r * z), its argument convex in r. So over a group of orders
     with similar errors it is largest at one end of their r, and smallest at an end or where lead * r / sqrt(1 + r^2) = -z.
     """
-    groups = np.array_split(np.sort(error / ses), GROUPS)
+    groups = np.array_split(np.sort(error / ses), _GROUPS)
     count = np.array([len(group) for group in groups])
     first, last = (np.array([group[end] for group in groups])[:, None] for end in (0, -1))
     flat = np.where(lead > -Z, np.maximum(-Z, 0) / np.sqrt(np.maximum(lead**2 - Z**2, 1e-300)), np.inf)

@@ -20,10 +20,10 @@ from fixfirst.play.rollout import Player
 from fixfirst.policy.spec import spec_for
 from fixfirst.policy.table import PolicyTable
 
-Defender = Callable[[np.ndarray], np.ndarray]
-MakeDefender = Callable[[Scenario, int, np.random.Generator], Defender]
+_Defender = Callable[[np.ndarray], np.ndarray]
+MakeDefender = Callable[[Scenario, int, np.random.Generator], _Defender]
 
-BELIEVED_USER, BELIEVED_PRIVILEGED = 2, 3
+_USER, _PRIVILEGED = 2, 3
 _FOUR_DECOYS = ("HarakaSMPT", "Tomcat", "Vsftpd", "Apache")
 USEFUL_DECOYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -73,7 +73,7 @@ def _beliefs(obs: np.ndarray, scenario: Scenario) -> np.ndarray:
 # ---------------------------------------------------------------- defenders
 
 
-def sleep(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+def sleep(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
     """Do nothing."""
     return lambda obs: np.full(len(obs), host_actions(scenario).sleep)
 
@@ -81,7 +81,7 @@ def sleep(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
 def _repair_first(block: str, least: int) -> MakeDefender:
     """Repair the lowest host of which at least this is believed, by the actions of this block."""
 
-    def make(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+    def make(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
         known = host_actions(scenario)
 
         def choose(obs: np.ndarray) -> np.ndarray:
@@ -93,12 +93,12 @@ def _repair_first(block: str, least: int) -> MakeDefender:
     return make
 
 
-def uniform(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+def _uniform(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
     """Take any action."""
     return lambda obs: rng.integers(0, scenario.num_actions, n)
 
 
-def restore_target_first(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+def restore_target_first(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
     """Restore the target in the first step, then sleep."""
     known = host_actions(scenario)
     restore = known.sleep if scenario.target is None else known.restore[scenario.target_id]
@@ -106,12 +106,12 @@ def restore_target_first(scenario: Scenario, n: int, rng: np.random.Generator) -
     return lambda obs: next(first, np.full(n, known.sleep))
 
 
-def decoys(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+def decoys(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
     """Place any decoy anywhere, and do nothing else."""
     return lambda obs: rng.choice(host_actions(scenario).decoys.ravel(), n)
 
 
-def few_hosts(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+def few_hosts(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
     """Take all kinds of actions on three hosts only: decoys are placed, scanned, shot at and cleared again and again."""
     known = host_actions(scenario)
     few = min(3, scenario.num_hosts)
@@ -126,7 +126,7 @@ def few_hosts(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
     return choose
 
 
-def busy(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+def busy(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
     """Mostly repair some host that is not believed clean, sometimes analyse one or take any action."""
     known = host_actions(scenario)
 
@@ -144,7 +144,7 @@ def busy(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
     return choose
 
 
-def good_decoy_react(scenario: Scenario, n: int, rng: np.random.Generator) -> Defender:
+def good_decoy_react(scenario: Scenario, n: int, rng: np.random.Generator) -> _Defender:
     """Restore a host shown privileged, then its decoys; remove where shown held; else place useful decoys; else analyse."""
     known = host_actions(scenario)
     useful = {
@@ -164,7 +164,7 @@ def good_decoy_react(scenario: Scenario, n: int, rng: np.random.Generator) -> De
     def choose(obs: np.ndarray) -> np.ndarray:
         actions = np.empty(n, np.int64)
         for i, beliefs in enumerate(_beliefs(obs, scenario)):
-            privileged, user = np.flatnonzero(beliefs == BELIEVED_PRIVILEGED), np.flatnonzero(beliefs == BELIEVED_USER)
+            privileged, user = np.flatnonzero(beliefs == _PRIVILEGED), np.flatnonzero(beliefs == _USER)
             if len(privileged):
                 host = rng.choice(privileged)
                 actions[i] = known.restore[host]
@@ -184,10 +184,10 @@ def good_decoy_react(scenario: Scenario, n: int, rng: np.random.Generator) -> De
 DEFENDERS: Mapping[str, MakeDefender] = MappingProxyType(
     {
         "sleep": sleep,
-        "random": uniform,
-        "react": _repair_first("restore", BELIEVED_USER),
+        "random": _uniform,
+        "react": _repair_first("restore", _USER),
         "react_restore": _repair_first("restore", 1),  # whatever is not believed clean
-        "react_remove": _repair_first("remove", BELIEVED_USER),
+        "react_remove": _repair_first("remove", _USER),
         "opfirst": restore_target_first,
         "decoys": decoys,
         "few_hosts": few_hosts,

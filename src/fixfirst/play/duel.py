@@ -24,7 +24,7 @@ from fixfirst.policy.remembering import forget_one, remember_one, resolve_choice
 from fixfirst.policy.table import (
     ForwardScratch,
     PolicyTable,
-    Table,
+    RowTable,
     answer_row,
     draw_action,
     enter_odds,
@@ -68,7 +68,7 @@ class Reds:
         self.networks = RedNetworks(actors, np.array([spec.picky for spec in specs], np.bool_), modes)
         self.view = self.spec.arrays()
         self.scratch = ForwardScratch.make(Network.zeros(self.spec.inputs, self.spec.actions))
-        self.table = Table.empty(256, self.spec.row_words, self.spec.actions)
+        self.table = RowTable.empty(256, self.spec.row_words, self.spec.actions)
         self._turns: list[tuple[np.ndarray, np.ndarray]] | None = None  # None: nobody asks what they did
         self._track: RedTrack | None = None
 

@@ -71,7 +71,7 @@ def frames(world: BaseWorld, render_mode: str | None) -> tuple[np.ndarray, ...] 
     if render_mode == "rgb_array":
         return tuple(drawing.picture(moment, world.scenario) for moment in moments)
     if render_mode == "ansi":
-        return tuple(drawing.as_text(moment, world.scenario) for moment in moments)
+        return tuple(drawing.draw_state(moment, world.scenario) for moment in moments)
     raise errors.WorldError(f"render() needs a render_mode: make the environment with render_mode={RENDER_MODES[0]!r}")
 
 

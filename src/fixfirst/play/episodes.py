@@ -16,7 +16,7 @@ from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import OTService, RedVerb, Success
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
-from fixfirst.orders.explanation import Kind, Reason, needy_hosts, reasons
+from fixfirst.orders.explanation import Reason, VerdictKind, needy_hosts, reasons
 from fixfirst.orders.order import UnitScheme
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
@@ -55,7 +55,7 @@ class Episode:
         """[T + 1]"""
         return [step.moment for step in self.steps]
 
-    def count(self, kind: Kind) -> int:
+    def count(self, kind: VerdictKind) -> int:
         """How many repairs got this kind of verdict."""
         return sum(step.verdict is not None and step.verdict.kind == kind for step in self.steps)
 
@@ -188,7 +188,7 @@ def _impact(turn: np.void) -> bool:
 
 # ---------------------------------------------------------------- why it earned what it did
 
-ENOUGH = 0.2  # of what was lost: less than that is not mentioned
+_ENOUGH = 0.2  # of what was lost: less than that is not mentioned
 MOST_CAUSES = 2
 BESIDE = "beside"  # the label of an episode that was chosen for what another player did
 _LEADS = {
@@ -221,7 +221,7 @@ def explain_return(
             steps_of.setdefault(cost.what, []).append(moment.step)
             lost[cost.what] = lost.get(cost.what, 0) + cost.tenths
     dearest = sorted(lost, key=lambda what: (lost[what], what))
-    named = [what for what in dearest[:MOST_CAUSES] if what == dearest[0] or lost[what] <= ENOUGH * earned10]
+    named = [what for what in dearest[:MOST_CAUSES] if what == dearest[0] or lost[what] <= _ENOUGH * earned10]
     of_all = f" of {drawing.tenths(earned10)}"
     causes = [
         f"{_cause(what, steps_of[what], moments, scenario)} "

@@ -206,7 +206,7 @@ def _values(row: Evaluation) -> tuple[Any, ...]:
     return (*values, repairs, row.restores, row.removes)
 
 
-def evaluate(
+def evaluate_player(
     player: Player,
     game: Game,
     *,

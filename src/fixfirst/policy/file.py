@@ -22,10 +22,10 @@ from fixfirst.runs.run import find_runs
 if TYPE_CHECKING:
     from fixfirst.policy.torch_network import ActorCritic
 
-SHIPPED = Path(__file__).parent / "shipped"
+SHIPPED_POLICIES = Path(__file__).parent / "shipped"
 
-Order = Workflow | str
-Orders = Order | Sequence[Order]  # one for all environments, or one for each
+NamedOrder = Workflow | str
+Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
 ANY_ORDER = "any"
 _KNOWS_NONE = "this policy knows no order: leave out workflow"
 MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
@@ -33,7 +33,7 @@ MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 def shipped_policies() -> list[str]:
     """The names of the policies that come with fixfirst."""
-    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.POLICY_JSON}"))
+    return sorted(folder.parent.name for folder in SHIPPED_POLICIES.glob(f"*/{layout.POLICY_JSON}"))
 
 
 class _Play:
@@ -109,7 +109,7 @@ class Policy:
         arrays.check_tensors("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
-    def player(self, workflow: Order | None = None, *, greedy: bool = False) -> PolicyTable:
+    def player(self, workflow: NamedOrder | None = None, *, greedy: bool = False) -> PolicyTable:
         """It as a player for rollouts, following this order or its own."""
         return self.player_of(self.orders(workflow), greedy=greedy)
 
@@ -200,7 +200,7 @@ class Policy:
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
         return checks.needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
 
-    def orders(self, workflow: Order | None = None) -> tuple[Workflow, ...]:
+    def orders(self, workflow: NamedOrder | None = None) -> tuple[Workflow, ...]:
         """The order to play by: the given one, else its own; empty for a policy that knows none."""
         if self.scheme is None:
             return ()
@@ -226,7 +226,7 @@ def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
     return rows
 
 
-def _one_each(workflow: Any, num_envs: int) -> list[Order]:
+def _one_each(workflow: Any, num_envs: int) -> list[NamedOrder]:
     """[N] orders."""
     if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
         raise errors.WorkflowError(
@@ -308,7 +308,7 @@ def load_parent(path: Path, spec: PolicySpec) -> Policy:
 def policy_folder(path: Path) -> Path:
     """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
     if not path.exists() and str(path) in shipped_policies():
-        return SHIPPED / str(path)
+        return SHIPPED_POLICIES / str(path)
     folder = path.parent if path.name in (layout.POLICY_JSON, layout.POLICY_TENSORS) else path
     if not (folder / layout.POLICY_JSON).exists() and (folder / layout.BEST / layout.POLICY_JSON).exists():
         folder = folder / layout.BEST

@@ -155,7 +155,7 @@ def tanh(x):
 
 
 @called
-def log(x):
+def log_of(x):
     """The natural logarithm of a number of at least 1, in double precision: 2 artanh((m - 1) / (m + 1)), m near 1."""
     m, n = np.float64(x), 0.0
     while m > 1.5:

@@ -10,14 +10,14 @@ import numpy as np
 from fixfirst.base import arrays, checks, errors
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.policy.file import SHIPPED
+from fixfirst.policy.file import SHIPPED_POLICIES
 from fixfirst.policy.network import Network, Weights, shapes
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import versions
 
 BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
 KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
-KIND = "red"
+_KIND = "red"
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
@@ -43,14 +43,14 @@ class RedPolicy:
 
 def shipped_reds() -> list[str]:
     """Return the names of the attackers that come with fixfirst."""
-    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.RED_JSON}"))
+    return sorted(folder.parent.name for folder in SHIPPED_POLICIES.glob(f"*/{layout.RED_JSON}"))
 
 
 def save_red(folder: Path, weights: Weights, spec: RedSpec, facts: Mapping[str, Any]) -> None:
     """Write red.safetensors and red.json."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": versions(), **facts}
-    arrays.write_pair(folder / layout.RED_JSON, KIND, document, weights)
+    arrays.write_pair(folder / layout.RED_JSON, _KIND, document, weights)
 
 
 def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
@@ -62,7 +62,7 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
     """
     folder = red_folder(checks.check_path("an attacker", path))
     place = folder / layout.RED_JSON
-    facts, tensors = arrays.read_pair(place, KIND)
+    facts, tensors = arrays.read_pair(place, _KIND)
     spec = RedSpec(scenario, facts.get("picky") is True)
     if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
         raise errors.PolicyError(
@@ -75,12 +75,12 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
 def red_folder(path: Path) -> Path:
     """Return the folder that holds an attacker's two files. Raises PolicyError, in one line."""
     if not path.exists() and str(path) in shipped_reds():
-        return SHIPPED / str(path)
+        return SHIPPED_POLICIES / str(path)
     folder = path.parent if path.name in (layout.RED_JSON, layout.RED_TENSORS) else path
     for place in (folder, folder / layout.EXPLOIT):
         if (place / layout.RED_JSON).exists():
             return place
-    if (folder / layout.POLICY_JSON).exists() or (SHIPPED / str(path) / layout.POLICY_JSON).exists():
+    if (folder / layout.POLICY_JSON).exists() or (SHIPPED_POLICIES / str(path) / layout.POLICY_JSON).exists():
         raise errors.PolicyError(f"{path}: holds a defender, not an attacker; train one with: fixfirst train --side red")
     missing = (
         f"{layout.RED_JSON} is missing" if folder.exists() else f"there is no such file; known: {', '.join(shipped_reds())}"

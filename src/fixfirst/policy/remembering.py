@@ -16,7 +16,7 @@ from fixfirst.policy.memory import QUIET_TURNS, memory_dtype, memory_groups
 from fixfirst.policy.spec import PolicySpec
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
-ACTIVITY = 0x1111111111111111  # of a word of an observation: the first of every host's four bits
+_ACTIVITY = 0x1111111111111111  # of a word of an observation: the first of every host's four bits
 RESTORES, ANALYSES, FILLS, CLEARS = range(4)  # columns of `MemoryTables.effects`
 
 
@@ -90,7 +90,7 @@ def active_hosts(view):
     hosts = 0
     for k in range(len(view)):
         word = np.int64(view[k])
-        hosts |= hosts_of((word | word >> 1) & ACTIVITY) << 16 * k
+        hosts |= hosts_of((word | word >> 1) & _ACTIVITY) << 16 * k
     return hosts
 
 
@@ -100,7 +100,7 @@ def exploited_hosts(view):
     hosts = 0
     for k in range(len(view)):
         word = np.int64(view[k])
-        hosts |= hosts_of(word & word >> 1 & ACTIVITY) << 16 * k
+        hosts |= hosts_of(word & word >> 1 & _ACTIVITY) << 16 * k
     return hosts
 
 
@@ -110,7 +110,7 @@ def privileged_hosts(view):
     hosts = 0
     for k in range(len(view)):
         word = np.int64(view[k])
-        hosts |= hosts_of(word >> 2 & word >> 3 & ACTIVITY) << 16 * k
+        hosts |= hosts_of(word >> 2 & word >> 3 & _ACTIVITY) << 16 * k
     return hosts
 
 
@@ -120,7 +120,7 @@ def unclean_hosts(view):
     hosts = 0
     for k in range(len(view)):
         word = np.int64(view[k])
-        hosts |= hosts_of((word >> 2 | word >> 3) & ACTIVITY) << 16 * k
+        hosts |= hosts_of((word >> 2 | word >> 3) & _ACTIVITY) << 16 * k
     return hosts
 
 

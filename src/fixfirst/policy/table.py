@@ -35,7 +35,7 @@ from fixfirst.policy.spec import PolicySpec, Shields, bits_of, spec_for, words_o
 Probabilities = Callable[[np.ndarray], np.ndarray]
 
 
-class Table(NamedTuple):
+class RowTable(NamedTuple):
     """Distinct rows in the order in which they were met, C at most, and a hash table that finds them."""
 
     filled: np.ndarray  # [1] int64: how many there are
@@ -45,17 +45,17 @@ class Table(NamedTuple):
     slots: np.ndarray  # [a power of two, at least 2 C] int32: open addressing, row's words -> row; -1 = free
 
     @classmethod
-    def empty(cls, capacity: int, words: int, actions: int) -> "Table":
+    def empty(cls, capacity: int, words: int, actions: int) -> "RowTable":
         slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
         rows, cumulative = np.empty((capacity, words), np.uint64), np.empty((capacity, actions), np.float32)
         return cls(np.zeros(1, np.int64), rows, cumulative, np.empty(capacity, np.int64), slots)
 
-    def with_room(self, more: int) -> "Table":
+    def with_room(self, more: int) -> "RowTable":
         """Return a table of the same rows that can hold so many more: itself, if there is room."""
         count, capacity = int(self.filled[0]), len(self.rows)
         if count + more <= capacity:
             return self
-        larger = Table.empty(max(2 * capacity, count + more), self.rows.shape[1], self.cumulative.shape[1])
+        larger = RowTable.empty(max(2 * capacity, count + more), self.rows.shape[1], self.cumulative.shape[1])
         larger.cumulative[:count], larger.likely[:count] = self.cumulative[:count], self.likely[:count]
         enter_rows(larger, self.rows[:count])
         return larger
@@ -96,7 +96,7 @@ class PolicyTable:
         self.shields = self.spec.shields(workflows)
         self._numbers = {workflow: number for number, workflow in enumerate(workflows)}
         self.greedy = greedy
-        self.table = Table.empty(256, self.spec.row_words, self.spec.actions)
+        self.table = RowTable.empty(256, self.spec.row_words, self.spec.actions)
         self._memories = Memories(self.spec, 0)
 
     @property
@@ -140,7 +140,7 @@ class PolicyTable:
         """The rows [N] that environments read now, answered if they are new."""
         self.make_room(len(words))
         rows, found, known = self.orders[assigned], np.empty(len(words), np.int64), int(self.table.filled[0])
-        read_rows(memories.records, self.arrays, self.shields, assigned, word_rows(words), rows)
+        _read_rows(memories.records, self.arrays, self.shields, assigned, word_rows(words), rows)
         find_rows(self.table, rows, found)
         self._answer(known)
         return found
@@ -218,7 +218,7 @@ def read_row(memory, starts, listed, suspicion, first_macro, slots, remembers, r
 
 
 @compiled
-def read_rows(memories, arrays, shields, assigned, words, rows):
+def _read_rows(memories, arrays, shields, assigned, words, rows):
     """Complete rows [N, row words] of N environments that see words [N, W] and have to keep orders assigned [N]."""
     starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
     ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.listed

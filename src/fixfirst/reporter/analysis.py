@@ -10,12 +10,13 @@ from itertools import combinations
 import numpy as np
 
 from fixfirst.base import statistics
+from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.read import RunData
 from fixfirst.runs.manifest import result_settings
 from fixfirst.runs.rows import Trial
-from fixfirst.runs.seeds import CONFIDENCE, mean_interval
+from fixfirst.runs.seeds import mean_interval
 
 COURSE_POINTS = 200  # of a course, at most
 # Those that name a group of runs first, and those whose values need no name beside them.

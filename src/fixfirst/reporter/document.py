@@ -28,7 +28,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -39,7 +39,7 @@ class Section:
     title: str
     text: tuple[str, ...] = ()  # paragraphs
     figures: tuple[FigureData, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[PageTable, ...] = ()
     command: str | None = None  # to type
 
     @property
@@ -80,9 +80,9 @@ Draw = Callable[[Callable[[], FigureData]], FigureData]  # draws a figure, and m
 # ---------------------------------------------------------------- tables
 
 
-def make_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+def make_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> PageTable:
     """Build a table: numbers can be sorted by and have two digits unless whole, None is a dash, texts are texts."""
-    return Table(caption, tuple(columns), tuple(tuple(map(_cell, row)) for row in rows))
+    return PageTable(caption, tuple(columns), tuple(tuple(map(_cell, row)) for row in rows))
 
 
 def _cell(value: Any) -> Cell:
@@ -98,7 +98,7 @@ def share(value: float | None) -> Cell:
     return Cell(percent(value), value)
 
 
-def pairs_table(caption: str, pairs: Iterable[tuple[str, str]], columns: Sequence[str] = ("what", "value")) -> Table:
+def pairs_table(caption: str, pairs: Iterable[tuple[str, str]], columns: Sequence[str] = ("what", "value")) -> PageTable:
     """Build a table of names and texts."""
     return make_table(caption, columns, pairs)
 

@@ -31,8 +31,8 @@ from fixfirst.runs.seeds import MeanInterval
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MINUS = "\u2212"
-MOST_ROWS, LAST_ROWS = 60, 15  # rows that are drawn; of those, how many from the end: the table has them all
+_MINUS = "\u2212"
+_MOST_ROWS, LAST_ROWS = 60, 15  # rows that are drawn; of those, how many from the end: the table has them all
 MOST_PAIRS = 40
 CURVE_BINS = 250
 SHAPES = "osD^vP"  # of lines: told apart without colour
@@ -131,7 +131,7 @@ def orders(answer: Answer) -> FigureData:
     """Draw what the defender earns under each order."""
     columns = ("order", "mean", "low", "high", "tier", "p_best")
     numbers = [(o.workflow, o.mean, o.low, o.high, o.tier, o.p_best) for o in answer.orders]
-    shown = answer.orders[:MOST_ROWS]
+    shown = answer.orders[:_MOST_ROWS]
     names, marks = [short_order(order.workflow, answer.idle) for order in shown], []
     for row, order in enumerate(shown):
         sure = "so far" if order.low is None or order.high is None else describe_interval(order.low, order.high)
@@ -159,7 +159,7 @@ def ranking(run: RunData) -> FigureData:
         if not trial.accepted and trial.return_low is not None and trial.return_high is not None:
             lines.append((workflow, trial.earned, trial.return_low, trial.return_high, "not accepted"))
     numbers = [(i, str(w), verdict, mean, low, high) for i, (w, mean, low, high, verdict) in enumerate(lines, start=1)]
-    shown = numbers if len(numbers) <= MOST_ROWS else [*numbers[: MOST_ROWS - LAST_ROWS], *numbers[-LAST_ROWS:]]
+    shown = numbers if len(numbers) <= _MOST_ROWS else [*numbers[: _MOST_ROWS - LAST_ROWS], *numbers[-LAST_ROWS:]]
     marks = []
     for row, (place, order, verdict, mean, low, high) in enumerate(shown):
         colour, trial = {"may be best": ACCENT, "not accepted": SECOND}.get(verdict, PALE), trials[lines[place - 1][0]]
@@ -284,7 +284,7 @@ def positions(means: PositionMeans) -> FigureData:
                 axes.add_patch(Rectangle((position - 0.48, unit - 0.46), 0.96, 0.92, **box))
                 ink = "white" if _luminance(colour) < 0.18 else "black"
                 centred: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
-                axes.text(position, unit - 0.12, f"{value:.1f}".replace("-", MINUS), fontsize=8, **centred)
+                axes.text(position, unit - 0.12, f"{value:.1f}".replace("-", _MINUS), fontsize=8, **centred)
                 axes.text(position, unit + 0.25, some(count, "order"), fontsize=5.5, **centred)
         axes.set_xlim(-0.5, size - 0.5)
         axes.set_ylim(size - 0.5, -0.5)

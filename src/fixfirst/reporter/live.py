@@ -63,7 +63,7 @@ class Pace:
         return (done - before) / (now - since) if now - since >= PACE_AFTER_S and done > before else None
 
 
-class Progress:
+class ProgressLine:
     """How much of a total is done, and a line with a curve for each thing at work. A `with` block.
 
     Nothing is shown if quiet, but what `say` says. Costs nothing between two pictures.
@@ -179,7 +179,7 @@ class _Watched:
         return f"measuring {len(self.search.orders)} orders{how}{far}{left}"
 
 
-class SearchView(Progress):
+class SearchView(ProgressLine):
     """What the user sees while searches run, one or several, of either kind."""
 
     def __init__(self, *, several: bool = False, quiet: bool = False):

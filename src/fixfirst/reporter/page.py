@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fixfirst.reporter.document import Document, Section, Table
+from fixfirst.reporter.document import Document, PageTable, Section
 from fixfirst.runs.manifest import versions
 
 TEMPLATES = Path(__file__).parent
@@ -99,7 +99,7 @@ def _section(section: Section, pictures: Mapping[str, Path]) -> list[str]:
     return parts + [_table(table) for table in section.tables]
 
 
-def _table(table: Table) -> str:
+def _table(table: PageTable) -> str:
     first = table.rows[0] if table.rows else ()
     rule = ["---" if cell.value is None else "---:" for cell in first] or ["---"] * len(table.columns)
     rows = [map(escaped, table.columns), rule, *([escaped(cell.text) for cell in row] for row in table.rows)]

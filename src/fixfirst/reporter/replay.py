@@ -151,7 +151,7 @@ def _seen(step: dict[str, Any]) -> list[str]:
 STEP_MS, LAST_MS = 600, 3_000
 COLOURS = 64
 HEAD, FOOT, LEFT, GAP = 64, 40, 24, 16  # pixels: above and below the map, its margin, between two players
-INK, FAINT, GOOD, BAD, PAPER = "#1c2733", "#5b6875", "#00664b", "#b84a00", "#ffffff"
+_INK, FAINT, GOOD, BAD, PAPER = "#1c2733", "#5b6875", "#00664b", "#b84a00", "#ffffff"
 LONGEST = 84  # characters of a line
 
 
@@ -206,7 +206,7 @@ def _panel(player: dict[str, Any], number: int) -> "Image":
     panel = Image.new("RGB", (drawn.shape[1], HEAD + len(drawn) + FOOT), PAPER)
     panel.paste(Image.fromarray(np.ascontiguousarray(drawn)), (0, HEAD))
     pen, large, small = ImageDraw.Draw(panel), ImageFont.load_default(22), ImageFont.load_default(19)
-    pen.text((LEFT, 8), f"{player['policy']} against {player['episodes'][0]['red_agent']}"[:LONGEST], INK, large)
+    pen.text((LEFT, 8), f"{player['policy']} against {player['episodes'][0]['red_agent']}"[:LONGEST], _INK, large)
     order, since = order_at(player, number)
     changed = f" (since step {since})" if since else ""
     pen.text((LEFT, 36), f"order: {' > '.join(order)}{changed}"[:LONGEST] if order else "no order", FAINT, small)

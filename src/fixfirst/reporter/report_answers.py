@@ -12,8 +12,8 @@ from fixfirst.reporter.document import (
     Cell,
     Document,
     Draw,
+    PageTable,
     Section,
-    Table,
     describe_game,
     glossary_sections,
     make_table,
@@ -32,7 +32,7 @@ from fixfirst.reporter.texts import (
     SWAPS,
     TIERS,
     WATCH_WHY,
-    WHY,
+    WHY_IT_COSTS,
     interval,
     num,
     settled,
@@ -42,9 +42,9 @@ from fixfirst.reporter.texts import (
 )
 from fixfirst.runs import layout
 from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import WHY as WHY_PAGE, Answer
+from fixfirst.runs.answer import WHY_PAGE, Answer
 
-Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
+_Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
 
 
 def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
@@ -123,7 +123,7 @@ def _why_sections(answer: Answer, draw: Draw) -> list[Section]:
     rows.append(("all together", swap.price, interval(swap.low, swap.high)))
     caption = f"What {swap.second} before {swap.first} costs more, part by part"
     table = make_table(caption, ("part", "points an episode", "interval"), rows)
-    return [Section("Why", (WHY,), (draw(lambda: figures.parts(swap)),), (table,))]
+    return [Section("Why", (WHY_IT_COSTS,), (draw(lambda: figures.parts(swap)),), (table,))]
 
 
 def _orders_section(answer: Answer, draw: Draw) -> Section:
@@ -206,9 +206,9 @@ def _means(run: RunData, after: int) -> dict[str, float]:
     return {order: float(np.mean(of_order)) for order, of_order in values.items()}
 
 
-def _prices_so_far(run: RunData, last: int) -> Prices:
+def _prices_so_far(run: RunData, last: int) -> _Prices:
     """Return the price of each swap after each round in which it was known."""
-    found: Prices = {}
+    found: _Prices = {}
     for after in range(1, last + 1):
         means = _means(run, after)
         orders = [Workflow.parse(text, run.scheme) for text in means]
@@ -246,7 +246,7 @@ def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str],
     )
 
 
-def _seeds_table(runs: Sequence[tuple[RunData, Answer]]) -> Table:
+def _seeds_table(runs: Sequence[tuple[RunData, Answer]]) -> PageTable:
     columns = ("run", "rule", "dearest swap", "price", "interval", "best return", "violations, at most", "orders tried")
     rows = []
     for run, answer in runs:

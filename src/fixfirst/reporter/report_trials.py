@@ -32,7 +32,7 @@ from fixfirst.reporter.texts import interval, num, percent, some
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.manifest import RUNNING, duration, result_settings
 from fixfirst.runs.rows import Status, Trial, number
-from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare, mean_interval
+from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare_seeds, mean_interval
 
 MOST_UNKNOWN = 10  # pairs that are listed
 
@@ -306,7 +306,7 @@ def _across_seeds(group: RunGroup) -> Comparison:
         SeedResult(str(run.config.get("red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
         for run in group.runs
     ]
-    (found,) = compare(results)
+    (found,) = compare_seeds(results)
     return found
 
 

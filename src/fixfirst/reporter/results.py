@@ -29,19 +29,19 @@ from fixfirst.runs import layout
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
-from fixfirst.runs.seeds import Comparison, compare
+from fixfirst.runs.seeds import Comparison, compare_seeds
 
 if TYPE_CHECKING:
     from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.shared import SharedSearch
-    from fixfirst.searcher.study import Search
+    from fixfirst.searcher.study import AnySearch
 
 MOST_ORDERS = 24
 MOST_ACROSS_SEEDS = 20
-WIDE = 100  # columns in which everything about an order fits
+_WIDE = 100  # columns in which everything about an order fits
 
 
-def print_searches(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> None:
+def print_searches(searches: "Sequence[AnySearch]", folder: Path, page: Path | None = None) -> None:
     """Print the final tables, and what to do next. folder: of the search, or of the study; page: the report, if any."""
     console = results()
     shared, separate = _by_kind(searches)
@@ -59,7 +59,7 @@ def print_searches(searches: "Sequence[Search]", folder: Path, page: Path | None
         _print_sentences(console, (f"{together.rule}.", *together.sentences))
 
 
-def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+def searches_document(searches: "Sequence[AnySearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
     """Return the same for JSON."""
     report = {"report": None if page is None else str(page)}
     shared, separate = _by_kind(searches)
@@ -72,7 +72,9 @@ def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | N
         words = {"rule": together.rule, "sentences": list(together.sentences)}
         return {"study": str(folder), **words, "runs": documents} | report
     if len(searches) > 1:
-        comparisons = [_comparison_document(comparison) for comparison in compare([search.result for search in separate])]
+        comparisons = [
+            _comparison_document(comparison) for comparison in compare_seeds([search.result for search in separate])
+        ]
         return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": comparisons} | report
     search = separate[0]
     standings = search.standings()
@@ -81,7 +83,7 @@ def searches_document(searches: "Sequence[Search]", folder: Path, page: Path | N
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
 
 
-def _by_kind(searches: "Sequence[Search]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
+def _by_kind(searches: "Sequence[AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
     """Part those with one network for all orders from those with a training per order."""
     shared: Any = [search for search in searches if not search.config.separate]
     separate: Any = [search for search in searches if search.config.separate]
@@ -132,8 +134,8 @@ def _orders_table(answer: Answer, width: int) -> Table:
         earned = name, f"{order.mean:.2f}", between
         repairs = f"{order.restores:.2f}", f"{order.removes:.2f}"
         wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}", *repairs
-        rows.append(wide if width >= WIDE else (*earned, f"≤ {most}", *repairs, TIERS[order.tier]))
-    return fitting_table(columns if width >= WIDE else (*columns[:3], *columns[4:], columns[3]), rows, width)
+        rows.append(wide if width >= _WIDE else (*earned, f"≤ {most}", *repairs, TIERS[order.tier]))
+    return fitting_table(columns if width >= _WIDE else (*columns[:3], *columns[4:], columns[3]), rows, width)
 
 
 # ---------------------------------------------------------------- a search with a training per order
@@ -178,7 +180,7 @@ def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder
     used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
     variant = searches[0].config.training.game.variant
     prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")
-    for comparison in compare([search.result for search in searches]):
+    for comparison in compare_seeds([search.result for search in searches]):
         console.print(f"\nred agent {comparison.red_agent}, {len(comparison.best)} seeds", style="bold")
         for best in comparison.best:
             found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
@@ -335,13 +337,13 @@ def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
     }
 
 
-NARROW = 110  # columns that a line with compliance needs
+_NARROW = 110  # columns that a line with compliance needs
 
 
 def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
     """Write a line per setting, with less room three, then the sum that the challenge ranks by."""
     lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
-    narrow = width < NARROW
+    narrow = width < _NARROW
     for row in rows:
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
         compliance = ""

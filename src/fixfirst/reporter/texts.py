@@ -286,7 +286,7 @@ SO_FAR = (
 SWAPS = "Each row compares orders that differ in two neighbours only; ticks are the single trainings."
 SETTLED = "While an order is still being learned its price is too high: it must have stopped falling."
 WATCH_WHY = "Watch it: two episodes with the same chances, one under each order, at the moment where they part"
-WHY = (
+WHY_IT_COSTS = (
     "A turn costs the value of each host that red holds, the stopped service and blue's own Restore. So a price is a sum, "
     "too: how much of it is paid for hosts of each unit type, for the service and for Restores. Intervals hold for all "
     "parts at once, over trainings."

@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     OPEN = "open"
 
 
-def judge(answer: Answer, pair: Pair) -> Verdict:
+def _judge(answer: Answer, pair: Pair) -> Verdict:
     """Say what one search says of a pair."""
     if not answer.is_settled:
         return Verdict.OPEN
@@ -45,7 +45,7 @@ def judge(answer: Answer, pair: Pair) -> Verdict:
 
 
 @dataclass(frozen=True)
-class World:
+class _World:
     """The searches in one world."""
 
     name: str
@@ -67,7 +67,7 @@ class World:
 
     def seeds(self, pair: Pair) -> Counter[Verdict]:
         """How many seeds say what of a pair."""
-        return Counter(judge(answer, pair) for answer in self.answers)
+        return Counter(_judge(answer, pair) for answer in self.answers)
 
     def judge(self, pair: Pair) -> Verdict:
         """Say what its seeds say of a pair: what more than half of them do, and none contradicts."""
@@ -150,7 +150,7 @@ class Agreement:
         print(study.agreement.rule, *study.agreement.sentences, sep="\\n")
     """
 
-    worlds: tuple[World, ...]
+    worlds: tuple[_World, ...]
 
     @classmethod
     def of(cls, answers: Sequence[Answer]) -> "Agreement":
@@ -161,7 +161,7 @@ class Agreement:
         differing = [place for place in (1, 2) if len({key[place] for key in groups}) > 1]
         words = ("", "variant ", "memory ")
         names = (", ".join([key[0], *(f"{words[place]}{key[place]}" for place in differing)]) for key in groups)
-        return cls(tuple(World(name, tuple(of)) for name, of in zip(names, groups.values(), strict=True)))
+        return cls(tuple(_World(name, tuple(of)) for name, of in zip(names, groups.values(), strict=True)))
 
     @cached_property
     def shown(self) -> list[Pair]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors, files, tables
-from fixfirst.orders.costs import RESTORE, SERVICE
+from fixfirst.orders.costs import RESTORE_COST, SERVICE
 from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
 ENOUGH_REPLICATES = 3
-WHY = "why"  # the page with the same episodes under two orders
+WHY_PAGE = "why"  # the page with the same episodes under two orders
 NO_ANSWER = "No answer yet"
 LEAST_PART = 0.05  # points: smaller parts of a price are not named
 MOST_SO_FAR = 3  # prices that are named while there is no answer
@@ -252,13 +252,13 @@ def _worth(swap: Swap, *, named: bool) -> str:
 
 def _longer(part: str) -> str:
     """Why a part of the cost is larger."""
-    words = {SERVICE: "the service is stopped for longer", RESTORE: "more Restores are needed"}
+    words = {SERVICE: "the service is stopped for longer", RESTORE_COST: "more Restores are needed"}
     return words.get(part, f"{part} hosts are held for longer")
 
 
 def _shorter(part: str) -> str:
     """Why a part of the cost is smaller."""
-    words = {SERVICE: "the service is stopped for less time", RESTORE: "fewer Restores are needed"}
+    words = {SERVICE: "the service is stopped for less time", RESTORE_COST: "fewer Restores are needed"}
     return words.get(part, f"{part} hosts are held for less time")
 
 

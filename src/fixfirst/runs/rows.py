@@ -27,7 +27,7 @@ from fixfirst.runs.layout import run_hash_of
 LARGEST = 2.0**53  # no number of a run comes near
 LARGEST_TABLE, LARGEST_LOG, LARGEST_EPISODE_LOG = 64 * files.MB, 128 * files.MB, 1024 * files.MB
 LONGEST_LINE = 2**16  # bytes: orders of 13 hosts have 150
-CHECKSUM = "checksum"  # the last column
+_CHECKSUM = "checksum"  # the last column
 
 
 class Row:
@@ -394,7 +394,7 @@ def _read_line(kind: type[_R], text: bytes, line_number: int) -> _R:
 
 
 def _header(kind: type[Row]) -> bytes:
-    return ",".join((*kind.columns(), CHECKSUM)).encode() + b"\n"
+    return ",".join((*kind.columns(), _CHECKSUM)).encode() + b"\n"
 
 
 def _old_headers(kind: type[Row]) -> tuple[bytes, bytes]:

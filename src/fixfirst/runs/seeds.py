@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import errors, statistics
+from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking, rank, training_spread
 from fixfirst.runs.layout import LEDGER
@@ -64,8 +65,6 @@ def rank_trials(trials: Sequence[Trial], scheme: UnitScheme, test_episodes: int)
 
 
 # ---------------------------------------------------------------- across seeds
-
-CONFIDENCE = 0.95
 
 
 class SeedResult(NamedTuple):
@@ -120,7 +119,7 @@ class Comparison:
     freedom: int  # degrees of freedom it was measured with
 
 
-def compare(results: Sequence[SeedResult]) -> list[Comparison]:
+def compare_seeds(results: Sequence[SeedResult]) -> list[Comparison]:
     """What the seeds say together, for each red agent."""
     agents = dict.fromkeys(result.red_agent for result in results)
     return [_compare([result for result in results if result.red_agent == agent], agent) for agent in agents]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import errors, statistics
-from fixfirst.learner.config import ALL, NONE, TrainConfig, TrainSettings
+from fixfirst.learner.config import ALL, NONE, PlayerSettings, TrainConfig
 from fixfirst.learner.settings import PRESETS, Needs, gather_settings, needs, resolve
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import PolicySpec
@@ -50,7 +50,7 @@ ENOUGH, LONG_ENOUGH = 500, 60_000
 GROWTH = (0.2, 0.6)
 
 
-class SearchConfig(TrainSettings):
+class SearchConfig(PlayerSettings):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
@@ -132,7 +132,7 @@ class SearchConfig(TrainSettings):
     log_episodes: bool = Field(False, description="Write one row per training episode to episodes.csv.")
 
     needs: ClassVar[Needs] = {
-        **TrainSettings.needs,
+        **PlayerSettings.needs,
         **needs(
             "--separate",
             lambda c: c.separate,
@@ -232,7 +232,7 @@ class SearchConfig(TrainSettings):
     @property
     def training(self) -> TrainConfig:
         """A trial, before it has an order and a seed of its own."""
-        shared = {name: getattr(self, name) for name in TrainSettings.model_fields}
+        shared = {name: getattr(self, name) for name in PlayerSettings.model_fields}
         return TrainConfig.model_construct(**shared, total_episodes=self.max_episodes)
 
     # ---- one network for all orders

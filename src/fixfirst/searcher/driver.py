@@ -32,10 +32,10 @@ from fixfirst.policy.file import policy_folder
 from fixfirst.runs import layout
 from fixfirst.runs.manifest import Session, locked, versions
 from fixfirst.searcher.config import SearchConfig
-from fixfirst.searcher.jobs import Tell
+from fixfirst.searcher.jobs import TellJob
 
 
-class Search(Protocol):
+class PlanOfJobs(Protocol):
     """What the driver asks of a search. All that a search knows follows from its ledger."""
 
     folder: Path
@@ -62,7 +62,7 @@ def make_scheduler(execution: Execution, configs: Sequence[SearchConfig], interr
     return ProcessScheduler(workers, interrupt)
 
 
-def run_searches(searches: Sequence[Search], scheduler: Scheduler, view: Any, interrupt: object, folder: Path) -> bool:
+def run_searches(searches: Sequence[PlanOfJobs], scheduler: Scheduler, view: Any, interrupt: object, folder: Path) -> bool:
     """Run searches until their budgets are used, jobs of different searches side by side; none depends on another.
 
     view: shows them to the user. False if interrupted: `resume` of `folder`, their run directory or that of their study,
@@ -121,7 +121,7 @@ def pack_job(run: Job, argument: Any) -> RemoteJob:
         return RemoteJob(run, argument, parent, _read_files(argument.folder), versions())
 
 
-def run_remote(job: RemoteJob, tell: Tell, interrupt: object) -> tuple[Any, Files]:
+def run_remote(job: RemoteJob, tell: TellJob, interrupt: object) -> tuple[Any, Files]:
     """Run a job in a scratch folder of this machine; return its result and the files it left."""
     for name, version in versions().items():
         if version != job.versions.get(name):

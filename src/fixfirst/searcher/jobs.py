@@ -54,7 +54,7 @@ class JobProgress(NamedTuple):
 
 
 Message = str | JobProgress  # what a job tells: that something went wrong and was dealt with, or how far it is
-Tell = Callable[[Message], None]
+TellJob = Callable[[Message], None]
 
 
 class _Named:
@@ -99,7 +99,7 @@ class BaseJob(_Named):
         return bool(done)
 
 
-def run_base(job: BaseJob, tell: Tell, interrupt: object) -> bool | None:
+def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     """Train the defender that knows no order yet."""
     job.folder.mkdir(parents=True, exist_ok=True)
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
@@ -113,7 +113,7 @@ def run_base(job: BaseJob, tell: Tell, interrupt: object) -> bool | None:
         return True
 
 
-def _seldom(tell: Tell) -> Callable[[str | UpdateRow], None]:
+def _seldom(tell: TellJob) -> Callable[[str | UpdateRow], None]:
     """Pass on what went wrong, and some of the updates: enough to watch."""
     last = 0.0
 
@@ -169,7 +169,7 @@ class TrialJob(_Named):
         return [last_checksum(self.folder / name, kind) for name, kind in logs.items()]
 
 
-def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
+def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     """Train, gate and evaluate one order; return its row of the ledger."""
     job.folder.mkdir(parents=True, exist_ok=True)
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
@@ -180,7 +180,7 @@ def run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
         return _run_trial(job, tell, interrupt)
 
 
-def _run_trial(job: TrialJob, tell: Tell, interrupt: object) -> Trial | None:
+def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     started = time.perf_counter()
     start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
     logs = (UpdateRow, EpisodeRow) if job.log_episodes else (UpdateRow,)
@@ -244,7 +244,7 @@ class RoundJob(_Named):
     seed: int  # of these
 
 
-def run_round(job: RoundJob, tell: Tell, interrupt: object) -> list[OrderResult] | None:
+def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Train for a round; return what each order that is played earned."""
     job.folder.mkdir(parents=True, exist_ok=True)
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
@@ -255,7 +255,7 @@ def run_round(job: RoundJob, tell: Tell, interrupt: object) -> list[OrderResult]
             return _train_and_play(job, training, tell, interrupt)
 
 
-def _train_and_play(job: RoundJob, training: Training, tell: Tell, interrupt: object) -> list[OrderResult] | None:
+def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     for complaint in restore_checkpoint(job.folder, training):
         tell(complaint)
     if not job.since and not training.updates:
@@ -296,7 +296,7 @@ class CrossJob(_Named):
     seed: int
 
 
-def run_cross(job: CrossJob, tell: Tell, interrupt: object) -> list[OrderResult] | None:
+def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Return what the policy earns under each order, told the order that serves it best there."""
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
         done = _read_results(job, (*job.prompts, *job.enforced_orders))

@@ -22,7 +22,7 @@ from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, Row, Status, Trial
 from fixfirst.runs.seeds import RankedTrials, SeedResult, rank_trials, read_trials
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial
-from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Outcome, Strategy, StrategyConfig
+from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Strategy, StrategyConfig, TrialOutcome
 
 R = TypeVar("R", bound=Row)
 
@@ -139,7 +139,7 @@ class PublishedSearch:
         self.trials.append(trial)
         outcome = {Status.NON_COMPLIANT: NON_COMPLIANT, Status.FAILED: FAILED}.get(trial.status)
         if outcome is None:
-            outcome = Outcome.compliant(trial.earned, trial.return_se or 0.0)
+            outcome = TrialOutcome.compliant(trial.earned, trial.return_se or 0.0)
         self.strategy.tell(self.workflow_of(trial), outcome)
 
     # ---- as a plan of jobs

@@ -40,12 +40,12 @@ from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
 from fixfirst.searcher.published import choice_row
-from fixfirst.searcher.strategy import Choice, Outcome, Strategy, StrategyConfig, neighbours
+from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome, neighbours
 
 MOST_PROMPTS = 24  # orders that cross-play tries to tell
 STILL_FALLING = 0.1  # points
 BEYOND_CHANCE = 3  # standard errors, of few trainings
-LEAST_SPREAD = 0.1  # between trainings, that the strategy reckons with at least
+_LEAST_SPREAD = 0.1  # between trainings, that the strategy reckons with at least
 HELD_EPISODES = 1_000  # to find out which unit types red ever holds
 
 
@@ -154,9 +154,9 @@ class SharedSearch:
         )
         if tried:
             values = self.values(self.rounds)
-            ses, _ = standard_errors(values - values.mean(axis=1, keepdims=True), LEAST_SPREAD)
+            ses, _ = standard_errors(values - values.mean(axis=1, keepdims=True), _LEAST_SPREAD)
             for workflow, mean, error in zip(tried, values.mean(axis=0), ses, strict=True):
-                strategy.tell(workflow, Outcome.compliant(float(mean), float(error)))
+                strategy.tell(workflow, TrialOutcome.compliant(float(mean), float(error)))
         if config.strategy == "together":
             return [Choice(workflow, "together") for workflow in strategy.all_orders()]
         count = min(config.round_orders, strategy.num_orders)

@@ -34,7 +34,7 @@ from fixfirst.orders.ranking import merge
 if TYPE_CHECKING:
     from fixfirst.searcher.gp import OrderGP
 
-Order = tuple[int, ...]  # unit ids, first = fix first
+_Units = tuple[int, ...]  # unit ids, first = fix first
 
 STRATEGIES = ("gp_ucb", "random", "exhaustive")
 MAX_SCORED = 5_040  # 7!: up to here every order is scored, beyond a local search looks for good ones
@@ -42,7 +42,7 @@ CLIMBS_FROM_BEST, CLIMBS_FROM_RANDOM = 5, 10
 NUM_TOP = 3
 
 
-class Status(StrEnum):
+class _Status(StrEnum):
     """How a trial ended."""
 
     COMPLIANT = "compliant"
@@ -51,16 +51,16 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """What became of a trial; only a compliant one has a return."""
 
-    status: Status
+    status: _Status
     mean_return: float | None = None
     standard_error: float | None = None
 
     def __post_init__(self) -> None:
         numbers = (self.mean_return, self.standard_error)
-        if self.status is not Status.COMPLIANT:
+        if self.status is not _Status.COMPLIANT:
             if numbers != (None, None):
                 raise errors.SearchError(f"a {self.status} trial is told without a return, got {self.mean_return}")
         elif any(number is None or not math.isfinite(number) for number in numbers):
@@ -69,12 +69,12 @@ class Outcome:
             raise errors.SearchError(f"a standard error is at least 0, got {self.standard_error}")
 
     @classmethod
-    def compliant(cls, mean_return: float, standard_error: float) -> "Outcome":
-        return cls(Status.COMPLIANT, mean_return, standard_error)
+    def compliant(cls, mean_return: float, standard_error: float) -> "TrialOutcome":
+        return cls(_Status.COMPLIANT, mean_return, standard_error)
 
 
-NON_COMPLIANT = Outcome(Status.NON_COMPLIANT)
-FAILED = Outcome(Status.FAILED)
+NON_COMPLIANT = TrialOutcome(_Status.NON_COMPLIANT)
+FAILED = TrialOutcome(_Status.FAILED)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Strategy:
         self.scheme = scheme
         self.idle = tuple(sorted(idle))  # unit types whose place does not matter: they come last in every order
         self._units = tuple(unit for unit in range(scheme.size) if unit not in idle)
-        self.told: list[tuple[Workflow, Outcome]] = []
+        self.told: list[tuple[Workflow, TrialOutcome]] = []
         self.pending: list[Workflow] = []
         self._told_gp: tuple[int, OrderGP] | None = None  # of so many told orders; a round asks it several times
 
@@ -147,7 +147,7 @@ class Strategy:
         """By number."""
         return (self._workflow(order) for order in self._permutations())
 
-    def _permutations(self) -> Iterator[Order]:
+    def _permutations(self) -> Iterator[_Units]:
         return ((*order, *self.idle) for order in permutations(self._units))
 
     @property
@@ -167,7 +167,7 @@ class Strategy:
             self.pending.append(choices[-1].workflow)
         return choices
 
-    def tell(self, workflow: Workflow, outcome: Outcome) -> None:
+    def tell(self, workflow: Workflow, outcome: TrialOutcome) -> None:
         """What became of an order; it need not have been asked for, so that a ledger can be replayed."""
         if workflow.scheme != self.scheme:
             raise errors.SearchError(f"{workflow} is an order of another unit scheme than {', '.join(self.scheme.names)}")
@@ -197,8 +197,8 @@ class Strategy:
 
     # What has happened so far
 
-    def _returns(self) -> list[tuple[Order, Outcome]]:
-        return [(workflow.order, outcome) for workflow, outcome in self.told if outcome.status is Status.COMPLIANT]
+    def _returns(self) -> list[tuple[_Units, TrialOutcome]]:
+        return [(workflow.order, outcome) for workflow, outcome in self.told if outcome.status is _Status.COMPLIANT]
 
     def _observations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Orders [n, U], mean returns [n] and standard errors [n] of the compliant trials."""
@@ -213,11 +213,11 @@ class Strategy:
             self._told_gp = len(self.told), OrderGP(*self._observations())
         return self._told_gp[1].with_pending(np.array([workflow.order for workflow in self.pending]))
 
-    def _tries(self) -> Counter[Order]:
+    def _tries(self) -> Counter[_Units]:
         """How often each order was told or is pending."""
         return Counter([workflow.order for workflow, _ in self.told] + [workflow.order for workflow in self.pending])
 
-    def _fewest(self, tries: Counter[Order]) -> int:
+    def _fewest(self, tries: Counter[_Units]) -> int:
         return min(tries.values()) if len(tries) == self.num_orders else 0
 
     def _beta(self) -> float:
@@ -230,12 +230,12 @@ class Strategy:
 
     # Ways to choose
 
-    def _lowest_number(self) -> Order:
+    def _lowest_number(self) -> _Units:
         tries = self._tries()
         fewest = self._fewest(tries)
         return next(order for order in self._permutations() if tries[order] == fewest)
 
-    def _random(self) -> Order:
+    def _random(self) -> _Units:
         """One of the least tried orders."""
         tries = self._tries()
         fewest = self._fewest(tries)
@@ -260,11 +260,11 @@ class Strategy:
         candidates = tuple(self._candidate(orders[i], mean[i], std[i], beta) for i in top)
         return Choice(candidates[0].workflow, "ucb", beta, candidates)
 
-    def _open(self, orders: list[Order], ranking: np.ndarray, std: np.ndarray) -> list[int]:
+    def _open(self, orders: list[_Units], ranking: np.ndarray, std: np.ndarray) -> list[int]:
         """Which of the ranked orders may be chosen now, best first."""
         tries = self._tries()
         fewest = self._fewest(tries)
-        without_return = Counter(w.order for w, outcome in self.told if outcome.status is not Status.COMPLIANT)
+        without_return = Counter(w.order for w, outcome in self.told if outcome.status is not _Status.COMPLIANT)
         pending = {workflow.order for workflow in self.pending}
         allowed = [i for i in ranking if without_return[orders[i]] <= fewest]
         # A round larger than the number of such orders has to repeat some.
@@ -276,14 +276,14 @@ class Strategy:
         # this rule a leader more than beta standard deviations above the rest would be repeated for ever.
         return [i for i in allowed if not tries[orders[i]] or std[i] >= std[untried]]
 
-    def _climb(self, gp: "OrderGP", beta: float) -> tuple[list[Order], np.ndarray, np.ndarray]:
+    def _climb(self, gp: "OrderGP", beta: float) -> tuple[list[_Units], np.ndarray, np.ndarray]:
         """Orders met on the way up the UCB by swaps of neighbours, from the best told orders and from random ones."""
         told = np.unique(self._observations()[0], axis=0)
         best = told[np.argsort(-gp.predict(told).mean, kind="stable")[:CLIMBS_FROM_BEST]]
         rng = self._rng()
         random = [self._shuffled(rng) for _ in range(CLIMBS_FROM_RANDOM)]
-        climbers: list[Order] = [tuple(int(unit) for unit in order) for order in (*best, *random)]
-        seen: dict[Order, tuple[float, float]] = {}
+        climbers: list[_Units] = [tuple(int(unit) for unit in order) for order in (*best, *random)]
+        seen: dict[_Units, tuple[float, float]] = {}
         while climbers:
             around = [[order, *neighbours(order, len(self._units))] for order in climbers]
             new = list(dict.fromkeys(order for orders in around for order in orders if order not in seen))
@@ -294,18 +294,18 @@ class Strategy:
         mean, std = np.array(list(seen.values())).T
         return list(seen), mean, std
 
-    def _shuffled(self, rng: np.random.Generator) -> Order:
+    def _shuffled(self, rng: np.random.Generator) -> _Units:
         return (*(self._units[i] for i in rng.permutation(len(self._units)).tolist()), *self.idle)
 
-    def _workflow(self, order: Order) -> Workflow:
+    def _workflow(self, order: _Units) -> Workflow:
         return Workflow(order, self.scheme)
 
-    def _candidate(self, order: Order, mean: float, std: float, beta: float) -> Candidate:
+    def _candidate(self, order: _Units, mean: float, std: float, beta: float) -> Candidate:
         workflow = self._workflow(tuple(int(unit) for unit in order))
         return Candidate(workflow, float(mean), float(std), float(mean + beta * std))
 
 
-def neighbours(order: Order, first: int | None = None) -> list[Order]:
+def neighbours(order: _Units, first: int | None = None) -> list[_Units]:
     """The orders with two neighbouring unit types swapped, of all or of the first ones."""
     count = len(order) if first is None else first
     return [(*order[:i], order[i + 1], order[i], *order[i + 2 :]) for i in range(count - 1)]

@@ -19,7 +19,7 @@ from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
 
-Search = SharedSearch | PublishedSearch
+AnySearch = SharedSearch | PublishedSearch
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Study:
     """Searches that are run together."""
 
     folder: Path
-    searches: tuple[Search, ...]
+    searches: tuple[AnySearch, ...]
 
     @property
-    def unfinished(self) -> list[Search]:
+    def unfinished(self) -> list[AnySearch]:
         return [search for search in self.searches if not search.is_done or status(search.folder) != Outcome.FINISHED]
 
 
@@ -46,14 +46,14 @@ def member_name(config: SearchConfig) -> str:
     return f"{config.training.game.attacker}-{config.seed}".replace(":", "").replace(",", "-")
 
 
-def begin_search(config: SearchConfig, folder: Path) -> Search:
+def begin_search(config: SearchConfig, folder: Path) -> AnySearch:
     """Make a run directory for a new search."""
     config = with_parent(config)
     create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"), config.seed)
     return _search(config, folder)
 
 
-def open_search(folder: Path, cyborg: str | None = None) -> Search:
+def open_search(folder: Path, cyborg: str | None = None) -> AnySearch:
     """A search as its run directory has it, up to the last round that is complete. cyborg: the checkout to play in."""
     if layout.read_manifest(folder)["kind"] != layout.Kind.SEARCH:
         raise errors.RunDirError(f"{folder} is not a run of `fixfirst search`")
@@ -62,7 +62,7 @@ def open_search(folder: Path, cyborg: str | None = None) -> Search:
     return search
 
 
-def _search(config: SearchConfig, folder: Path) -> Search:
+def _search(config: SearchConfig, folder: Path) -> AnySearch:
     return PublishedSearch(config, folder) if config.separate else SharedSearch(config, folder)
 
 
