@@ -24,7 +24,7 @@ from fixfirst.game.parts import (
 )
 from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 
-HARAKA, SSH_BRUTE_FORCE = ([_exploit.name for _exploit in EXPLOITS].index(n) for n in ("HarakaRCE", "SSHBruteForce"))
+HARAKA, SSH_BRUTE_FORCE = ([exploit_host.name for exploit_host in EXPLOITS].index(n) for n in ("HarakaRCE", "SSHBruteForce"))
 HOSTS_PER_WORD = 64 // BITS_PER_HOST
 
 # What the observation says of a host: two bits of activity in this step, two bits of what blue believes.
@@ -200,7 +200,7 @@ def apply_red(env, tables, verb, target, chance):
     elif verb == RedVerb.SCAN:
         noise = scan(env, tables, target)
     elif verb == RedVerb.EXPLOIT:
-        noise = _exploit(env, tables, target, chance)
+        noise = exploit_host(env, tables, target, chance)
     elif verb == RedVerb.ESCALATE:
         escalate(env, tables, target)
     elif verb == RedVerb.IMPACT:
@@ -254,7 +254,7 @@ def scan_events(ports):
 
 
 @inlined
-def _exploit(env, tables, host, chance):
+def exploit_host(env, tables, host, chance):
     """Attack with an exploit that fits the ports red remembers; they may have changed since. Return its events."""
     env.red_success = Success.FALSE
     if env.remembered[host] == 0:
