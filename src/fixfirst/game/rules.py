@@ -24,7 +24,7 @@ from fixfirst.game.parts import (
 )
 from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
 
-HARAKA, SSH_BRUTE_FORCE = ([exploit_host.name for exploit_host in EXPLOITS].index(n) for n in ("HarakaRCE", "SSHBruteForce"))
+HARAKA, SSH_BRUTE_FORCE = ([each.name for each in EXPLOITS].index(n) for n in ("HarakaRCE", "SSHBruteForce"))
 HOSTS_PER_WORD = 64 // BITS_PER_HOST
 
 # What the observation says of a host: two bits of activity in this step, two bits of what blue believes.
