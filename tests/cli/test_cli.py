@@ -31,14 +31,15 @@ def test_bench_measures_what_it_prints(monkeypatch, capsys):
     """
     start_time, caches = bench.start_time, []
 
-    def started(cache):
+    def started(cache, scenario):
+        assert scenario.name == "tiny"
         caches.append((cache, os.listdir(cache)))
         return 2.0 if len(caches) == 1 else 1.0
 
     monkeypatch.setattr(bench, "start_time", started)
     monkeypatch.setattr(bench, "BATCHES", (1, 10))
     monkeypatch.setattr(bench, "_rate", lambda work, amount, seconds, rate=bench._rate: rate(work, amount, 0.0))
-    assert main(["bench", "--json"]) == 0
+    assert main(["bench", "--scenario", "tiny", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert set(result["steps_per_s"]["b_line"]) == {"make_vec(1)", "make_vec(10)", "gym.make"}
     assert all(speed > 0 for speeds in result["steps_per_s"].values() for speed in speeds.values())

@@ -36,8 +36,8 @@ def test_what_a_policy_reads_and_chooses_follows_from_its_scenario():
 
 
 def test_parts_of_different_scenarios_make_no_policy():
-    with pytest.raises(ff.ConfigError, match="a policy of cage2 cannot have parts of small"):
-        PolicySpec(action_set=ActionSet.parse("all", SMALL))
+    with pytest.raises(ff.ConfigError, match="a policy of cage2 cannot have parts of generated1-7"):
+        PolicySpec(action_set=ActionSet.parse("all", Scenario.generate(7)))
 
 
 def test_a_game_names_its_scenario_by_value_name_or_file_and_keeps_it_whole(tmp_path):
@@ -75,8 +75,10 @@ def test_a_game_of_whole_episodes_needs_an_end_and_one_attacker():
 def test_a_policy_of_another_scenario_is_refused_in_one_line():
     with pytest.raises(ff.PolicyError, match="champion: trained on cage2, not on tiny"):
         ff.evaluate("champion", scenario="tiny", episodes=2, quiet=True)
-    with pytest.raises(ff.PolicyError, match=r"mine: plays in cage2, not on tiny"):
-        ff.evaluate(ff.Agent(lambda obs: np.zeros(len(obs), int), name="mine"), scenario="tiny", episodes=2, quiet=True)
+    with pytest.raises(ff.PolicyError, match="champion: trained on cage2, not on tiny"):
+        envs = ff.make_vec(2, scenario="tiny")
+        envs.reset(seed=0)
+        ff.rollout(envs, "champion", steps=2)
 
 
 def test_several_scenarios_are_played_in_turn_in_one_process_as_each_alone():

@@ -17,7 +17,7 @@ from fixfirst.play.rollout import Player, Trajectory, play_steps
 from fixfirst.policy.export import SUFFIXES, Target, export_policy
 from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
 from fixfirst.policy.remembering import Memories
-from fixfirst.policy.spec import PolicySpec, bits_of
+from fixfirst.policy.spec import PolicySpec, bits_of, spec_for
 from fixfirst.policy.table import PolicyTable, chance_keys
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Defender(NamedTuple):
     @property
     def spec(self) -> PolicySpec:
         """What it reads and may choose."""
-        return PolicySpec() if self.policy is None else self.policy.spec
+        return spec_for((), self.plays_in) if self.policy is None else self.policy.spec
 
     @property
     def made_for(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _defender(
     if not _is_named(policy):
         agent = agent_of(policy)
         assert agent is not None, "tables and baselines have returned"
-        return _defend_by_agent(agent, workflow, greedy, later, judged, say)
+        return _defend_by_agent(agent, workflow, greedy, later, judged, say, agent.scenario or scenario)
     loaded = load_named(policy)
     if loaded.scheme is None:  # it cannot follow an order, but can be judged by one
         if later:
@@ -170,7 +170,7 @@ def _defender(
 
 
 def _defend_by_agent(
-    agent: Agent, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say
+    agent: Agent, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, scenario: Scenario
 ) -> Defender:
     """Make an agent of the user's own ready; only a file that takes an order at every turn can be told one."""
     if greedy and not agent.may_draw:
@@ -180,12 +180,12 @@ def _defend_by_agent(
             raise errors.ConfigError(f"{agent.name} follows no order, so that none can change")
         if workflow is not None and judged:
             say(f"{agent.name} is told no order; it is judged by this one")
-        judge = agent.workflow if workflow is None else Workflow.parse(workflow)
-        return Defender(agent.player(greedy=greedy), () if judge is None else (judge,), None)
+        judge = agent.workflow if workflow is None else Workflow.parse(workflow, UnitScheme.by_type(scenario))
+        return Defender(agent.player(greedy=greedy, scenario=scenario), () if judge is None else (judge,), None, scenario)
     if workflow is None:
         raise errors.ConfigError(f"{agent.name} follows any order: say which one (workflow=..., --workflow)")
     orders = tuple(Workflow.parse(text, agent.scheme) for text in (workflow, *later))
-    return Defender(agent.player(orders, greedy=greedy), orders, None)
+    return Defender(agent.player(orders, greedy=greedy, scenario=scenario), orders, None, scenario)
 
 
 def _defend_by_table(table: PolicyTable, workflow: str | None, greedy: bool, later: Sequence[str]) -> Defender:
@@ -305,12 +305,16 @@ def rollout(
     greedy, track = checks.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs, envs.world.scenario)
     if _is_named(policy):
         loaded = load_named(policy)
+        if loaded.spec.scenario != envs.world.scenario:
+            trained, played = loaded.spec.scenario.label, envs.world.scenario.name
+            raise errors.PolicyError(f"{name_of(policy)}: trained on {trained}, not on {played}")
         if (variant := made_for(loaded).get("variant", envs.world.variant)) != envs.world.variant:
             say(f"the policy was made for variant {variant}; the environments play {envs.world.variant}")
         orders, assigned = loaded.assign(workflow, envs.num_envs)
         player: Player = loaded.player_of(orders, greedy=greedy)
     elif isinstance(workflow, str | None):
-        player, assigned = make_defender(policy, workflow, greedy).player, np.zeros(envs.num_envs, np.int64)
+        defender = make_defender(policy, workflow, greedy, scenario=envs.world.scenario)
+        player, assigned = defender.player, np.zeros(envs.num_envs, np.int64)
     else:
         raise errors.ConfigError(f"{name_of(policy)} takes one order for all environments, got {errors.quoted(workflow)}")
     if isinstance(player, PolicyTable) and player.network is not None:
@@ -329,7 +333,7 @@ def _is_named(policy: Who) -> TypeGuard[Named]:
 
 def _play_on(envs: "VecCage2", player: Player, assigned: np.ndarray, seed: int, track: Trajectory) -> None:
     """Play as `play_steps` does, with somebody who is asked at every step."""
-    world, n, spec = envs.world, envs.num_envs, getattr(player, "spec", PolicySpec())
+    world, n, spec = envs.world, envs.num_envs, getattr(player, "spec", spec_for((), envs.world.scenario))
     shared = _shared_memories(envs, spec) is not None
     memories = envs.memories if shared else Memories(spec, n)
     keys, fresh, steps, access = np.empty(n, np.uint64), np.empty(n, np.uint64), np.zeros(n, np.int64), []

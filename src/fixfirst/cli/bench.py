@@ -16,18 +16,19 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import gymnasium as gym
 import numpy as np
+from cyclopts import Parameter
 
-from fixfirst.base import jobs
+from fixfirst.base import errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
-from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
+from fixfirst.cyborg.checkout import check_images, find_cyborg, load_cyborg, scenario_file
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.backends import make_world
-from fixfirst.game.game import Game
-from fixfirst.game.scenario import CAGE2
+from fixfirst.game.game import Game, scenario_named
+from fixfirst.game.scenario import CAGE2, SHIPPED, Scenario
 from fixfirst.game.state import RedAgent, state_dtype
 from fixfirst.game.tables import size_of
 from fixfirst.game.world import BaseWorld
@@ -43,12 +44,23 @@ CYBORG_IN_ONE = f"CybORG, {WORKER_ENVS} in one process"
 CYBORG_IN_WORKERS = f"CybORG, {WORKER_ENVS} in workers"
 CYBORG_ROWS = (CYBORG, CYBORG_IN_ONE, CYBORG_IN_WORKERS)
 
-_START = "import fixfirst as ff; e = ff.make_vec(1); e.reset(seed=0); e.step([0])"
+_START = "import sys, fixfirst as ff; e = ff.make_vec(1, scenario=sys.argv[1]); e.reset(seed=0); e.step([0])"
 
 
-def bench_command(*, cyborg: CyborgFlag = None, as_json: Json = False) -> int:
+def bench_command(
+    *,
+    scenario: Annotated[str, Parameter(help=f"The network: {', '.join(SHIPPED)} or a file.")] = CAGE2.name,
+    cyborg: CyborgFlag = None,
+    as_json: Json = False,
+) -> int:
     """Measure the simulator and the worker processes on this machine, and CybORG in the same run where --cyborg says so."""
-    result = measure(None if cyborg is None else find_cyborg(cyborg), say=say)
+    played = scenario_named(scenario)
+    if played.target is None:
+        raise errors.ScenarioError(f"{played.name}: speeds are measured against b_line and meander; b_line needs a target")
+    folder = None if cyborg is None else find_cyborg(cyborg)
+    if folder is not None:
+        check_images(folder, played)
+    result = measure(folder, say=say, scenario=played)
     if as_json:
         print_json(result)
     else:
@@ -56,28 +68,32 @@ def bench_command(*, cyborg: CyborgFlag = None, as_json: Json = False) -> int:
     return 0
 
 
-def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+def measure(
+    cyborg: Path | None = None, say: Callable[[str], None] = lambda text: None, scenario: Scenario = CAGE2
+) -> dict[str, Any]:
     """All speeds as one JSON-ready document; `say` is told what is being measured."""
     say("compiling with an empty and with a full cache")
     with tempfile.TemporaryDirectory() as empty:
-        cold_s, cached_s = start_time(empty), start_time(empty)
+        cold_s, cached_s = start_time(empty, scenario), start_time(empty, scenario)
     result: dict[str, Any] = {
+        "scenario": {"name": scenario.name, "hosts": scenario.num_hosts, "digest": scenario.digest},
         "machine": {"cpu": _cpu(), "python": platform.python_version(), "numpy": np.__version__},
-        "state_bytes": state_dtype(size_of(CAGE2)).itemsize,
+        "state_bytes": state_dtype(size_of(scenario)).itemsize,
         "first_use_s": {"empty_cache": cold_s, "full_cache": cached_s},
         "steps_per_s": {},
         "reset_ns_per_env": {},
     }
     for red in _RED_AGENTS:
         say(f"stepping against {red}")
-        result["steps_per_s"][red] = {f"make_vec({n})": vector_speed(n, red) for n in BATCHES}
-        result["steps_per_s"][red]["gym.make"] = single_speed(red)
-        result["reset_ns_per_env"][red] = reset_time_ns(10_000, red)
+        result["steps_per_s"][red] = {f"make_vec({n})": vector_speed(n, red, scenario=scenario) for n in BATCHES}
+        result["steps_per_s"][red]["gym.make"] = single_speed(red, scenario=scenario)
+        result["reset_ns_per_env"][red] = reset_time_ns(10_000, red, scenario)
         if cyborg is not None:
             say(f"stepping CybORG against {red}")
-            result["steps_per_s"][red] |= cyborg_speeds(cyborg, red)
+            result["steps_per_s"][red] |= cyborg_speeds(cyborg, red, scenario)
     say("stepping in worker processes")
-    result["workers"] = {"envs": WORKER_ENVS, "processes": jobs.available_cores(), "cost_us_per_env_step": worker_cost_us()}
+    cost = worker_cost_us(scenario=scenario)
+    result["workers"] = {"envs": WORKER_ENVS, "processes": jobs.available_cores(), "cost_us_per_env_step": cost}
     if cyborg is not None:
         result["times_cyborg"] = {
             red: {name: speed / speeds[CYBORG] for name, speed in speeds.items() if name != CYBORG}
@@ -86,11 +102,11 @@ def measure(cyborg: Path | None = None, say: Callable[[str], None] = lambda text
     return result
 
 
-def vector_speed(num_envs: int, red_agent: str, seconds: float = 1.0) -> float:
+def vector_speed(num_envs: int, red_agent: str, seconds: float = 1.0, scenario: Scenario = CAGE2) -> float:
     """Steps per second through the public `envs.step(actions)`, best of three thirds of `seconds`."""
-    envs = VecCage2(num_envs, red_agent=red_agent)
+    envs = VecCage2(num_envs, red_agent=red_agent, scenario=scenario)
     envs.reset(seed=0)
-    actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, (EPISODE, num_envs))
+    actions = np.random.default_rng(0).integers(0, scenario.num_actions, (EPISODE, num_envs))
 
     def episode() -> None:  # keeps nothing: the memory for a hundred results would cost as much as the steps
         for row in actions:
@@ -100,10 +116,10 @@ def vector_speed(num_envs: int, red_agent: str, seconds: float = 1.0) -> float:
     return max(_rate(episode, EPISODE * num_envs, seconds / 3) for _ in range(3))
 
 
-def single_speed(red_agent: str, seconds: float = 1.0) -> float:
+def single_speed(red_agent: str, seconds: float = 1.0, scenario: Scenario = CAGE2) -> float:
     """Steps per second of `gym.make` with its default wrappers."""
-    env = gym.make("fixfirst/Cage2-v0", red_agent=red_agent)
-    actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, EPISODE).tolist()
+    env = gym.make("fixfirst/Cage2-v0", red_agent=red_agent, scenario=scenario)
+    actions = np.random.default_rng(0).integers(0, scenario.num_actions, EPISODE).tolist()
 
     def episode() -> None:
         env.reset(seed=0)
@@ -114,31 +130,34 @@ def single_speed(red_agent: str, seconds: float = 1.0) -> float:
     return max(_rate(episode, EPISODE, seconds / 3) for _ in range(3))
 
 
-def reset_time_ns(num_envs: int, red_agent: str) -> float:
+def reset_time_ns(num_envs: int, red_agent: str, scenario: Scenario = CAGE2) -> float:
     """Nanoseconds per environment of `envs.reset()`."""
-    envs = VecCage2(num_envs, red_agent=red_agent)
+    envs = VecCage2(num_envs, red_agent=red_agent, scenario=scenario)
     envs.reset(seed=0)
     return 1e9 / _rate(envs.reset, num_envs, 0.3)
 
 
-def start_time(cache: str) -> float:
+def start_time(cache: str, scenario: Scenario = CAGE2) -> float:
     """Seconds from starting Python to the first step done, with machine code cached in the folder `cache`."""
-    start = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", _START], check=True, capture_output=True, env=os.environ | {"NUMBA_CACHE_DIR": cache}
-    )
-    return time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "scenario.yaml")
+        file.write_text(scenario.to_yaml())
+        command = [sys.executable, "-c", _START, CAGE2.name if scenario == CAGE2 else str(file)]
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True, env=os.environ | {"NUMBA_CACHE_DIR": cache})
+        return time.perf_counter() - start
 
 
-def worker_cost_us(num_envs: int = WORKER_ENVS) -> float:
+def worker_cost_us(num_envs: int = WORKER_ENVS, scenario: Scenario = CAGE2) -> float:
     """What the worker processes cost per environment step, in microseconds: our simulator in them, less it in here."""
-    here, there = (_step_time_us(make_world(Game(backend=backend), num_envs)) for backend in ("simulator", "workers"))
+    games = (Game(backend=backend, scenario=scenario) for backend in ("simulator", "workers"))
+    here, there = (_step_time_us(make_world(game, num_envs)) for game in games)
     return there - here
 
 
 def _step_time_us(world: BaseWorld) -> float:
     """Microseconds per environment step, best of three."""
-    actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, (EPISODE, world.num_envs))
+    actions = np.random.default_rng(0).integers(0, world.scenario.num_actions, (EPISODE, world.num_envs))
 
     def episode() -> None:
         for row in actions:
@@ -150,19 +169,19 @@ def _step_time_us(world: BaseWorld) -> float:
         return 1e6 / max(_rate(episode, actions.size, 0.3) for _ in range(3))
 
 
-def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
+def cyborg_speeds(folder: Path, red_agent: str, scenario: Scenario = CAGE2) -> dict[str, float]:
     """Steps per second of CybORG: one environment in one process, many in one process, many in worker processes.
 
     Medians of three turns, which alternate, so that a machine that grows slower does so for all; resets are not timed.
     """
     one, many, spread = [], [], []
-    game = Game(backend="cyborg", cyborg=str(folder), variant=None, red_agent=red_agent, max_steps=None)
+    game = Game(backend="cyborg", cyborg=str(folder), variant=None, red_agent=red_agent, max_steps=None, scenario=scenario)
     with (
-        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, 1)) as alone,
-        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS)) as together,
+        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, 1, scenario)) as alone,
+        ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS, scenario)) as together,
         make_world(game, WORKER_ENVS) as world,
     ):
-        actions = np.random.default_rng(0).integers(0, CAGE2.num_actions, (CYBORG_STEPS, WORKER_ENVS))
+        actions = np.random.default_rng(0).integers(0, scenario.num_actions, (CYBORG_STEPS, WORKER_ENVS))
         for turn in range(3):
             one.append(alone.submit(_play_plain_cyborg, red_agent, turn).result())
             many.append(together.submit(_play_plain_cyborg, red_agent, turn).result())
@@ -177,11 +196,12 @@ def cyborg_speeds(folder: Path, red_agent: str) -> dict[str, float]:
 _games: list[CyborgGame]  # of a process that plays plain CybORG
 
 
-def _open_games(folder: Path, number: int) -> None:
+def _open_games(folder: Path, number: int, scenario: Scenario) -> None:
     global _games
     jobs.follow_parent()
     cyborg = load_cyborg(folder)
-    _games = [CyborgGame(cyborg) for _ in range(number)]
+    with scenario_file(cyborg, scenario) as file:
+        _games = [CyborgGame(cyborg, scenario=scenario, file=file) for _ in range(number)]
 
 
 def _play_plain_cyborg(red_agent: str, seed: int) -> float:
@@ -191,7 +211,8 @@ def _play_plain_cyborg(red_agent: str, seed: int) -> float:
     for episode in range(episodes):
         for number, game in enumerate(_games):
             game.reset(RedAgent[red_agent.upper()], [seed, number, episode])
-        actions = np.random.default_rng([seed, episode]).integers(0, CAGE2.num_actions, (CYBORG_STEPS, num_envs)).tolist()
+        choices = _games[0].scenario.num_actions
+        actions = np.random.default_rng([seed, episode]).integers(0, choices, (CYBORG_STEPS, num_envs)).tolist()
         start = time.perf_counter()
         for row in actions:
             for game, action in zip(_games, row, strict=True):
@@ -221,6 +242,7 @@ def speed_table(result: dict[str, Any]) -> str:
     lines.append(
         f"first step after starting Python: {first['empty_cache']:.1f} s compiling, {first['full_cache']:.1f} s cached"
     )
+    lines.append(f"scenario: {result['scenario']['name']}, {result['scenario']['hosts']} hosts")
     lines.append(f"machine: {result['machine']['cpu']}, Python {result['machine']['python']}, one core, one thread")
     return "\n".join(lines)
 

@@ -4,14 +4,18 @@ import os
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from fixfirst import __version__
 from fixfirst.base import errors, jobs
 from fixfirst.base.compile import cache_folder, is_compiled
 from fixfirst.cli.app import CyborgFlag, Json, print_json
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, check_images, find_cyborg
 from fixfirst.cyborg.variant import identify
+from fixfirst.game.game import scenario_named
+from fixfirst.game.scenario import Scenario
 from fixfirst.reporter.screen import fitted
 
 PACKAGES = (
@@ -32,9 +36,14 @@ PACKAGES = (
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NUMBA_NUM_THREADS")
 
 
-def doctor_command(*, cyborg: CyborgFlag = None, as_json: Json = False) -> int:
+def doctor_command(
+    *,
+    scenario: Annotated[str | None, Parameter(help="Also check a scenario: can it be read, does CybORG have it?")] = None,
+    cyborg: CyborgFlag = None,
+    as_json: Json = False,
+) -> int:
     """Say what is installed, how many threads are used, where compiled code is kept, and which CybORG is found."""
-    findings = examine(cyborg)
+    findings = examine(cyborg, scenario)
     if as_json:
         print_json(findings)
     else:
@@ -42,14 +51,15 @@ def doctor_command(*, cyborg: CyborgFlag = None, as_json: Json = False) -> int:
     return 0
 
 
-def examine(cyborg: Path | None = None) -> dict[str, Any]:
-    """All findings as one JSON-ready document. A CybORG that was asked for and is not there is an error."""
+def examine(cyborg: Path | None = None, scenario: str | None = None) -> dict[str, Any]:
+    """All findings as one JSON-ready document. A CybORG or a scenario that was asked for and is not there is an error."""
+    found = _cyborg(cyborg)
     return {
         "versions": {"fixfirst": __version__, "python": platform.python_version()} | {p: _version(p) for p in PACKAGES},
         "threads": {"cores": jobs.available_cores()} | {name: os.environ.get(name) for name in THREAD_VARIABLES},
         "kernel": {"cache": str(cache_folder()), "compiled": is_compiled()},
-        "cyborg": _cyborg(cyborg),
-    }
+        "cyborg": found,
+    } | ({} if scenario is None else {"scenario": _scenario(scenario_named(scenario), found)})
 
 
 def _as_text(findings: dict[str, Any]) -> str:
@@ -69,6 +79,20 @@ def _cyborg(path: Path | None) -> dict[str, Any]:
         if asked_for:
             raise
         return {"found": False, "reason": str(e)}
+
+
+def _scenario(scenario: Scenario, cyborg: dict[str, Any]) -> dict[str, Any]:
+    """Return what there is to know of a scenario before it is played, and whether the CybORG found can play it."""
+    played: str | None = None
+    if cyborg["found"]:
+        try:
+            check_images(find_cyborg(cyborg["folder"]), scenario)
+            played = "yes"
+        except errors.CyborgError as e:
+            played = str(e)
+    exact = [red for red in ("b_line", "meander", "sleep") if scenario.exact(red)]
+    facts: dict[str, Any] = {"name": scenario.name, "hosts": scenario.num_hosts, "digest": scenario.digest}
+    return facts | {"as CybORG's": ", ".join(exact), "CybORG has it": played, "notes": len(scenario.notes)}
 
 
 def _version(package: str) -> str | None:

@@ -1,7 +1,8 @@
 """A defender of a user's own: any function, object or ONNX file that chooses actions, asked step by step as a `Player`.
 
-It is asked about N games at once, with what blue sees [N, 52] int8, and answers with N actions. What else it wants to know
-it says by the names of its parameters: `episode_start` [N] bool, `action_masks` [N, A] bool, `deterministic` or `greedy`.
+It is asked about N games at once, with what blue sees (in CAGE2 [N, 52] int8), and answers with N actions. It plays in any
+scenario whose sizes fit. What else it wants to know it says by the names of its parameters: `episode_start` [N] bool,
+`action_masks` [N, A] bool, `deterministic` or `greedy`.
 Nothing here imports code by name: whoever has the object has run its code already.
 N games, A choices, U unit types.
 """
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.base import errors, files
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
@@ -78,16 +80,21 @@ class Agent:
     """
 
     def __init__(self, agent: Any, *, memory: str = "none", action_set: str = "all", name: str | None = None):
-        self.spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set))
+        self._memory, self._action_set = memory, action_set
+        _ = MemoryScheme.parse(memory), ActionSet.parse(action_set)  # what is wrong with them is said at once
         self.name = name if name is not None else _name_of(agent)
         if isinstance(agent, type):
             agent = _guarded(agent, self.name, "cannot be made without arguments")
         self.asked = OnnxFile(Path(agent)) if isinstance(agent, str | Path) else agent
         self.way = _way_to_ask(self.asked)
-        self._check_sizes()
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r})"
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """The only scenario in which it can play; None: any whose sizes fit."""
+        return self.asked.scenario if isinstance(self.asked, OnnxFile) else None
 
     @property
     def scheme(self) -> UnitScheme | None:
@@ -106,27 +113,32 @@ class Agent:
             return self.asked.ours
         return bool({"deterministic", "greedy"} & _parameters(_function(self.asked)))
 
-    def player(self, workflows: Sequence[Workflow] = (), *, greedy: bool = False) -> "AgentPlayer":
-        """Return it as a player of rollouts."""
-        return AgentPlayer(self, workflows, greedy)
+    def player(
+        self, workflows: Sequence[Workflow] = (), *, greedy: bool = False, scenario: Scenario = CAGE2
+    ) -> "AgentPlayer":
+        """Return it as a player of rollouts in a scenario."""
+        return AgentPlayer(self, self._spec_in(scenario), workflows, greedy)
 
-    def _check_sizes(self) -> None:
-        """Compare what a model of Stable-Baselines3 was trained on with what it is going to see."""
+    def _spec_in(self, scenario: Scenario) -> PolicySpec:
+        """Return what it reads and chooses in a scenario, if a model of Stable-Baselines3 was trained on that."""
+        spec = PolicySpec(MemoryScheme.parse(self._memory, scenario), ActionSet.parse(self._action_set, scenario))
         inputs = getattr(getattr(self.asked, "observation_space", None), "shape", None)
         choices = getattr(getattr(self.asked, "action_space", None), "n", None)
-        right = (self.spec.inputs,), self.spec.actions
+        right = (spec.inputs,), spec.actions
         if (inputs or right[0], choices or right[1]) != right:
             raise errors.ConfigError(
-                f"{self.name} reads {inputs} and has {choices} choices, here are {right[0]} and {right[1]}: name the memory "
-                'and the action set that it was trained with, as in ff.Agent(model, memory="full", action_set="macros")'
+                f"{self.name} reads {inputs} and has {choices} choices, {scenario.name} has {right[0]} and {right[1]}: name "
+                "the scenario, and the memory and the action set that it was trained with, as in "
+                'ff.Agent(model, memory="full", action_set="macros")'
             )
+        return spec
 
 
 class AgentPlayer:
     """An agent in N games at once; see `play/rollout.py: Player`."""
 
-    def __init__(self, agent: Agent, workflows: Sequence[Workflow], greedy: bool):
-        self.agent, self.spec, self._greedy = agent, agent.spec, greedy
+    def __init__(self, agent: Agent, spec: PolicySpec, workflows: Sequence[Workflow], greedy: bool):
+        self.agent, self.spec, self._greedy = agent, spec, greedy
         self._ask = agent.way(agent.asked)
         self._ranks = np.array([workflow.ranks for workflow in workflows]) if agent.scheme is not None else None
         self._memories = Memories(self.spec, 0)
@@ -147,7 +159,7 @@ class AgentPlayer:
         starts: np.ndarray,
     ) -> np.ndarray:
         """Return actions of the world [N] with memories kept elsewhere. starts [N] bool: where an episode begins."""
-        observations = bits_of(words.reshape(-1, 1), self.spec.scenario.observation_bits).astype(np.int8)
+        observations = bits_of(words.reshape(len(words), -1), self.spec.scenario.observation_bits).astype(np.int8)
         draws, ranks = np.empty(len(words)), None if self._ranks is None else self._ranks[assigned]
         uniform(keys, when, np.ones(len(words)), draws)
         if self.spec.memory.groups:
@@ -318,6 +330,20 @@ class OnnxFile:
             raise errors.PolicyError(f"{path}: must have one input, the observations, got {', '.join(self.inputs)}")
 
     @property
+    def scenario(self) -> Scenario | None:
+        """The scenario of a policy that `fixfirst export` wrote; None: nobody knows."""
+        if not self.ours:
+            return None
+        try:
+            return (
+                Scenario.from_dict(files.parse_json(self._facts["scenario"].encode()))
+                if "scenario" in self._facts
+                else CAGE2
+            )
+        except (errors.ScenarioError, ValueError) as e:
+            raise errors.PolicyError(f"{self.path}: damaged (its scenario cannot be read: {e})") from None
+
+    @property
     def scheme(self) -> UnitScheme | None:
         """The unit types of the order that it takes at every turn."""
         return self._units() if self.ours and "order" in self.inputs else None
@@ -334,7 +360,7 @@ class OnnxFile:
 
     def _units(self) -> UnitScheme:
         try:
-            return UnitScheme.from_dict(files.parse_json(self._facts["units"].encode()))
+            return UnitScheme.from_dict(files.parse_json(self._facts["units"].encode()), self.scenario or CAGE2)
         except (KeyError, TypeError, AttributeError, ValueError) as e:
             raise errors.PolicyError(f"{self.path}: damaged (its unit types cannot be read: {e})") from None
 

@@ -20,6 +20,7 @@ from fixfirst.base.typed import GameSettings, VecSettings
 from fixfirst.game import drawing
 from fixfirst.game.backends import DEFAULT_TIMEOUT_S, make_world
 from fixfirst.game.game import world_game
+from fixfirst.game.scenario import CAGE2
 from fixfirst.game.world import AUTORESET_MODES, BaseWorld, as_array, pack
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
@@ -303,7 +304,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
 
 
 class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.utils.RecordConstructorArgs):
-    """A single environment of 52 bits and 145 actions with a memory and an action set, as `VecCage2` has them.
+    """A single environment with a memory and an action set, as `VecCage2` has them: a `Cage2`, or any with its sizes.
 
     info: "action_mask" [A] int8, 1 where a choice may be taken.
 
@@ -321,11 +322,12 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
     ):
         if not isinstance(env, gym.Env):
             raise errors.WorldError(f"Remember needs an environment, got {errors.quoted(env)}")
-        spec = PolicySpec(MemoryScheme.parse(memory), ActionSet.parse(action_set))
+        scenario = env.unwrapped.world.scenario if isinstance(env.unwrapped, Cage2) else CAGE2
+        spec = PolicySpec(MemoryScheme.parse(memory, scenario), ActionSet.parse(action_set, scenario))
         self.memories = Memories(spec, 1)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
-        bits, actions = spec.scenario.observation_bits, spec.scenario.num_actions
+        bits, actions = scenario.observation_bits, scenario.num_actions
         if env.observation_space.shape != (bits,) or env.action_space != gym.spaces.Discrete(actions):
             raise errors.WorldError(
                 f"Remember needs an environment with {bits} observations and {actions} actions, "

@@ -25,7 +25,7 @@ import numpy as np
 
 from fixfirst.base import errors, files
 from fixfirst.game.parts import BITS_PER_HOST
-from fixfirst.game.scenario import Scenario
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
@@ -66,7 +66,7 @@ def _facts(policy: Policy, portable: "Portable") -> dict[str, str]:
         "choices": json.dumps(spec.action_set.names),
         "state_size": str(portable.state_size),
         "sha256": str(policy.facts.get("sha256", "")),
-    }
+    } | ({} if spec.scenario == CAGE2 else {"scenario": json.dumps(spec.scenario.as_dict())})
 
 
 # ---------------------------------------------------------------- a policy's turn in formulas
