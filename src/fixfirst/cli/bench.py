@@ -28,7 +28,7 @@ from fixfirst.cyborg.checkout import check_images, find_cyborg, load_cyborg, sce
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game, scenario_named
-from fixfirst.game.scenario import CAGE2, SHIPPED, Scenario
+from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 from fixfirst.game.state import RedAgent, state_dtype
 from fixfirst.game.tables import size_of
 from fixfirst.game.world import BaseWorld
@@ -49,7 +49,7 @@ _START = "import sys, fixfirst as ff; e = ff.make_vec(1, scenario=sys.argv[1]); 
 
 def bench_command(
     *,
-    scenario: Annotated[str, Parameter(help=f"The network: {', '.join(SHIPPED)} or a file.")] = CAGE2.name,
+    scenario: Annotated[str, Parameter(help=f"The network: {', '.join(SHIPPED_SCENARIOS)} or a file.")] = CAGE2.name,
     cyborg: CyborgFlag = None,
     as_json: Json = False,
 ) -> int:
