@@ -3,14 +3,19 @@
 import numpy as np
 import pytest
 
+from fixfirst.base import errors
+from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
-from fixfirst.game.state import LEARNED
+from fixfirst.game.state import LEARNED, RedAgent
 from fixfirst.game.world import World
 from fixfirst.learner.ppo import initial_weights
-from fixfirst.play.duel import Reds, collect_duel
+from fixfirst.play import rollout
+from fixfirst.play.duel import collect_duel
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
+from fixfirst.policy.red_file import load_red, save_red
+from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 
 PLAIN, PICKY = RedSpec(), RedSpec(picky=True)
@@ -71,3 +76,70 @@ def test_learned_attackers_keep_beliefs_in_states_that_can_be_put_back():
     world.set_state(middle)
     world.step(np.zeros(5, np.int64))
     assert world.get_state().tobytes() == after.tobytes()
+
+
+# ---------------------------------------------------------------- a learned attacker by its name
+
+
+def test_an_attacker_that_is_named_plays_as_one_that_is_met():
+    """By name in a game, step by step and compiled, the same episodes as an attacker that a training lets play."""
+    noise = load_red("noise")
+    met = duel(Reds([noise.network], [noise.spec]), n=10, steps=30)
+    for player in (load_policy("champion-current").player(), load_policy("champion-current").probabilities):
+        asked = player if isinstance(player, PolicyTable) else PolicyTable(player, spec=load_policy("champion-current").spec)
+        world = World(Game(red_agent="noise", max_steps=30), 10, autoreset="disabled")
+        named = rollout.collect(world, asked, **SEEDS)
+        np.testing.assert_array_equal(named.rewards10, met.blue.rewards10)
+        np.testing.assert_array_equal(named.actions, met.blue.actions)
+
+
+def test_a_mixture_with_a_learned_attacker_plays_scripts_as_a_mixture_of_scripts_does():
+    """Who attacks is drawn as before; whatever the learned attacker does, episodes of scripts are the same."""
+    seal = load_red("noise").seal
+    mixed = World(Game(red_agent="b_line:0.5,noise:0.5", max_steps=20), 30, autoreset="disabled")
+    alone = World(Game(red_agent="b_line:0.5,sleep:0.5", max_steps=20), 30, autoreset="disabled")
+    assert mixed.game.red_agent == f"b_line:0.5,noise@{seal}:0.5" and mixed.game.learned == (f"noise@{seal}",)
+    first, second = (rollout.collect(w, load_policy("champion-current").player(), **SEEDS) for w in (mixed, alone))
+    by_script = mixed.get_state()["red_agent"] == RedAgent.B_LINE
+    assert 0 < by_script.sum() < 30 and (mixed.get_state()["red_agent"][~by_script] == LEARNED).all()
+    np.testing.assert_array_equal(first.rewards10[:, by_script], second.rewards10[:, by_script])
+    assert {mixed.game.red_name(n) for n in mixed.get_state()["red_agent"].tolist()} == {"b_line", f"noise@{seal}"}
+
+
+def test_environments_attacked_by_a_learned_red_are_the_same_alone_and_in_worker_processes():
+    worlds = [make_world(Game(red_agent=("noise", "meander"), backend=b), 2) for b in ("simulator", "workers")]
+    for world in worlds:
+        world.reset(5)
+        for _ in range(25):
+            world.step(np.zeros(2, np.int64))
+    np.testing.assert_array_equal(worlds[0].observations, worlds[1].observations)
+    np.testing.assert_array_equal(worlds[0].access, worlds[1].access)
+    worlds[1].close()
+
+
+def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
+    """Another attacker under the same name is refused where it is to play, in one line."""
+    save_red(tmp_path / "red", load_red("noise").weights, PLAIN, {})
+    game = Game(red_agent=str(tmp_path / "red"))
+    assert Game.model_validate(game.model_dump(mode="json")) == game and game.red_agent.endswith(
+        f"@{load_red('noise').seal}"
+    )
+    save_red(tmp_path / "red", load_red("two-fronts").weights, PLAIN, {})
+    with pytest.raises(errors.PolicyError, match="is another attacker than was named"):
+        World(game, 1)
+
+
+@pytest.mark.parametrize(
+    ("red_agent", "settings", "said"),
+    [
+        ("nois", {}, "unknown red agent 'nois'"),
+        ("champion", {}, "holds a defender, not an attacker"),
+        ("b_line:0.5,noise", {}, "needs a weight for 'noise'"),
+        ("noise", {"scenario": "tiny"}, "attacks the hosts of scenario cage2, not those of tiny"),
+        ("tests", {}, "holds no attacker"),
+    ],
+)
+def test_an_attacker_that_cannot_play_is_refused_in_one_line(red_agent, settings, said):
+    with pytest.raises(errors.FixfirstError, match=said) as refused:
+        Game(red_agent=red_agent, **settings)
+    assert "\n" not in str(refused.value)

@@ -7,7 +7,7 @@ from fixfirst.api.policies import Defender, Say, Who, games_made_for, make_defen
 from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.typed import CompareSettings, EvaluateSettings
-from fixfirst.game.game import Game, red_agent_name, scenario_named
+from fixfirst.game.game import Game, red_agent_spec, scenario_named
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.comparison import Comparisons, paired
@@ -63,7 +63,7 @@ def evaluate(
     defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
     (home,) = games_made_for([policy], [defender], in_scenario(settings, defender), say)
     game, judging = game_and_judging(home)
-    games = [game.model_copy(update={"red_agent": red, "max_steps": n}) for red in reds for n in lengths]
+    games = [game.against(red, max_steps=n) for red in reds for n in lengths]
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
     return Evaluations(Evaluation.of(batch, judging) for _, (batch,) in played)
 
@@ -97,7 +97,7 @@ def leaderboard(
             )
     game, judging = game_and_judging({**settings, **_RULES, "max_steps": max(PROTOCOL_STEPS)})
     check_enough(episodes)
-    games = [game.model_copy(update={"red_agent": red}) for red in LEADERBOARD_REDS]
+    games = [game.against(red) for red in LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
     games_made_for([policy], [defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
@@ -133,7 +133,7 @@ def compare(
     other = make_defender(second, workflow, greedy, judged=False, say=say, scenario=said or one.scenario)
     defenders = [one, other]
     homes = games_made_for([first, second], defenders, {**in_scenario(settings, one), "max_steps": steps}, say)
-    games = [game_and_judging(home)[0].model_copy(update={"red_agent": red}) for home in homes for red in reds]
+    games = [game_and_judging(home)[0].against(red) for home in homes for red in reds]
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
     return Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
 
@@ -173,9 +173,9 @@ def play_all(
 
 
 def _reds(red_agent: Any) -> list[str]:
-    """Return names of red agents: one, several in a list, or joined by commas."""
-    named = red_agent.split(",") if isinstance(red_agent, str) else _list_of("red_agent", red_agent)
-    return [red_agent_name(red) for red in named]
+    """Return red agents: one, several in a list, or joined by commas. Weights make it one mixture."""
+    several = isinstance(red_agent, str) and ":" not in red_agent
+    return [red_agent_spec(red) for red in (red_agent.split(",") if several else _list_of("red_agent", red_agent))]
 
 
 def _list_of(what: str, values: Any) -> list[Any]:

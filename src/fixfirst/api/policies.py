@@ -16,6 +16,7 @@ from fixfirst.play.baselines import BASELINES, make_baseline
 from fixfirst.play.rollout import Player, Trajectory, play_steps
 from fixfirst.policy.export import SUFFIXES, Target, export_policy
 from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
+from fixfirst.policy.red_file import shipped_reds
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of, spec_for
 from fixfirst.policy.table import PolicyTable, chance_keys
@@ -34,6 +35,8 @@ def load_named(policy: Named) -> Policy:
     if isinstance(policy, Policy):
         return policy
     path = checks.check_path("a policy", policy)
+    if not path.exists() and str(path) in shipped_reds():
+        raise errors.ConfigError(f"{path} is an attacker, not a defender: name it with --red-agent")
     if not path.exists() and str(path) not in shipped_policies():
         shipped = ", ".join(shipped_policies()) or "there is none"
         known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({shipped})"

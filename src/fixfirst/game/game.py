@@ -5,18 +5,21 @@ Also what users may call red agents, variants and scenarios.
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal, cast, get_args
 
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator, field_validator, model_validator
+from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import checks, errors
 from fixfirst.game import parts
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario, VariantName
-from fixfirst.game.state import RedAgent
+from fixfirst.game.state import LEARNED, RedAgent
 
 Backend = Literal["simulator", "workers", "cyborg"]
 
@@ -59,7 +62,7 @@ class Game(checks.Settings):
     )
     red_agent: str | tuple[str, ...] = Field(
         "b_line",
-        description="b_line, meander, sleep, CybORG's names for them, or a mixture such as b_line:0.5,meander:0.5.",
+        description="b_line, meander, sleep, the folder of a learned attacker, or a mixture: b_line:0.5,runs/red:0.5.",
     )  # from Python, for worlds: also one of these per environment
     variant: VariantName | None = Field(
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
@@ -89,9 +92,8 @@ class Game(checks.Settings):
     @model_validator(mode="after")
     def _b_line_has_a_target(self) -> "Game":
         if self.scenario.target is None:
-            number = red_agent_names().index("b_line")
             specs = [self.red_agent] if isinstance(self.red_agent, str) else self.red_agent
-            if any(_agent_weights(spec)[number] for spec in specs):
+            if any(_agent_weights(spec).get("b_line") for spec in specs):
                 raise errors.ScenarioError(
                     f"{self.scenario.name}: b_line looks for a host named {parts.TARGET_NAME}, and there is none; "
                     "call the host to be protected most so, or play against meander"
@@ -100,9 +102,10 @@ class Game(checks.Settings):
 
     @field_validator("red_agent", mode="before")
     @classmethod
-    def _known_red_agent(cls, value: Any) -> str | tuple[str, ...]:
+    def _known_red_agent(cls, value: Any, info: ValidationInfo) -> str | tuple[str, ...]:
         several = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
-        return tuple(red_agent_spec(one) for one in value) if several else red_agent_spec(value)
+        scenario = info.data.get("scenario", CAGE2)  # it is not there if it was refused
+        return tuple(red_agent_spec(one, scenario) for one in value) if several else red_agent_spec(value, scenario)
 
     @field_validator("variant", mode="before")
     @classmethod
@@ -117,6 +120,19 @@ class Game(checks.Settings):
                 f"one red agent or mixture must be given for all environments, got {errors.quoted(self.red_agent)}"
             )
         return self.red_agent
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """Attackers that are learned ones, each with the beginning of its hash; their numbers begin with LEARNED."""
+        return learned_in([self.red_agent] if isinstance(self.red_agent, str) else self.red_agent)
+
+    def red_name(self, number: int) -> str:
+        """Return the red agent of this number."""
+        return self.learned[number - LEARNED] if number >= LEARNED else red_agent_names()[number]
+
+    def against(self, red_agent: str, **settings: Any) -> "Game":
+        """Return the same game against another red agent or mixture, with other settings."""
+        return self.model_copy(update={"red_agent": red_agent_spec(red_agent, self.scenario), **settings})
 
     @property
     def steps(self) -> int:
@@ -152,6 +168,8 @@ def world_game(**settings: Any) -> Game:
 
 # ---------------------------------------------------------------- what users may say
 
+NUMBERS = 256  # of attackers: a byte in a state
+SEALED = re.compile(r"(.+)@([0-9a-f]{8})")  # a learned attacker and the beginning of its hash
 _RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all in lower case
     "bline": "b_line",
     "b_lineagent": "b_line",
@@ -162,48 +180,77 @@ _RED_ALIASES = {  # CybORG's class names and the spellings met in the field, all
 
 
 def red_agent_names() -> tuple[str, ...]:
-    """Return all red agents by their numbers: those of `RedAgent`, then users' own."""
+    """Return all scripts by their numbers: those of `RedAgent`, then users' own."""
     return (*(agent.name.lower() for agent in RedAgent), *own_agents())
 
 
 def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
-    """Return cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
+    """Return cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers; learned ones come last."""
     specs = [red_agent] if isinstance(red_agent, str) else list(red_agent)
     if len(specs) not in (1, num_envs):
         raise errors.WorldError(
             f"{len(specs)} red agents given for {num_envs} environments; give one, or one per environment"
         )
-    rows = np.array([_agent_weights(spec) for spec in specs])
+    scripts, learned = red_agent_names(), learned_in(specs)
+    rows = np.zeros((len(specs), LEARNED + len(learned) if learned else len(scripts)))
+    for row, spec in zip(rows, specs, strict=True):
+        for name, weight in _agent_weights(spec).items():
+            row[LEARNED + learned.index(name) if name in learned else scripts.index(name)] += weight
     odds = np.cumsum(rows / rows.sum(axis=1, keepdims=True), axis=1)
     odds[:, -1] = 1.0  # rounding must not leave a gap
     # A copy: one that cannot be written to would be another type to the compiler, and the kernel compiled twice.
     return np.broadcast_to(odds, (num_envs, odds.shape[1])).copy()
 
 
+def learned_in(specs: Sequence[str]) -> tuple[str, ...]:
+    """Return the attackers among those of names or mixtures that are learned ones, in the order of their numbers."""
+    names = dict.fromkeys(name for spec in specs for name in _agent_weights(spec))
+    learned = tuple(name for name in names if name not in red_agent_names())
+    if LEARNED + len(learned) > NUMBERS:
+        raise errors.WorldError(f"at most {NUMBERS - LEARNED} learned attackers can be named, got {len(learned)}")
+    return learned
+
+
 def red_agent_name(text: str) -> str:
-    """Return one of b_line, meander, sleep or an own one, from any spelling we know."""
+    """Return one of b_line, meander, sleep or an own one, from any spelling we know; or a learned attacker, as named."""
     key = text.strip().lower() if isinstance(text, str) else str(text)
     name = _RED_ALIASES.get(key, key)
-    if name not in red_agent_names():
+    if name in red_agent_names():
+        return name
+    if not isinstance(text, str) or (not SEALED.fullmatch(text.strip()) and not _red_files().is_there(text.strip())):
         raise errors.WorldError(
             f"unknown red agent {errors.quoted(text)}; use {', '.join(red_agent_names())} (or CybORG's B_lineAgent, "
-            "RedMeanderAgent, SleepAgent), or a mixture such as b_line:0.5,meander:0.5"
+            "RedMeanderAgent, SleepAgent), a mixture such as b_line:0.5,meander:0.5, or a learned one: "
+            f"{', '.join(_red_files().shipped_reds())}, or the folder of its files"
         )
-    return name
+    return text.strip()
 
 
-def red_agent_spec(spec: str) -> str:
-    """Return a name or mixture in our own spelling: B_lineAgent -> b_line."""
+def red_agent_spec(spec: str, scenario: Scenario | None = None) -> str:
+    """Return a name or mixture in our own spelling: B_lineAgent -> b_line.
+
+    scenario: where it is played. Learned attackers then carry the beginning of their hash: runs/red -> runs/red@1a2b3c4d.
+    """
     _agent_weights(spec)
     parts = [part.partition(":") for part in spec.split(",")]
-    return ",".join(red_agent_name(name) + colon + weight.strip() for name, colon, weight in parts)
+    return ",".join(_sealed(red_agent_name(name), scenario) + colon + weight.strip() for name, colon, weight in parts)
 
 
-def _agent_weights(spec: str) -> list[float]:
-    """Return the weights of all agents in a name or a mixture `name:weight,name:weight`."""
+def _sealed(name: str, scenario: Scenario | None) -> str:
+    known = scenario is None or name in red_agent_names() or SEALED.fullmatch(name)
+    return name if known else f"{name}@{_red_files().load_red(name, scenario).seal}"
+
+
+def _red_files() -> ModuleType:
+    """Return the module that knows files of attackers: by name, because it is in a later room."""
+    return import_module("fixfirst.policy.red_file")
+
+
+def _agent_weights(spec: str) -> dict[str, float]:
+    """Return the weights of the agents in a name or a mixture `name:weight,name:weight`."""
     if not isinstance(spec, str):
         raise errors.WorldError(f"a red agent is given by name, got {errors.quoted(spec)}")
-    weights = [0.0] * len(red_agent_names())
+    weights: dict[str, float] = {}
     for part in spec.split(","):
         name, colon, weight = part.partition(":")
         if not colon and "," in spec:
@@ -220,10 +267,11 @@ def _agent_weights(spec: str) -> list[float]:
             raise errors.WorldError(
                 f"weight {weight} in red agent mixture {errors.quoted(spec)} must be a finite number, at least 0"
             )
-        weights[red_agent_names().index(red_agent_name(name))] += value
-    if not math.isfinite(sum(weights)):
+        known = red_agent_name(name)
+        weights[known] = weights.get(known, 0.0) + value
+    if not math.isfinite(sum(weights.values())):
         raise errors.WorldError(f"the weights of red agent mixture {errors.quoted(spec)} are too large to be compared")
-    if sum(weights) <= 0:
+    if sum(weights.values()) <= 0:
         raise errors.WorldError(
             f"the weights of red agent mixture {errors.quoted(spec)} sum to 0; at least one must be positive"
         )

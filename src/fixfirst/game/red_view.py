@@ -2,7 +2,7 @@
 
 H hosts, S subnets, E exploits, A choices, M pairs of a host and an exploit. *Plain* red leaves it to the game which exploit
 is used, as B_line and Meander do; *picky* red may name it. A row is all that red reads, packed into words of 64 bits, then
-the set of choices that are masked, and in the last byte which of several attackers reads it (`play/duel.py`).
+the set of choices that are masked, and in the last byte which of several attackers reads it (`policy/reds.py`).
 
 Beliefs are kept in the record, in the fields that Meander uses as well and in a few more. They follow from red's own actions
 and what was reported about them: a session that blue has killed is believed to be there until something fails.

@@ -6,6 +6,7 @@ A world overwrites its arrays in every step; copy what you want to keep.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -178,10 +179,6 @@ class RedPlayers(Protocol):
         """Let them draw their conclusions from the turn that has just been played."""
         ...
 
-    def play(self, world: "World", *options: Any) -> None:
-        """Play many turns in one compiled call; see `play/duel.py`."""
-        ...
-
 
 class World(BaseWorld):
     """N environments stepped by one compiled call, in this process."""
@@ -196,8 +193,9 @@ class World(BaseWorld):
         self._green = self.game.green and self.scenario.green_hosts is not None
         self._words = self.packed_obs.reshape(self.num_envs, -1)
         self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)), self._size)
-        self.reds: RedPlayers | None = None
-        self._num_reds = 0
+        self._num_reds = len(game.learned)
+        # By name: files and networks of attackers belong to a later room.
+        self.reds: RedPlayers | None = import_module("fixfirst.policy.reds").reds_of(game) if game.learned else None
         announce_compilation()
 
     def meet(self, reds: RedPlayers, weights: Sequence[float]) -> None:

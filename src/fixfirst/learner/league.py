@@ -19,9 +19,10 @@ from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, part_of
 from fixfirst.learner.red_training import RED_PPO, Opponent, RedTraining
-from fixfirst.play.duel import Reds, collect_duel
+from fixfirst.play.duel import collect_duel
 from fixfirst.play.rollout import Rollout, collect, join
 from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 

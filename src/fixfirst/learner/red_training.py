@@ -18,9 +18,10 @@ from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, raise_temperature
 from fixfirst.orders.order import Workflow
-from fixfirst.play.duel import Duel, Reds, collect_duel
+from fixfirst.play.duel import Duel, collect_duel
 from fixfirst.play.rollout import Player, join
 from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 
 RED_PPO = PPOConfig(

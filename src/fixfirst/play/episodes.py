@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fixfirst.game import drawing
-from fixfirst.game.game import red_agent_names
 from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import OTService, RedVerb, Success
@@ -118,7 +117,7 @@ def describe_episode(
                 remembered=remembered[t + 1],
             )
         )
-    red_agent = red_agent_names()[turns[0]["red_agent"]]
+    red_agent = played.game.red_name(int(turns[0]["red_agent"]))
     return Episode(label, number, red_agent, int(rewards10.sum()), tuple(steps))
 
 

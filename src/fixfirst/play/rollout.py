@@ -17,14 +17,17 @@ from fixfirst.base import errors
 from fixfirst.base.compile import compiled
 from fixfirst.game.attackers import decide_red
 from fixfirst.game.chance import begin_turn, environment_key
+from fixfirst.game.red_view import digest, read_red
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
 from fixfirst.game.scenario import Scenario
+from fixfirst.game.state import LEARNED
 from fixfirst.game.tables import size_of
 from fixfirst.game.world import BaseWorld, World
 from fixfirst.orders.judging import ROOT, held_mask
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.memory import memory_dtype
 from fixfirst.policy.network import load_output_layer
+from fixfirst.policy.reds import Reds, answer_red, red_key
 from fixfirst.policy.remembering import forget_one, remember_one, resolve_choice, suspect_one
 from fixfirst.policy.table import (
     PolicyTable,
@@ -79,13 +82,14 @@ def play_steps(
     memories [N] of `memory_dtype`: what the policy remembers, changed in place; unless given, nothing yet.
     """
     assert player.network is not None, "a function cannot be asked in compiled code"
-    first, group = 0, min(GROUP, world.num_envs)
+    first, more = 0, min(GROUP, world.num_envs) * len(track.packed_obs)
     records = np.zeros(world.num_envs, memory_dtype(player.spec.scenario)) if memories is None else memories
     words = track._replace(packed_obs=track.packed_obs.reshape(*track.held.shape, -1))
-    if world.reds is not None:
-        return world.reds.play(world, player, assigned, records, policy_seed, words)
+    reds = cast(Reds | None, world.reds)
     while first < world.num_envs:
-        player.make_room(group * len(track.packed_obs))
+        player.make_room(more)
+        if reds is not None:
+            reds.make_room(more)
         first = play_compiled(
             world.inside(),
             player.network.actor,
@@ -100,13 +104,17 @@ def play_steps(
             policy_seed,
             first,
             words,
+            None if reds is None else reds.side(*track.actions.shape),
         )
     world.show()
 
 
 @compiled
-def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, assigned, memories, seed, first, track):
-    """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if the table is full."""
+def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, assigned, memories, seed, first, track, red):
+    """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if a table is full.
+
+    red: a `RedSide`; None, if scripts alone attack: the compiler leaves out what is not needed then.
+    """
     steps, n = track.actions.shape
     load_output_layer(actor, scratch.work)
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
@@ -118,12 +126,27 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
     views, hosts, rooted, found, choices = track.packed_obs, track.held, track.privileged, track.found, track.choices
     remembers = spec.remembers
     actions, rewards10, ends = track.actions, track.rewards10, track.ended
+    if red is not None:
+        networks, red_table, red_scratch, picky = red.networks, red.table, red.scratch, red.networks.picky
+        red_keys, loaded = np.empty(GROUP, np.uint64), -1
+        red_read, red_words = np.empty((GROUP, red_table.rows.shape[1]), np.uint64), red.arrays.words
+        red_filled, red_rows, red_slots = red_table.filled, red_table.rows, red_table.slots
+        red_cumulative, red_likely, red_starts = red_table.cumulative, red_table.likely, red.arrays.starts
+        ports, pairs, gates, subnets = red.arrays.ports, red.arrays.pairs, red.arrays.gates, red.arrays.subnets
+        verbs, targets, wishes = red.arrays.verbs, red.arrays.targets, red.arrays.wishes
+        red_found, red_choices = red.track.found, red.track.choices
+        num_hosts, foothold, goal = red.arrays.hosts, red.arrays.foothold, red.arrays.target
     for start in range(first, n, GROUP):
         stop = min(start + GROUP, n)
-        if filled[0] + (stop - start) * (steps + 1) > len(rows):
+        more = (stop - start) * (steps + 1)
+        if filled[0] + more > len(rows):
+            return start
+        if red is not None and red_filled[0] + more > len(red_rows):
             return start
         for i in range(start, stop):
             keys[i - start] = environment_key(environment_key(seed, i), states[i].episode)
+            if red is not None:
+                red_keys[i - start] = red_key(chances[i].key, states[i].episode)
         for t in range(steps + 1):
             for i in range(start, stop):
                 env, chance, memory, g = states[i], chances[i], memories[i], i - start
@@ -143,6 +166,21 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                 hosts[t, i] = held(env)
                 rooted[t, i] = env.privileged
                 found[t, i] = number
+                if red is not None:
+                    learned, owner = env.red_agent >= LEARNED, env.red_agent - LEARNED
+                    red_number, red_choice = 0, 0
+                    if learned:
+                        mine = picky[owner]
+                        read_red(
+                            env, red_starts, ports, pairs, num_hosts, foothold, goal, red_words, owner, mine, red_read, g
+                        )
+                        red_known = red_filled[0]
+                        red_number = find_row(red_slots, red_rows, red_filled, red_read, g)
+                        if red_number == red_known:
+                            loaded = answer_red(
+                                networks, red_rows, red_number, red_words, red_scratch, red_cumulative, red_likely, loaded
+                            )
+                    red_found[t, i] = red_number
                 if t == steps:
                     continue
                 if env.step < openings.shape[1]:
@@ -154,24 +192,37 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                 if env.ended and inside.autoreset == NEXT_STEP:
                     next_episode(env, tables, chance, red_odds[i])
                     keys[g] = environment_key(environment_key(seed, i), env.episode)
+                    if red is not None:
+                        red_keys[g] = red_key(chance.key, env.episode)
                     forget_one(memory)
                 else:
                     if remembers:
                         remember_one(memory, effects, host_slots, host_scans, listed, view, action)
                     elif suspicion >= 0:
                         suspect_one(memory, effects, view, action)
+                    if red is not None and learned:
+                        red_choice = draw_action(red_cumulative, red_likely, red_number, red_keys[g], env.step)
+                        env.red_verb = verbs[red_choice]
+                        env.red_target = targets[red_choice]
+                        env.red_wish = wishes[red_choice]
                     begin_turn(env, chance)
                     verb, target = decide_red(env, tables, chance, inside.own)
                     reward10 = step_one(env, tables, action, verb, target, chance, inside.green, inside.max_steps)
+                    if red is not None and learned:
+                        digest(env, gates, subnets)
                     ended = env.ended
                     if ended and inside.autoreset == SAME_STEP:
                         next_episode(env, tables, chance, red_odds[i])
                         keys[g] = environment_key(environment_key(seed, i), env.episode)
+                        if red is not None:
+                            red_keys[g] = red_key(chance.key, env.episode)
                         forget_one(memory)
                 choices[t, i] = choice
                 actions[t, i] = action
                 rewards10[t, i] = reward10
                 ends[t, i] = ended
+                if red is not None:
+                    red_choices[t, i] = red_choice
     return n
 
 

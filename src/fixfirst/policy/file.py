@@ -326,6 +326,8 @@ def _why_none(folder: Path) -> str:
     if (folder / layout.STUDY).is_file():
         searches = [run.name for run in find_runs(folder, 1)]
         return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"
+    if (folder / layout.RED_JSON).is_file():
+        return "it holds an attacker, not a defender: name it with --red-agent"
     if not (folder / layout.MANIFEST).is_file():
         return f"{layout.POLICY_JSON} is missing"
     state = status(folder)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import arrays, checks, errors
+from fixfirst.game.game import SEALED
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.file import SHIPPED_POLICIES
@@ -18,6 +19,7 @@ from fixfirst.runs.manifest import versions
 BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
 KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
 _KIND = "red"
+SEAL = 8  # characters of a hash
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
@@ -33,6 +35,11 @@ class RedPolicy:
     weights: dict[str, np.ndarray] = field(repr=False)
     spec: RedSpec
     facts: dict[str, Any] = field(repr=False)  # versions, hash, against whom it was trained, what its starts reached
+
+    @property
+    def seal(self) -> str:
+        """The beginning of its hash, by which runs know it again."""
+        return str(self.facts.get("sha256", ""))[:SEAL]
 
     @property
     def network(self) -> Network:
@@ -56,13 +63,19 @@ def save_red(folder: Path, weights: Weights, spec: RedSpec, facts: Mapping[str, 
 def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
     """Return an attacker: from its folder (or a run's exploit/), from the file itself, or one that comes with fixfirst.
 
-    For example:
+    After @ may stand the beginning of its hash, as runs note it; another attacker is refused then. For example:
 
         red = ff.load_red("base-attacker")
     """
-    folder = red_folder(checks.check_path("an attacker", path))
+    name = str(checks.check_path("an attacker", path))
+    sealed = SEALED.fullmatch(name)
+    folder = red_folder(Path(sealed[1] if sealed else name))
     place = folder / layout.RED_JSON
     facts, tensors = arrays.read_pair(place, _KIND)
+    if sealed and not facts["sha256"].startswith(sealed[2]):
+        raise errors.PolicyError(
+            f"{sealed[1]}: is another attacker than was named, {name}: its hash begins with {facts['sha256'][:SEAL]}"
+        )
     spec = RedSpec(scenario, facts.get("picky") is True)
     if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
         raise errors.PolicyError(
@@ -70,6 +83,14 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
         )
     arrays.check_tensors(folder / layout.RED_TENSORS, tensors, shapes(spec.inputs, spec.actions))
     return RedPolicy(tensors, spec, facts)
+
+
+def is_there(name: str) -> bool:
+    """Return whether a name is that of a folder or of something that comes with fixfirst, whatever it holds."""
+    try:
+        return name in (folder.name for folder in SHIPPED_POLICIES.iterdir()) or (name != "" and Path(name).exists())
+    except (OSError, ValueError):  # no name of a file
+        return False
 
 
 def red_folder(path: Path) -> Path:

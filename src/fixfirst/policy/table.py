@@ -66,7 +66,26 @@ class RowTable(NamedTuple):
         self.slots[:] = -1
 
 
-class PolicyTable:
+class Answers:
+    """A player that is asked once per distinct row: what it answered stays in its table."""
+
+    table: RowTable
+
+    @property
+    def rows(self) -> np.ndarray:
+        """[M, row words] all that were met since it was told to forget."""
+        return self.table.rows[: self.table.filled[0]]
+
+    def make_room(self, more: int) -> None:
+        """Let the table hold so many rows more."""
+        self.table = self.table.with_room(more)
+
+    def forget(self) -> None:
+        """For networks that have changed."""
+        self.table.clear()
+
+
+class PolicyTable(Answers):
     """A frozen policy that is asked once per distinct row and then remembered.
 
     policy: a network, or a function. spec: what it reads and chooses; unless given, no memory, all actions, and the
@@ -163,19 +182,6 @@ class PolicyTable:
             odds = np.eye(self.spec.actions, dtype=np.float32)[odds.argmax(axis=1)]
         self.table.cumulative[known:count] = np.cumsum(odds, axis=1)
         self.table.likely[known:count] = odds.argmax(axis=1)
-
-    @property
-    def rows(self) -> np.ndarray:
-        """[M, row words] all that were met since it was told to forget."""
-        return self.table.rows[: self.table.filled[0]]
-
-    def make_room(self, more: int) -> None:
-        """Let the table hold so many rows more."""
-        self.table = self.table.with_room(more)
-
-    def forget(self) -> None:
-        """For a policy that has changed."""
-        self.table.clear()
 
 
 def probabilities(network: Network) -> Probabilities:

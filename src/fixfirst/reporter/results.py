@@ -213,14 +213,15 @@ def _comparison_document(comparison: Comparison) -> dict[str, Any]:
 
 def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:
     """Write one policy in both worlds, with the difference and the verdict of two one-sided tests."""
-    head = f"{'red agent':10} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
+    wide = _longest_name(ours)
+    head = f"{'red agent':{wide}} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
     lines = [f"{head}  verdict at ±{margin:g}"]
     for a, b in zip(ours, theirs, strict=True):
         gap = difference(a, b, margin)
         shown = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
         verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
         earned = [f"{row.mean:.2f} ± {row.standard_error:.2f}" for row in (a, b)]
-        lines.append(f"{a.red_agent:10} {a.steps:5} {earned[0]:>16} {earned[1]:>16} {shown:>30}  {verdict}")
+        lines.append(f"{a.red_agent:{wide}} {a.steps:5} {earned[0]:>16} {earned[1]:>16} {shown:>30}  {verdict}")
         if a.compliance is not None and b.compliance is not None:
             lines.append(f"{'':10} {'':5} compliance: simulator {a.compliance.compliance}, CybORG {b.compliance.compliance}")
     lines.append(
@@ -342,7 +343,8 @@ _NARROW = 110  # columns that a line with compliance needs
 
 def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
     """Write a line per setting, with less room three, then the sum that the challenge ranks by."""
-    lines = [f"{'red agent':10} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
+    wide = _longest_name(rows)
+    lines = [f"{'red agent':{wide}} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
     narrow = width < _NARROW
     for row in rows:
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
@@ -351,13 +353,18 @@ def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
             rates = f"{row.compliance.compliance}", f"contested {row.compliance.contested}"
             compliance = "".join(f"\n{'':18}{rate}" for rate in rates) if narrow else f"  {', '.join(rates)}"
         lines.append(
-            f"{row.red_agent:10} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{compliance}"
+            f"{row.red_agent:{wide}} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{compliance}"
         )
     total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
     facts = f"({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
-    whole = f"{'sum':10} {'':5} {total:9.2f} {error:7.2f}"
+    whole = f"{'sum':{wide}} {'':5} {total:9.2f} {error:7.2f}"
     lines += [whole, facts] if narrow else [f"{whole}   {facts}"]
     return "\n".join([*lines, folded([_describe_costs(row) for row in rows if row.restores is not None], width)])
+
+
+def _longest_name(rows: Sequence[Evaluation]) -> int:
+    """Return the width of a column of red agents."""
+    return max(10, *(len(row.red_agent) for row in rows))
 
 
 def _describe_costs(row: Evaluation) -> str:

@@ -91,7 +91,12 @@ def unused_folder(name: str) -> Path:
 
 def folder_of(name: str, number: int = 1) -> Path:
     """runs/<name>; of further runs of this name, runs/<name>-2, -3, ..."""
-    return RUNS / f"{name.replace(':', '').replace(',', '-')}{'' if number == 1 else f'-{number}'}"
+    return RUNS / f"{plain_name(name)}{'' if number == 1 else f'-{number}'}"
+
+
+def plain_name(name: str) -> str:
+    """Return a name for a folder: mixtures in one word, of learned attackers neither their folder nor their hash."""
+    return re.sub(r"[^,\s]*/|@[0-9a-f]{8}|:", "", name).replace(",", "-")
 
 
 def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def study_name(configs: Sequence[SearchConfig]) -> str:
 
 def member_name(config: SearchConfig) -> str:
     """The folder of a search within its study."""
-    return f"{config.training.game.attacker}-{config.seed}".replace(":", "").replace(",", "-")
+    return layout.plain_name(f"{config.training.game.attacker}-{config.seed}")
 
 
 def begin_search(config: SearchConfig, folder: Path) -> AnySearch:

@@ -1,0 +1,179 @@
+"""Learned attackers as players: R of them share one table, and the last byte of a row says whose it is.
+
+N environments, T steps, A choices of red. Red's chance is keyed like the world's, by (the environment's key, episode, step):
+an attacker that is named in a mixture plays the same game as one that is trained or evaluated.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from fixfirst.base.compile import called, compiled
+from fixfirst.game import red_view
+from fixfirst.game.chance import environment_key
+from fixfirst.game.game import Game
+from fixfirst.game.red_view import OWNER_BITS, RedSpec, read_red
+from fixfirst.game.state import LEARNED
+from fixfirst.game.world import World
+from fixfirst.policy import red_file, table as tables
+from fixfirst.policy.network import Layers, Network, load_output_layer
+from fixfirst.policy.table import answer_row, draw_action, enter_odds, find_row
+
+RED_STREAM = 0x7265642D706C6179  # of an environment's key: red's draws are others than the world's
+
+
+class RedTrack(NamedTuple):
+    """What red did in T steps of N environments, where an attacker of `Reds` played."""
+
+    found: np.ndarray  # [T + 1, N] int32 numbers of the rows it read; the last row is what came after the last action
+    choices: np.ndarray  # [T, N] int16
+
+    @classmethod
+    def empty(cls, steps: int, num_envs: int) -> "RedTrack":
+        return cls(np.zeros((steps + 1, num_envs), np.int32), np.zeros((steps, num_envs), np.int16))
+
+
+class RedNetworks(NamedTuple):
+    """R attackers for compiled functions."""
+
+    actors: Layers  # each array with a first axis of R
+    picky: np.ndarray  # [R] bool
+    greedy: np.ndarray  # [R] bool
+
+
+class RedSide(NamedTuple):
+    """Learned attackers for a compiled loop."""
+
+    networks: RedNetworks
+    arrays: red_view.RedArrays
+    scratch: tables.ForwardScratch
+    table: tables.RowTable
+    track: RedTrack
+
+
+class Reds(tables.Answers):
+    """Learned attackers as players, numbered from LEARNED on.
+
+    One alone follows its network's weights when they change: `forget` then. Of several, copies are kept.
+    """
+
+    def __init__(self, networks: Sequence[Network], specs: Sequence[RedSpec], greedy: Sequence[bool] | bool = False):
+        self.spec = next((spec for spec in specs if spec.picky), specs[0])
+        actors = _stacked([network.actor for network in networks], self.spec.actions)
+        modes = np.array(np.broadcast_to(greedy, len(networks)), np.bool_)
+        self.networks = RedNetworks(actors, np.array([spec.picky for spec in specs], np.bool_), modes)
+        self.view = self.spec.arrays()
+        self.scratch = tables.ForwardScratch.make(Network.zeros(self.spec.inputs, self.spec.actions))
+        self.table = tables.RowTable.empty(256, self.spec.row_words, self.spec.actions)
+        self._turns: list[tuple[np.ndarray, np.ndarray]] | None = None  # None: nobody asks what they did
+        self._track: RedTrack | None = None
+
+    # ---- step by step
+
+    def decide(self, states: np.ndarray, chances: np.ndarray) -> None:
+        """Write what these attackers do next into the states [N] they play in."""
+        self.make_room(len(states))
+        found, choices = np.zeros(len(states), np.int32), np.zeros(len(states), np.int16)
+        decide_compiled(states, chances, self.networks, self.view, self.scratch, self.table, found, choices)
+        if self._turns is not None:
+            self._turns.append((found, choices))
+
+    def conclude(self, states: np.ndarray) -> None:
+        """Let them draw their conclusions from the turn that has just been played."""
+        red_view.conclude_reds(states, self.view)
+
+    # ---- what they did
+
+    def begin_track(self) -> None:
+        """Keep what they do from now on."""
+        self._turns, self._track = [], None
+
+    def side(self, steps: int, num_envs: int) -> RedSide:
+        """Return them for a compiled loop of so many steps, which tells what they do in it."""
+        if self._track is None or self._track.choices.shape != (steps, num_envs):
+            self._track = RedTrack.empty(steps, num_envs)
+        return RedSide(self.networks, self.view, self.scratch, self.table, self._track)
+
+    def end_track(self, world: World) -> RedTrack:
+        """Return what they did since, and what they read now."""
+        turns, self._turns = self._turns or [], None
+        if self._track is not None:
+            return self._track
+        now = world.get_state()
+        now["ended"] = False
+        self._turns = turns
+        self.decide(now, world.inside().chances)
+        self._turns = None
+        return RedTrack(np.array([found for found, _ in turns]), np.array([choices for _, choices in turns[:-1]]))
+
+
+def reds_of(game: Game) -> Reds:
+    """Load the learned attackers that a game names, in the order of their numbers. They draw their actions."""
+    loaded = [red_file.load_red(name, game.scenario) for name in game.learned]
+    return Reds([red.network for red in loaded], [red.spec for red in loaded])
+
+
+def _stacked(actors: Sequence[Layers], choices: int) -> Layers:
+    """Return networks as one, with a first axis; those with fewer choices get more, which their rows mask."""
+    if len(actors) == 1:
+        return Layers(*(array[None] for array in actors[0]))
+    missing = [choices - len(actor.bias3) for actor in actors]
+    last = [(np.pad(a.matrix3, ((0, 0), (0, m))), np.pad(a.bias3, (0, m))) for a, m in zip(actors, missing, strict=True)]
+    whole = [(*actor[:4], *end) for actor, end in zip(actors, last, strict=True)]
+    return Layers(*(np.stack(arrays) for arrays in zip(*whole, strict=True)))
+
+
+# ---------------------------------------------------------------- an attacker's turn, compiled
+
+
+@called
+def red_key(key, episode):
+    """Return the key of red's draws in an episode of an environment."""
+    return environment_key(environment_key(key, RED_STREAM), episode)
+
+
+@called
+def answer_red(networks, rows, number, words, scratch, cumulative, likely, loaded):
+    """Answer a row that is new. loaded: whose last layer is in place. Return whose is now."""
+    owner = np.int64(rows[number, rows.shape[1] - 1] >> uint64(64 - OWNER_BITS))
+    actors = networks.actors
+    actor = Layers(
+        actors.matrix1[owner],
+        actors.bias1[owner],
+        actors.matrix2[owner],
+        actors.bias2[owner],
+        actors.matrix3[owner],
+        actors.bias3[owner],
+    )
+    if owner != loaded:
+        load_output_layer(actor, scratch.work)
+    answer_row(actor, rows, number, words, scratch)
+    enter_odds(scratch.work.outputs, cumulative, likely, number, networks.greedy[owner])
+    return owner
+
+
+@compiled
+def decide_compiled(states, chances, networks, view, scratch, table, found, choices):
+    """See `Reds.decide`."""
+    read, loaded = np.empty((1, table.rows.shape[1]), np.uint64), -1
+    for i in range(len(states)):
+        env = states[i]
+        if env.red_agent < LEARNED or env.ended:
+            continue
+        owner = env.red_agent - LEARNED
+        picky, words = networks.picky[owner], view.words
+        read_red(
+            env, view.starts, view.ports, view.pairs, view.hosts, view.foothold, view.target, words, owner, picky, read, 0
+        )
+        known = table.filled[0]
+        number = find_row(table.slots, table.rows, table.filled, read, 0)
+        if number == known:
+            loaded = answer_red(networks, table.rows, number, words, scratch, table.cumulative, table.likely, loaded)
+        choice = draw_action(table.cumulative, table.likely, number, red_key(chances[i].key, env.episode), env.step)
+        env.red_verb = view.verbs[choice]
+        env.red_target = view.targets[choice]
+        env.red_wish = view.wishes[choice]
+        found[i] = number
+        choices[i] = choice
