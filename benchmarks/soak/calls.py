@@ -105,7 +105,8 @@ def calls(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble
     """Anything as any argument of anything public: it works, or a FixfirstError says what is wrong."""
     here = folder / "here"
     here.mkdir()
-    targets = [*_worlds(), *_configs(), *_values(), *_policies(made, here), *_verbs(folder / "calls", made)]
+    targets = [*_worlds(), *_configs(), *_values(), *_policies(made, here), *_networks(here)]
+    targets += _verbs(folder / "calls", made)
     cases = [(target, value) for target in targets for value in WRONG]
     before = os.getcwd()
     while True:
@@ -304,8 +305,33 @@ def _verbs(out: Path, made: list[Job]) -> Iterator[Target]:
         yield f"resume({n})", lambda v, n=n: ff.resume(made[0].reference, **{"quiet": True, "report": False, n: v})
     for n in ("seeds", "workers", "executor", "units", "config", "ray_address", "preset", "out", "red_agent"):
         yield f"search({n})", lambda v, n=n: _refused(ff.search, out, n, v)
-    for n in ("from_policy", "units", "config", "seed", "out", "workflow"):
+    for n in ("from_policy", "units", "config", "seed", "out", "workflow", "scenario"):
         yield f"train({n})", lambda v, n=n: _refused(ff.train, out, n, v)
+
+
+def _networks(here: Path) -> Iterator[Target]:
+    """Networks of one's own, and who plays on them."""
+    yield "Scenario.load", lambda v: ff.Scenario.load(v)
+    yield "Scenario.load(images)", lambda v: ff.Scenario.load("tiny", images=v)
+    yield "Scenario.from_table", lambda v: ff.Scenario.from_table(v)
+    for n in ("seed", "hosts", "subnets"):
+        yield f"Scenario.generate({n})", lambda v, n=n: ff.Scenario.generate(**{"seed": 0, n: v})
+    for n in ("num_envs", "scenario", "red_agent", "memory", "action_set", "max_steps"):
+        yield f"tiny: make_vec({n})", lambda v, n=n: ff.make_vec(**{"num_envs": 2, "scenario": "tiny", n: v})
+    for n in (*SMALL, "scenario", "seed", "greedy", "variant"):
+        yield f"tiny: evaluate({n})", lambda v, n=n: ff.evaluate("react-restore", **SMALL | {"scenario": "tiny", n: v})
+    few = {"train_episodes": 50, "episodes": 2, "max_steps": 2, "starts": ["scratch"], "quiet": True}
+    for n in (*few, "workflow", "greedy", "picky", "seed", "variant", "green", "scenario"):
+        if n != "train_episodes":
+            yield f"exploit({n})", lambda v, n=n: ff.exploit("sleep", **few | {n: v})
+    yield "exploit(policy)", lambda v: ff.exploit(v, **few)
+    yield "load_red", lambda v: ff.load_red(v)
+    for n in ("against", "start", "picky", "greedy", "seed", "max_steps", "variant"):
+        given = {"against": "sleep", "out": here / "red", "total_episodes": 1, "quiet": True}
+        yield f"train_red({n})", lambda v, n=n, g=given: ff.train_red(**g | {n: v})
+    for n in ("start", "updates", "seed", "variant", "live", "life", "frozen", "envs", "script_envs", "picky"):
+        given = {"out": here / "league", "updates": 0, "quiet": True}
+        yield f"train_league({n})", lambda v, n=n, g=given: ff.train_league(**g | {n: v})
 
 
 def _refused(call: Callable[..., object], out: Path, name: str, value: object) -> None:

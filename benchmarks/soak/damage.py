@@ -1,4 +1,4 @@
-"""Files of runs, policies, recordings and settings, damaged as a bad disk, a bad editor or a bad person would."""
+"""Files of runs, policies, attackers, networks, recordings and settings, damaged by a bad disk, editor or person."""
 
 import gzip
 import hashlib
@@ -11,10 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
 from forks import Trouble, in_process
 from jobs import ALONE, OTHER_SEED, Job, contents, difference
 
-RECORDING = Path(__file__).parent.parent.parent / "tests" / "conformance" / "sleep.jsonl.gz"
+import fixfirst as ff
+from fixfirst.policy.file import SHIPPED_POLICIES
+
+ROOT = Path(__file__).parent.parent.parent
+RECORDING, TABLE = ROOT / "tests" / "conformance" / "sleep.jsonl.gz", ROOT / "examples" / "shop.csv"
 FEW = ["--episodes", "2", "--steps", "2", "--red-agent", "sleep"]
 UNITS = (
     '[units]\nfront = ["User0", "User1", "User2", "User3", "User4"]\nback = ["Enterprise0", "Enterprise1", "Enterprise2", '
@@ -41,19 +46,23 @@ LEDGERS = ("trials.csv", "rounds.csv", "answer.json", "config.toml")  # what a r
 
 
 MOST_SECONDS = 60.0  # a command on such a file takes less, on the busiest machine
-RARELY = {"course": 1, "study": 2}  # how often a kind of run is taken, of those that take long; else 4
+RARELY = {"course": 1, "study": 2, "league": 1}  # how often a kind of run is taken, of those that take long; else 4
 
 
 def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble]:
     """One file of a run, of a policy, a recording or a settings file is damaged: one line that says so, or all is right."""
     alone = [job for job in made if job.name in ALONE]
+    trained = [job for job in alone if job.read]
+    files = scenario_files(folder)
     weights = [RARELY.get(job.name, 4) for job in alone]
     recording = folder / "recording.jsonl"
     recording.write_bytes(b"".join(gzip.decompress(RECORDING.read_bytes()).splitlines(keepends=True)[:2]))
     while True:
         job = rng.choices(alone, weights)[0]
         yield _run(rng, folder, job, job.stage(rng.randrange(STAGES), STAGES))
-        yield rng.choices((_recording, _settings, _policy, _arrays), (3, 1, 3, 3))[0](rng, folder, job)
+        yield rng.choices((_recording, _settings, _policy, _arrays), (3, 1, 3, 3))[0](rng, folder, rng.choice(trained))
+        yield _scenario(rng, folder, rng.choice(files))
+        yield _attacker(rng, folder)
 
 
 def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
@@ -159,6 +168,65 @@ def _arrays(rng: random.Random, folder: Path, job: Job) -> Trouble:
     document = json.loads(path.read_bytes()) | {"sha256": hashlib.sha256(arrays.read_bytes()).hexdigest()}
     path.write_text(json.dumps(with_seal(document)))
     return _played(rng, folder, out, "forged arrays")
+
+
+def scenario_files(folder: Path) -> list[Path]:
+    """Networks as people write them: shipped ones, one that was drawn, a table of machines."""
+    drawn = [ff.Scenario.load(name) for name in ("tiny", "cage2", "office")] + [ff.Scenario.generate(9, hosts=12)]
+    files = [folder / f"{scenario.name}-{number}.yaml" for number, scenario in enumerate(drawn)]
+    for scenario, file in zip(drawn, files, strict=True):
+        file.write_text(scenario.to_yaml())
+    return [*files, TABLE]
+
+
+def _scenario(rng: random.Random, folder: Path, file: Path) -> Trouble:
+    """A network's file is damaged: it is refused in one line, or a network that can be played comes of it."""
+    out = folder / f"network{file.suffix}"
+    data = file.read_bytes()
+    out.write_bytes(deformed(rng, data) if file.suffix == ".yaml" and rng.random() < 0.6 else mutated(rng, data))
+    commands = [["scenario", str(out)], ["watch", "sleep", "--scenario", str(out), *FEW, "--text"]]
+    commands += [["evaluate", "react-restore", "--scenario", str(out), "--episodes", "2", "--steps", "20", "--quiet"]]
+    commands += [["scenario", str(out), "--out", str(folder / "again.yaml")]]
+    command = rng.choices(commands, (4, 1, 4, 1))[0]
+    (folder / "again.yaml").unlink(missing_ok=True)
+    wrong = in_process(command, most_s=MOST_SECONDS)
+    return wrong and f"{file.name}, {' '.join(command[:2])}: {wrong}"
+
+
+def deformed(rng: random.Random, data: bytes) -> bytes:
+    """A value somewhere in a network's file is another, or stands elsewhere, or refers to itself."""
+    document = yaml.safe_load(data)
+    for _ in range(rng.randint(1, 3)):
+        _change(rng, document)
+    text = yaml.safe_dump(document).encode()
+    how = rng.randrange(8)
+    if how == 0:  # aliases of aliases
+        return b"a: &a [x]\n" + b"".join(b"b%d: &b%d [%b]\n" % (n, n, b", ".join([b"*a"] * 9)) for n in range(9)) + text
+    if how == 1:
+        return b"self: &s {again: *s}\n" + text
+    if how == 2:
+        return b"code: !!python/object/apply:os.system [exit]\n" + text
+    return text
+
+
+def _attacker(rng: random.Random, folder: Path) -> Trouble:
+    """An attacker's files are damaged, or forged."""
+    out, source = folder / "attacker", SHIPPED_POLICIES / rng.choice(("noise", "base-attacker", "two-fronts"))
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(source, out)
+    path = rng.choice(sorted(path for path in out.iterdir() if path.is_file()))
+    if path.suffix == ".json" and rng.random() < 0.5:
+        path.write_bytes(resealed(rng, path, path.read_bytes()) or b"")
+    elif path.suffix == ".json" or rng.random() < 0.5:
+        path.write_bytes(mutated(rng, path.read_bytes()))
+    else:
+        document = out / path.with_suffix(".json").name
+        path.write_bytes(hostile(rng, path.read_bytes()))
+        sealed = json.loads(document.read_bytes()) | {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        document.write_text(json.dumps(with_seal(sealed)))
+    train = ["--exploit-starts", str(out), "--exploit-episodes", "50", "--episodes", "2", "--steps", "2", "--quiet"]
+    wrong = in_process(["evaluate", "sleep", "--exploit", *train], most_s=MOST_SECONDS)
+    return wrong and f"attacker, {path.name}: {wrong}"
 
 
 def _a_policy(rng: random.Random, folder: Path, job: Job) -> Path:

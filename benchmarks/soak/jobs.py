@@ -1,4 +1,4 @@
-"""What is run, and what must come of it, whatever happens on the way: searches of both kinds, trainings, a study."""
+"""What is run, and what must come of it, whatever happens on the way: searches, trainings, a study, attackers, a league."""
 
 import csv
 import json
@@ -71,6 +71,8 @@ COURSE = {
     "free_restores": 20,
 }
 QUIET = ["--quiet", "--no-report"]
+NO_SETTINGS: dict[str, object] = {}
+RED = ["--side", "red", "--against", "react-restore", "--max-steps", "10", "--total-episodes", "600"]
 ONE, TWO, SEEDS = ["--workers", "1"], ["--workers", "2"], ["--seeds", "2"]
 WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "separate": ("search", SEPARATE, ONE),
@@ -78,6 +80,9 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "train": ("train", TRAIN, []),
     "course": ("train", COURSE, ONE),
     "study": ("search", SHARED | {"rounds": 1, "total_episodes": 48}, [*ONE, *SEEDS]),
+    "tiny": ("search", SHARED | {"scenario": "tiny"}, ONE),
+    "red": ("train", NO_SETTINGS, RED),
+    "league": ("train", NO_SETTINGS, ["--league", "--updates", "4"]),
     "separate-workers": ("search", SEPARATE, TWO),
     "shared-workers": ("search", SHARED, TWO),
     "course-workers": ("train", COURSE, TWO),
@@ -85,6 +90,7 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "shared-ray": ("search", SHARED, []),
 }
 ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
+AGAIN = ("red", "league")  # the same command goes on with them
 OTHER_SEED = 7
 LARGEST = 2**24  # bytes of a file; what is larger was made so by us
 NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", "end.json", ".lock"}  # they say when and where
@@ -103,6 +109,7 @@ class Job:
         self.folder.mkdir(parents=True)
         self.settings = self.folder / "settings.toml"
         self.settings.write_text(tomli_w.dumps(settings))
+        self.read = ["--config", str(self.settings)] if settings else []
         self.reference = self.folder / "reference"
         if name in ALONE and (wrong := in_process(self.start(self.folder / "first"), (0,))):  # forks find all of it loaded
             raise RuntimeError(f"{name}: {wrong}")
@@ -122,16 +129,15 @@ class Job:
         return out
 
     def start(self, out: Path, *more: str) -> list[str]:
-        quiet = QUIET if self.command == "search" else ["--quiet", "--no-tensorboard"]
-        return [self.command, "--config", str(self.settings), "--out", str(out), *quiet, *self.arguments, *more]
+        quiet = QUIET if self.command == "search" else ["--quiet", *(["--no-tensorboard"] if self.read else [])]
+        return [self.command, *self.read, "--out", str(out), *quiet, *self.arguments, *more]
 
     def resume(self, out: Path) -> list[str]:
-        return ["resume", str(out), *QUIET, *self.resuming]
+        return self.start(out) if self.name in AGAIN else ["resume", str(out), *QUIET, *self.resuming]
 
     def go_on(self, out: Path) -> list[str]:
         """Resume what can be resumed, else begin again."""
-        begun = (out / "manifest.json").exists() or (out / "study.json").exists()
-        return self.resume(out) if begun else self.start(out)
+        return self.resume(out) if is_begun(out) else self.start(out)
 
     def finish(self, out: Path, said: Path) -> Trouble:
         """Go on to the end, and compare."""
@@ -152,8 +158,12 @@ class Job:
             fork = Fork(self.start(out), self.folder / "said")
             if fork.wait(self.seconds * (number + 1) / of) is None:
                 fork.kill()
-        begun = (out / "manifest.json").exists() or (out / "study.json").exists()
-        return out if begun else self.reference
+        return out if is_begun(out) else self.reference
+
+
+def is_begun(out: Path) -> bool:
+    """Has a run written down what it is?"""
+    return any((out / name).exists() for name in ("manifest.json", "study.json", "checkpoint-last.json"))
 
 
 @contextmanager

@@ -15,9 +15,7 @@ from jobs import Job
 
 import fixfirst as ff
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import CAGE2
-from fixfirst.game.state import state_dtype
-from fixfirst.game.tables import SMALL
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World, check_states
 from fixfirst.learner.config import make_config
 from fixfirst.learner.training_run import TrainingRun
@@ -44,15 +42,20 @@ def states(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Troubl
 
 
 def play_states(count: int, seed: int, control: bool = True) -> None:
-    """control: in a process that checks bounds, which is shown first, by a state that must be refused and leads astray."""
+    """Play them on CAGE2, and half of them on networks drawn at random.
+
+    control: in a process that checks bounds, which is shown first, by a state that must be refused and leads astray.
+    """
     rng = np.random.default_rng(seed)
+    ways = (
+        ("b_line", "current", False, 30),
+        ("meander", "leaderboard", True, 100),
+        ("b_line:0.5,meander:0.5", "debugged", True, None),
+    )
     worlds = [
-        World(Game(red_agent=red, variant=variant, green=green, max_steps=limit), AT_ONCE)
-        for red, variant, green, limit in (
-            ("b_line", "current", False, 30),
-            ("meander", "leaderboard", True, 100),
-            ("b_line:0.5,meander:0.5", "debugged", True, None),
-        )
+        World(Game(scenario=scenario, red_agent=red, variant=variant, green=green, max_steps=limit), AT_ONCE)
+        for red, variant, green, limit in ways
+        for scenario in (CAGE2, ff.Scenario.generate(int(rng.integers(2**31)), hosts=(8, 60)))
     ]
     if control:
         astray = World(Game(), 1)
@@ -65,14 +68,14 @@ def play_states(count: int, seed: int, control: bool = True) -> None:
         world = worlds[number % len(worlds)]
         world.reset(int(rng.integers(2**32)))
         for _ in range(int(rng.integers(0, 12))):
-            world.step(rng.integers(0, 145, AT_ONCE))
+            world.step(rng.integers(0, world.scenario.num_actions, AT_ONCE))
         corrupted = world.get_state()
         for state in range(AT_ONCE):
             _corrupt(corrupted[state : state + 1], rng)
-        good = [state for state in range(AT_ONCE) if _accepted(corrupted[state : state + 1])]
+        good = [state for state in range(AT_ONCE) if _accepted(corrupted[state : state + 1], world.scenario)]
         world.set_state(corrupted[rng.choice(good, AT_ONCE)])
         for _ in range(5):
-            world.step(rng.integers(0, 145, AT_ONCE))
+            world.step(rng.integers(0, world.scenario.num_actions, AT_ONCE))
         world.turns()
 
 
@@ -82,15 +85,15 @@ def _corrupt(state: np.ndarray, rng: np.random.Generator) -> None:
         data = state.view(np.uint8)
         data[rng.integers(0, len(data), rng.integers(1, 4))] ^= rng.integers(1, 256, dtype=np.uint8)
         return
-    for name in rng.choice(state_dtype(SMALL).names, rng.integers(1, 4)):
+    for name in rng.choice(state.dtype.names, rng.integers(1, 4)):
         values = state[name].reshape(-1)
         bits = int(rng.integers(1, 8 * values.dtype.itemsize + 1))
         state[name] = (rng.integers(0, 2 ** min(bits, 62), values.shape)).astype(values.dtype).reshape(state[name].shape)
 
 
-def _accepted(state: np.ndarray) -> bool:
+def _accepted(state: np.ndarray, scenario: Scenario) -> bool:
     try:
-        check_states(state, CAGE2)
+        check_states(state, scenario)
     except ff.WorldError:
         return False
     return True

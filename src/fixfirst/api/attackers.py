@@ -88,7 +88,7 @@ def exploit(
     """
     checks.check_int("episodes", episodes, 2)
     number = checks.check_seed("seed", seed, bits=63)
-    greedy = greedy and agent_of(policy) is None  # one's own agent acts as it does
+    greedy = checks.check_bool("greedy", greedy) and agent_of(policy) is None  # one's own agent acts as it does
     defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
     game = _game(in_scenario(settings, defender), defender.policy)
     spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
@@ -195,6 +195,8 @@ def train_red(
 
         red = ff.train_red("champion", total_episodes=1_000, out="runs/red", quiet=True)
     """
+    if not isinstance(against, str | list | tuple) or not against:
+        raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {errors.quoted(against)}")
     names = against.split(",") if isinstance(against, str) else list(against)
     number, said = checks.check_seed("seed", seed, bits=63), said_scenario(settings)
     defenders = [make_defender(name, None, greedy, scenario=said) for name in names]
@@ -333,10 +335,11 @@ def _folder(policy: Who) -> Path | None:
 
 def _begin(starts: Sequence[str], folder: Path | None, spec: RedSpec, *, must: bool) -> dict[str, Weights | None]:
     """Return the weights of every start by its name. Without `must`, those that are not there or do not fit are left out."""
-    if isinstance(starts, str) or not starts:
-        raise errors.ConfigError(f"starts are scratch, last, or attackers by name, got {errors.quoted(starts)}")
+    names = checks.check_strings("starts", starts)
+    if not names:
+        raise errors.ConfigError("starts are scratch, last, or attackers by name; none was given")
     begins: dict[str, Weights | None] = {}
-    for name in starts:
+    for name in names:
         if name == "scratch":
             begins[name] = None
             continue

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -34,10 +33,11 @@ def scenario_named(value: Any, images: Any = None) -> Scenario:
         raise errors.ConfigError(
             f"a scenario is a file, or one of {', '.join(SHIPPED_SCENARIOS)}, got {errors.quoted(value)}"
         )
-    if isinstance(value, str) and value not in SHIPPED_SCENARIOS and Path(value).suffix == "" and not Path(value).exists():
+    path = checks.check_path("scenario", value)
+    if isinstance(value, str) and value not in SHIPPED_SCENARIOS and path.suffix == "" and not os.path.exists(path):
         near = errors.did_you_mean(value, SHIPPED_SCENARIOS)
         raise errors.ScenarioError(
-            f"unknown scenario {value!r}; use {', '.join(SHIPPED_SCENARIOS)} or a file such as lab.yaml{near}"
+            f"unknown scenario {errors.quoted(value)}; use {', '.join(SHIPPED_SCENARIOS)} or a file such as lab.yaml{near}"
         )
     return Scenario.load(os.fspath(value), images)
 
