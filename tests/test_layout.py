@@ -143,8 +143,8 @@ KINDS = {
     "functions": "compare evaluate exploit export leaderboard load_policy load_red load_run make_config make_vec red_agent "
     "report resume rollout search search_config train train_league train_red watch",
     "environments": "Cage2 CyborgVecEnv Remember VecCage2",
-    "values": "ActionSet Agent BlueAgent Exploit Game Judging MemoryScheme Policy Progress RedPolicy Scenario SearchConfig "
-    "SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
+    "values": "ActionSet Agent BlueAgent Exploit Game Judging LeagueRun MemoryScheme Policy Progress RedPolicy Scenario "
+    "SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
     "built-in values": "CAGE2",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
     "RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",

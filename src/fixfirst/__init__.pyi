@@ -1,12 +1,8 @@
-from fixfirst.api.attackers import (
-    Exploit as Exploit,
-    exploit as exploit,
-    train_league as train_league,
-    train_red as train_red,
-)
+from fixfirst.api.attackers import Exploit as Exploit, exploit as exploit, train_red as train_red
 from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
 from fixfirst.api.following import Progress as Progress
+from fixfirst.api.league import LeagueRun as LeagueRun, train_league as train_league
 from fixfirst.api.policies import export as export, rollout as rollout
 from fixfirst.api.resuming import resume as resume
 from fixfirst.api.run_objects import (

@@ -58,8 +58,8 @@ def training(seed=0):
 
 def tiny_league():
     policy = load_policy("champion-current")
-    config = LeagueConfig(updates=4, live=2, life=2, frozen=1, envs=3, script_envs=3)
-    return League(config, policy.spec, policy.weights, initial_weights(SPEC.inputs, 9, SPEC.actions))
+    config = LeagueConfig(updates=4, live=2, life=2, frozen=1, envs=3, script_envs=3, responses=1, response_episodes=50)
+    return League(config, policy.spec, policy.weights, {"known": initial_weights(SPEC.inputs, 9, SPEC.actions)})
 
 
 @pytest.mark.parametrize("make", [training, tiny_league])
@@ -80,11 +80,20 @@ def test_a_training_that_was_interrupted_ends_with_the_same_bytes(make, tmp_path
 
 
 def test_frozen_attackers_join_a_league_and_others_begin():
-    league = tiny_league()
+    league, steps = tiny_league(), []
     while not league.done:
-        earned = league.step()
-    assert league.born == 2 + len(league.pool) == 6
+        steps.append(league.step())
+    assert league.born == 2 + len(league.pool) == 8 and [red.kind for red in league.pool].count("response") == 2
+    assert [len(step.closed) for step in steps] == [0, 0, 0, 6, 0, 0, 0, 9]  # two updates, a response, the matrix; twice
+    earned = steps[4].earned
     assert {"scripts", "live 0", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
+
+
+def test_attackers_of_a_league_prefer_different_hosts():
+    league = tiny_league()
+    biases = [league._start(number)[1]["actor.4.bias"] for number in (0, 2)]  # both from scratch
+    assert abs(biases[0]).max() > 1 and abs(biases[0] - biases[1]).max() > 1
+    assert league._start(1)[0] == "scratch" and league._start(3)[0] == "known"  # there is nobody of the past yet
 
 
 @pytest.mark.parametrize(

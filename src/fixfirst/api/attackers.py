@@ -1,4 +1,4 @@
-"""`ff.exploit`, `ff.train_red`, `ff.train_league`: attackers that learn, what they take, a defender that has met them."""
+"""`ff.exploit`, `ff.train_red`: attackers that learn, and what they take."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
-from fixfirst.api.policies import Named, Say, Who, agent_of, load_named, make_defender, name_of
-from fixfirst.base import arrays, checks, errors, jobs
+from fixfirst.api.policies import Named, Say, Who, agent_of, make_defender, name_of
+from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.statistics import t_quantile
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import VariantName
-from fixfirst.learner.league import League, LeagueConfig
 from fixfirst.learner.red_training import RED_PPO, Attempt, Opponent, RedTraining, best_response, episodes_of, play_red
 from fixfirst.learner.resumable import forget, go_on, train_on
 from fixfirst.play import habits
@@ -24,7 +23,6 @@ from fixfirst.policy.network import Weights
 from fixfirst.policy.red_file import BASE, KNOWN, RedPolicy, load_red, save_red
 from fixfirst.reporter.live import ProgressLine
 from fixfirst.runs import layout
-from fixfirst.runs.manifest import versions
 
 STARTS = ("scratch", BASE, *KNOWN, "last")
 _EPISODES = 10_000
@@ -243,73 +241,6 @@ def train_red(
     save_red(folder, weights, spec, {"config": config, "against": config["against"], "episodes": training.episodes})
     forget(folder)
     return load_red(folder, spec.scenario)
-
-
-# ---------------------------------------------------------------- leagues
-
-
-def train_league(
-    *,
-    out: str | Path | None = None,
-    start: Named = "champion-current",
-    quiet: bool = False,
-    **settings: Any,
-) -> Path:
-    """Train a defender against scripts, frozen attackers and live ones (a league); return the folder of its policy.
-
-    start: the defender to begin with. out: runs/league-SEED unless given; begun again with the same settings, an
-    interrupted league goes on there. settings: those of `fixfirst train --league --help`, e.g. updates=400, seed=0.
-
-    For example:
-
-        folder = ff.train_league(updates=2, out="runs/league", quiet=True)
-    """
-    policy, config = load_named(start), LeagueConfig(**settings)
-    if policy.scheme is not None:
-        raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
-    folder = layout.RUNS / f"league-{config.seed}" if out is None else checks.check_path("out", out)
-    if (folder / layout.POLICY_JSON).exists():
-        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.POLICY_JSON}")
-    league = League(config, policy.spec, policy.weights, load_red(BASE, policy.spec.scenario).weights)
-    document = {"league": config.model_dump(mode="json"), "start": policy.facts.get("sha256")}
-    announce_compilation()
-    go_on(folder, league, document)
-    each = config.episodes
-    with (
-        jobs.interrupts() as interrupt,
-        ProgressLine(each * config.updates, quiet=checks.check_bool("quiet", quiet)) as progress,
-    ):
-
-        def step() -> None:
-            earned = league.step()
-            worst = min(earned, key=lambda name: earned[name])
-            if progress.due():
-                told = f"scripts {earned['scripts']:.1f}, {len(league.pool)} frozen, {worst} takes {earned[worst]:.1f}"
-                progress.show(each * league.updates, told)
-
-        train_on(folder, league, document, step, CHECKPOINT_EVERY, interrupt)
-    _save_league(folder, league, policy, document)
-    forget(folder)
-    return folder
-
-
-def _save_league(folder: Path, league: League, start: Policy, document: dict[str, Any]) -> None:
-    """Write the defender like any policy, and its attackers beside it."""
-    for number, red in enumerate(league.pool):
-        facts = {"against": [str(folder.name)], "taken": red.taken, "number": number}
-        save_red(folder / "attackers" / f"{number:03d}", red.weights, league.red_spec, facts)
-    spec = league.spec
-    facts = {
-        "workflow": None,
-        **spec.as_dict(),
-        "inputs": spec.inputs,
-        "actions": spec.actions,
-        "updates": league.updates,
-        "versions": versions(),
-        "config": {"variant": league.config.variant, "seed": league.config.seed, **document},
-        "notes": {"league": True},
-    }
-    arrays.write_pair(folder / layout.POLICY_JSON, "policy", facts, league.learner.weights)
 
 
 # ---------------------------------------------------------------- what is asked for

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
+from fixfirst.api.league import LeagueRun, resume_league
 from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun
 from fixfirst.api.searching import resume_searches
 from fixfirst.api.training import resume_training
@@ -22,7 +23,7 @@ def resume(
     cyborg: str | Path | None = None,
     report: bool = True,
     quiet: bool = False,
-) -> SearchRun | StudyRun | TrainRun:
+) -> SearchRun | StudyRun | TrainRun | LeagueRun:
     """Go on with an interrupted run; it ends with the same files as one that was never interrupted.
 
     run: a run directory, or the folder of a study: all of its searches that are not finished. cyborg: the checkout, for a
@@ -46,4 +47,6 @@ def resume(
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:
         return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)
+    if kind == layout.Kind.LEAGUE:
+        return resume_league(folder, quiet=quiet)
     return resume_searches(folder, execution, checkout, report=report, quiet=quiet)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fixfirst.api.league import LeagueRun, load_league
 from fixfirst.base import checks, errors, files, tables
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import resolve
@@ -190,17 +191,19 @@ class StudyRun(tables.Tabular):
         return report(self.folder, self.folder / f"{layout.REPORT}.html" if out is None else out, **options)
 
 
-def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun:
+def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
     """A run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
 
     For example:
 
-        run = ff.load_run("runs/first")  # a SearchRun, TrainRun or StudyRun
+        run = ff.load_run("runs/first")  # a SearchRun, TrainRun, StudyRun or LeagueRun
     """
     folder = checks.check_path("a run", path)
     kind = layout.kind_of(folder)
     if kind == layout.Kind.TRAIN:
         return load_training(folder)
+    if kind == layout.Kind.LEAGUE:
+        return load_league(folder)
     study = open_study(folder)
     searches = tuple(SearchRun(search) for search in study.searches)
     return StudyRun(folder, searches) if kind == layout.Kind.STUDY else searches[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 from fixfirst.base import jobs
 from fixfirst.cli.app import CyborgFlag, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
-from fixfirst.cli.train import tell_training
+from fixfirst.cli.train import tell_league, tell_training
 
 
 def resume_command(
@@ -29,6 +29,7 @@ def resume_command(
     report
         As in `fixfirst search`.
     """
+    from fixfirst.api.league import LeagueRun
     from fixfirst.api.resuming import resume  # --help need not wait for it
     from fixfirst.api.run_objects import TrainRun
     from fixfirst.runs.layout import STUDY
@@ -45,6 +46,8 @@ def resume_command(
         print(f"fixfirst: {run} was finished already; this is its result", file=sys.stderr)
     if isinstance(result, TrainRun):
         tell_training(result, as_json)
+    elif isinstance(result, LeagueRun):
+        tell_league(result, as_json)
     else:
         tell_searches(result, report, as_json)
     return 0

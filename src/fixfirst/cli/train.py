@@ -10,9 +10,11 @@ from fixfirst.base import errors
 from fixfirst.cli.app import RARE, Again, Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.settings import LEAGUE
 from fixfirst.runs import layout
 
 if TYPE_CHECKING:
+    from fixfirst.api.league import LeagueRun
     from fixfirst.api.run_objects import TrainRun
 
     TrainFlags = Any
@@ -63,17 +65,22 @@ def train_command(
         With --side red or --league: attackers name their exploit instead of leaving it to the draw.
     league
         Train a defender against scripts, attackers of the past, and attackers that learn meanwhile, beginning --from a
-        policy (champion-current unless given). Only --out, --from, --picky, --updates, --seed and --variant count.
+        policy (champion-current unless given); --preset guardian says the same. Only --out, --from, --picky, --updates,
+        --seed and --variant count.
     updates
         With --league: updates of the defender.
     """
+    said = given(settings)
+    league = league or said.get("preset") == LEAGUE
     if side == "red" or league:
         mode = "--league" if league else "--side red"
         idle = {"units": units, "config": config, "workers": workers, "again": again}
         idle |= {"side red": side == "red"} if league else {"updates": updates}
         if useless := [name for name, value in idle.items() if value]:
             raise errors.ConfigError(f"--{useless[0]} does not go with {mode}")
-        return _train_attackers(given(settings), out, from_policy, against, picky, updates, league, quiet, as_json)
+        if league:
+            said = {name: value for name, value in said.items() if (name, value) != ("preset", LEAGUE)}
+        return _train_attackers(said, out, from_policy, against, picky, updates, league, quiet, as_json)
     if against is not None or picky or updates is not None:
         odd = "--against" if against is not None else "--picky" if picky else "--updates"
         raise errors.ConfigError(f"{odd} is for trainings of attackers: --side red, or --league")
@@ -87,7 +94,7 @@ def train_command(
         workers=workers,
         again=again,
         quiet=quiet,
-        **given(settings),
+        **said,
     )
     tell_training(run, as_json)
     return 0
@@ -105,7 +112,8 @@ def _train_attackers(
     as_json: bool,
 ) -> int:
     """An attacker, or a league."""
-    from fixfirst.api.attackers import train_league, train_red
+    from fixfirst.api.attackers import train_red
+    from fixfirst.api.league import START, train_league
 
     common = {"seed", "variant"}
     allowed = common if league else common | {"total_episodes", "green", "max_steps"}
@@ -116,12 +124,8 @@ def _train_attackers(
         if against is not None:
             raise errors.ConfigError("a league finds its attackers itself: leave out --against")
         settings |= {} if updates is None else {"updates": updates}
-        begin = "champion-current" if start is None else start
-        folder = train_league(out=out, start=begin, picky=picky, quiet=quiet, **settings)
-        if as_json:
-            print_json({"run": str(folder)})
-        else:
-            print(f"policy: {folder}\nnext:   fixfirst evaluate {folder} --exploit --no-greedy")
+        begin = START if start is None else start
+        tell_league(train_league(out=out, start=begin, picky=picky, quiet=quiet, **settings), as_json)
         return 0
     if against is None:
         raise errors.ConfigError("--side red needs --against: runs, policies or baselines, separated by commas")
@@ -132,6 +136,16 @@ def _train_attackers(
     else:
         print(f"attacker: {folder}")
     return 0
+
+
+def tell_league(run: "LeagueRun", as_json: bool) -> None:
+    """How the defender stood after each round, and what to do next."""
+    if as_json:
+        print_json({"run": str(run.folder), "rounds": [one.as_dict() for one in run.rounds]})
+        return
+    for one in run.rounds:
+        print(one.in_words())
+    print(f"policy: {run.folder}\nnext:   fixfirst report {run.folder}, fixfirst evaluate {run.folder} --exploit")
 
 
 def tell_training(run: "TrainRun", as_json: bool) -> None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from fixfirst.base import checks, errors
 from fixfirst.game.game import Game
-from fixfirst.learner.settings import PRESETS, Needs, check_preset, flag, needs, resolve
+from fixfirst.learner.settings import LEAGUE, PRESETS, Needs, check_preset, flag, needs, resolve
 from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 from fixfirst.policy.action_sets import ActionSet
@@ -259,7 +259,7 @@ class PlayerSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
     )
     seed: int = Field(0, ge=0, lt=2**63, description="The same seed gives the same files, byte for byte.")
     preset: str = Field(
-        "default", description=f"Values for all that is not given: {', '.join(PRESETS)} (docs/method.md)."
+        "default", description=f"Values for all that is not given: {', '.join((*PRESETS, LEAGUE))} (docs/method.md)."
     )  # only a name: what it stands for is in the values
     softening: float = Field(
         0.5, gt=0, le=1, description="Factor on inherited preferences that break the order; 1 = take them as they are."

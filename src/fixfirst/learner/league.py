@@ -1,46 +1,64 @@
 """A league: one defender learns against scripts, attackers of the past, and attackers that learn against it meanwhile.
 
 In every update blue meets the scripts, some frozen attackers (those that take most more often) and all live ones. A live
-attacker that has had its updates is frozen, joins the others, and begins anew: from scratch, or from the base attacker.
+attacker that has had its updates is frozen, joins the others, and another begins. A round is as long as such a life. It ends
+with *responses*: attackers that learn against the defender as it is then, playing its most probable actions. What the best
+of them takes says how far the league has come; all of them join the others. Then everybody plays the defender, a row of the
+league's matrix.
+
+A training of red stays at the first thing that pays, nearly always one host that is attacked again and again. So that many
+are found, every attacker begins with a preference of its own for some hosts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from fixfirst.base.checks import Settings
+from fixfirst.base import checks
 from fixfirst.base.statistics import stream_seed
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import VariantName
+from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.ppo import PPO, part_of
-from fixfirst.learner.red_training import RED_PPO, Opponent, RedTraining
+from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature
+from fixfirst.learner.red_training import RED_PPO, Opponent, RedTraining, play_red
 from fixfirst.play.duel import collect_duel
 from fixfirst.play.rollout import Rollout, collect, join
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
+from fixfirst.runs import matrix
+from fixfirst.runs.rows import MatrixRow
 
 SCRIPTS = "b_line:0.45,meander:0.45,sleep:0.1"
+SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
+SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
+SOFTER = 0.5  # the factor on the logits of one that goes on
+ON_HOSTS = (RedVerb.SCAN, RedVerb.EXPLOIT, RedVerb.ESCALATE)
 
 
-class LeagueConfig(Settings):
+class LeagueConfig(checks.Settings):
     """How a defender is trained against a population of attackers."""
 
     variant: VariantName = Field("current", description="Which release of the challenge is played.")
-    updates: int = Field(400, ge=1, description="Updates of the defender.")
+    updates: int = Field(600, ge=1, description="Updates of the defender.")
     live: int = Field(3, ge=1, description="Attackers that learn at the same time.")
-    life: int = Field(60, ge=1, description="Updates after which a live attacker is frozen and another begins.")
+    life: int = Field(60, ge=1, description="Updates of a round, after which a live attacker is frozen and another begins.")
     frozen: int = Field(4, ge=0, description="Frozen attackers that are met in every update.")
+    responses: int = Field(4, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
+    response_episodes: int = Field(3_000, ge=50, description="Episodes of each of those.")
     envs: int = Field(50, ge=1, description="Episodes against each attacker in every update.")
     script_envs: int = Field(120, ge=1, description="Episodes against the scripts in every update.")
+    matrix_episodes: int = Field(200, ge=2, description="Episodes of every defender and attacker of the matrix.")
     learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
-    entropy: float = Field(0.01, ge=0, description="The defender's entropy bonus, falling to 0.")
+    entropy: float = Field(0.02, ge=0, description="The defender's entropy bonus, falling to 0.")
+    softer: float = Field(0.5, gt=0, le=1, description="Factor on the logits with which the defender begins.")
+    preference: float = Field(3.0, ge=0, description="The most by which a new attacker prefers a host, as a logit.")
     picky: bool = Field(False, description="Attackers name their exploit.")
     seed: int = Field(0, ge=0, description="The same seed gives the same files, byte for byte.")
 
@@ -48,6 +66,16 @@ class LeagueConfig(Settings):
     def episodes(self) -> int:
         """Of one update, once there are enough frozen attackers."""
         return self.script_envs + (self.live + self.frozen) * self.envs
+
+    @property
+    def rounds(self) -> int:
+        """How many there are; the last may be shorter."""
+        return -(-self.updates // self.life)
+
+    @property
+    def total_episodes(self) -> int:
+        """Of all updates and responses."""
+        return self.updates * self.episodes + self.rounds * self.responses * self.response_episodes
 
     @property
     def blue_ppo(self) -> PPOConfig:
@@ -74,45 +102,158 @@ class FrozenRed(NamedTuple):
 
     weights: Weights
     taken: float  # what blue earned against it when they last met, smoothed
+    kind: str  # live or response
+    start: str
+    round: int  # in which it was frozen
+
+
+class Step(NamedTuple):
+    """What blue earned against whom; and, if a round was closed, against everybody."""
+
+    earned: dict[str, float]
+    closed: Sequence[MatrixRow] = ()
 
 
 class League:
-    """The state of a league. `step` is one update of the defender and of every live attacker."""
+    """The state of a league; it goes on by `step`.
 
-    def __init__(self, config: LeagueConfig, spec: PolicySpec, start: Weights, base: Weights):
-        self.config, self.spec, self._base = config, spec, base
-        self.red_spec, self.updates = RedSpec(spec.scenario, config.picky), 0
+    known: attackers from which some begin, by name.
+    """
+
+    def __init__(self, config: LeagueConfig, spec: PolicySpec, start: Weights, known: Mapping[str, Weights]):
+        self.config, self.spec, self._known = config, spec, known
+        self.red_spec, self.updates, self.rounds, self.answered = RedSpec(spec.scenario, config.picky), 0, 0, 0
         self.learner = PPO(config.blue_ppo, spec, 0)
-        self.learner.start_from(start)
+        self.learner.start_from(raise_temperature(start, config.softer))
         self.player = PolicyTable(self.learner.policy, spec=spec)
         self._game = Game(scenario=spec.scenario, variant=config.variant, red_agent=SCRIPTS)
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.envs, autoreset="disabled")
         self.pool: list[FrozenRed] = []
         self.born = 0
-        self.live = [self._new_red() for _ in range(config.live)]
+        self.starts: list[str] = []  # of the live attackers
+        self.live = [self._new_live() for _ in range(config.live)]
         self.ages = [place * config.life // config.live for place in range(config.live)]  # they do not end together
-
-    def _new_red(self) -> RedTraining:
-        config, number = self.config, self.born
-        self.born += 1
-        return RedTraining(
-            [Opponent(self.player)],
-            self._game,
-            self.red_spec,
-            episodes=config.life * config.envs,
-            seed=stream_seed(config.seed, "red", number),
-            start=self._base if number % 2 else None,
-            ppo=config.red_ppo,
-        )
 
     @property
     def done(self) -> bool:
-        """Are all updates done?"""
-        return self.updates >= self.config.updates
+        """Are all updates done, and is the last round closed?"""
+        return self.rounds >= self.config.rounds
 
-    def step(self) -> dict[str, float]:
-        """Update the defender and all live attackers; return what blue earned against whom."""
+    @property
+    def episodes(self) -> int:
+        """Behind it, as far as progress goes."""
+        config = self.config
+        return self.updates * config.episodes + (self.rounds * config.responses + self.answered) * config.response_episodes
+
+    def step(self) -> Step:
+        """Update everybody; at the end of a round, train a response; after the last of those, close the round."""
+        config = self.config
+        if self.updates < min((self.rounds + 1) * config.life, config.updates):
+            return Step(self._update())
+        if self.answered < config.responses:
+            return Step(self._respond())
+        rows = self._close_round()
+        return Step({row.attacker: row.mean for row in rows}, rows)
+
+    def _close_round(self) -> list[MatrixRow]:
+        """Let all attackers play the defender as it is; return a row of the matrix."""
+        self.rounds, self.answered = self.rounds + 1, 0
+        rows = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in SHOWN_SCRIPTS]
+        for place, red in enumerate(self.pool):
+            played = self._play_red(red.weights)
+            rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, played))
+        return rows
+
+    def _cell(self, name: str, kind: str, start: str | None, born: int, returns: np.ndarray) -> MatrixRow:
+        error = float(returns.std(ddof=1)) / len(returns) ** 0.5
+        return MatrixRow(
+            round=self.rounds,
+            updates=self.updates,
+            attacker=name,
+            kind=kind,
+            start=start,
+            born=born,
+            mean=float(returns.mean()),
+            standard_error=error,
+        )
+
+    def _play_script(self, name: str) -> np.ndarray:
+        game = self._game.model_copy(update={"red_agent": name})
+        world = World(game, self.config.matrix_episodes, autoreset="disabled")
+        seed = stream_seed(self.config.seed, "matrix")
+        return collect(world, self._sure(), world_seed=seed, policy_seed=seed, first_episode=0).returns
+
+    def _play_red(self, weights: Weights) -> np.ndarray:
+        opponent, episodes = Opponent(self._sure()), self.config.matrix_episodes
+        seed = stream_seed(self.config.seed, "matrix")
+        duel = play_red(opponent, weights, self.red_spec, self._game, episodes=episodes, seed=seed, purpose="matrix")
+        return duel.blue.returns
+
+    def _sure(self) -> PolicyTable:
+        """Return the defender with its most probable actions, as people use it."""
+        return PolicyTable(self.learner.policy, spec=self.spec, greedy=True)
+
+    # ---- attackers
+
+    def _new_live(self) -> RedTraining:
+        name, weights = self._start(self.born)
+        self.starts.append(name)
+        return self._new_red(self.player, weights, self.config.life * self.config.envs)
+
+    def _new_red(self, player: PolicyTable, start: Weights, episodes: int) -> RedTraining:
+        seed = stream_seed(self.config.seed, "red", self.born)
+        self.born += 1
+        return RedTraining(
+            [Opponent(player)],
+            self._game,
+            self.red_spec,
+            episodes=episodes,
+            seed=seed,
+            start=start,
+            ppo=self.config.red_ppo,
+        )
+
+    def _start(self, number: int) -> tuple[str, Weights]:
+        """Return where an attacker begins: every other one from scratch, the rest from those before and from known ones."""
+        rng = np.random.default_rng([self.config.seed, number])
+        others = (PAST, *self._known)
+        name = others[number // 2 % len(others)] if number % 2 else SCRATCH
+        if name == SCRATCH or (name == PAST and not self.pool):
+            name, size = SCRATCH, (self.red_spec.inputs, self.red_spec.actions)
+            seed = stream_seed(self.config.seed, "start", number)
+            weights = initial_weights(size[0], seed, size[1], self.config.red_ppo.last_layer)
+        else:
+            before = self.pool[self._draw(rng, 1)[0]].weights if name == PAST else self._known[name]
+            weights = raise_temperature(before, SOFTER)
+        liked = self.config.preference * (2 * rng.random(len(self.spec.scenario.host_names)) - 1)
+        bias = weights["actor.4.bias"].copy()
+        for place, choice in enumerate(self.red_spec.choices):
+            if choice.verb in ON_HOSTS:
+                bias[place] += np.float32(liked[choice.target])
+        return name, {**weights, "actor.4.bias": bias}
+
+    def _draw(self, rng: np.random.Generator, count: int) -> list[int]:
+        """Return frozen attackers, drawn without repetition, those that take most more often."""
+        weights = np.array([max(-red.taken, 1.0) for red in self.pool])
+        return sorted(rng.choice(len(self.pool), count, replace=False, p=weights / weights.sum()).tolist())
+
+    def _respond(self) -> dict[str, float]:
+        """Train an attacker against the defender as it is."""
+        name, start = self._start(self.born)
+        red = self._new_red(self._sure(), start, self.config.response_episodes)
+        while not red.done:
+            red.step()
+        weights = red.learner.weights
+        mean = float(self._play_red(weights).mean())
+        self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1))
+        self.answered += 1
+        return {f"response {self.answered}": mean}
+
+    # ---- updates
+
+    def _update(self) -> dict[str, float]:
+        """Update the defender and all live attackers."""
         config, earned = self.config, {}
         seed, number = stream_seed(config.seed, "league"), self.updates
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": stream_seed(seed, "policy"), "first_episode": number}
@@ -139,13 +280,9 @@ class League:
         return earned
 
     def _met(self) -> list[int]:
-        """Return which frozen attackers are met: drawn without repetition, those that take most more often."""
+        """Return which frozen attackers are met."""
         count = min(self.config.frozen, len(self.pool))
-        if not count:
-            return []
-        weights = np.array([max(-red.taken, 1.0) for red in self.pool])
-        rng = np.random.default_rng([self.config.seed, self.updates])
-        return sorted(rng.choice(len(self.pool), count, replace=False, p=weights / weights.sum()).tolist())
+        return self._draw(np.random.default_rng([self.config.seed, self.updates]), count) if count else []
 
     def _meet_frozen(self, place: int, options: Mapping[str, Any]) -> Rollout:
         red = self.pool[place]
@@ -158,8 +295,10 @@ class League:
     def _grow_older(self, place: int, mean: float) -> None:
         self.ages[place] += 1
         if self.ages[place] >= self.config.life:
-            self.pool.append(FrozenRed(self.live[place].learner.weights, mean))
-            self.live[place], self.ages[place] = self._new_red(), 0
+            frozen = self.live[place].learner.weights
+            self.pool.append(FrozenRed(frozen, mean, matrix.LIVE, self.starts[place], self.rounds + 1))
+            self.live[place], self.ages[place] = self._new_live(), 0
+            self.starts[place] = self.starts.pop()
 
     def _learn(self, parts: list[Rollout]) -> None:
         rollout, opening = join(parts), len(self.spec.opening)
@@ -180,10 +319,13 @@ class League:
         """Return the state outside the learners, JSON-ready."""
         return {
             "updates": self.updates,
+            "rounds": self.rounds,
+            "answered": self.answered,
             "born": self.born,
             "ages": list(self.ages),
+            "starts": list(self.starts),
             "live": [{"seed": red.seed, **red.numbers()} for red in self.live],
-            "taken": [red.taken for red in self.pool],
+            "pool": [{name: value for name, value in red._asdict().items() if name != "weights"} for red in self.pool],
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
@@ -202,5 +344,6 @@ class League:
         for place, (red, saved) in enumerate(zip(self.live, numbers["live"], strict=True)):
             red.restore(part_of(tensors, f"live.{place}."), saved)
             red.seed = saved["seed"]
-        self.pool = [FrozenRed(part_of(tensors, f"pool.{i}."), taken) for i, taken in enumerate(numbers["taken"])]
-        self.updates, self.born, self.ages = numbers["updates"], numbers["born"], list(numbers["ages"])
+        self.pool = [FrozenRed(part_of(tensors, f"pool.{i}."), **facts) for i, facts in enumerate(numbers["pool"])]
+        self.updates, self.rounds, self.answered = numbers["updates"], numbers["rounds"], numbers["answered"]
+        self.born, self.ages, self.starts = numbers["born"], list(numbers["ages"]), list(numbers["starts"])

@@ -99,6 +99,9 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )
 
 
+LEAGUE = "guardian"  # the preset of a league, whose settings are its own (`league.py`)
+
+
 def flag(name: str) -> str:
     """A setting as it is typed: --n-envs."""
     return "--from" if name == "from_policy" else f"--{name.replace('_', '-')}"
@@ -111,9 +114,11 @@ def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
 
 def check_preset(name: Any) -> str:
     """The name itself, if there is a preset of this name."""
+    if name == LEAGUE:
+        raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
     if not isinstance(name, str) or name not in PRESETS:
-        hint = errors.did_you_mean(str(name), PRESETS)
-        raise errors.ConfigError(f"--preset must be one of {', '.join(PRESETS)}, got {errors.quoted(name)}{hint}")
+        hint = errors.did_you_mean(str(name), (*PRESETS, LEAGUE))
+        raise errors.ConfigError(f"--preset must be one of {', '.join((*PRESETS, LEAGUE))}, got {errors.quoted(name)}{hint}")
     return name
 
 

@@ -24,6 +24,7 @@ from fixfirst.reporter.figure import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import TIERS, few_seeds, settled, short_order, some, swap_name
+from fixfirst.runs import matrix
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.runs.seeds import MeanInterval
@@ -420,3 +421,32 @@ def courses(found: Sequence[GroupCourse], name: str = "courses") -> FigureData:
         draw_legend(axes)
         alt = "Best accepted return so far against training episodes, per group of runs."
         return drawn.finish(name, alt, ("group", "episodes", "mean", "low", "high"), numbers)
+
+
+# ---------------------------------------------------------------- a league
+
+
+def league_course(rounds: Sequence[matrix.Round]) -> FigureData:
+    """Draw what scripts, known attackers and fresh ones take from the defender, round by round."""
+    lines: dict[str, list[tuple[int, float]]] = {}
+    for one in rounds:
+        for name, mean in one.scripts.items():
+            lines.setdefault(name, []).append((one.round, mean))
+        for name, row in (("worst known attacker", one.known), ("best fresh response", one.fresh)):
+            if row is not None:
+                lines.setdefault(name, []).append((one.round, row.mean))
+    with drawing(2.6) as (drawn, axes):
+        for number, (name, points) in enumerate(lines.items()):
+            colour, shape = GROUP_COLOURS[number % len(GROUP_COLOURS)], SHAPES[number % len(SHAPES)]
+            axes.plot(*zip(*points, strict=True), shape + "-", color=colour, markersize=3.5, label=name)
+            for when, value in points:
+                tip = drawn.tip(f"{name}\n{value:.1f} after round {when}")
+                axes.plot(when, value, shape, color=colour, markersize=3.5, gid=tip)
+        axes.set_xlabel("round")
+        axes.set_ylabel("return of the defender")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        draw_grid(axes)
+        draw_legend(axes, 2)
+        alt = "What scripts, known attackers and fresh ones leave the defender after each round."
+        numbers = [(name, when, value) for name, points in lines.items() for when, value in points]
+        return drawn.finish("league", alt, ("attacker", "round", "return"), numbers)

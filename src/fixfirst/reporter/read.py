@@ -24,10 +24,13 @@ def read_run(folder: Path) -> Run:
             raise errors.RunDirError(
                 f"{folder}: there is no answer to report yet{why}; go on with: fixfirst resume {folder}"
             )
-    if not (shared or run.trials or len(run.updates) or run.result):
+    if run.kind == layout.Kind.LEAGUE:
+        if not run.matrix:
+            raise errors.RunDirError(f"{folder}: there is nothing to report, no round is over yet")
+    elif not (shared or run.trials or len(run.updates) or run.result):
         why = f" ({'; '.join(run.missing)})" if run.missing else ""
         raise errors.RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
-    if not shared:
+    if not shared and run.kind != layout.Kind.LEAGUE:
         _note_absent(run)
     _ = run.choices  # damage is told, whether or not they are shown
     if run.status == RUNNING:

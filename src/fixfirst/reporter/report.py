@@ -13,6 +13,7 @@ from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.page import markdown, report_page
 from fixfirst.reporter.read import RunData, read_run
 from fixfirst.reporter.report_answers import answer_report, running_report, study_report
+from fixfirst.reporter.report_league import league_report
 from fixfirst.reporter.report_trials import comparison_report, search_report, training_report
 from fixfirst.runs import layout
 from fixfirst.runs.run import find_runs
@@ -94,6 +95,8 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
         return comparison_report(found, unreadable, draw)
     if answered:
         return answer_report(*answered[0], draw)
+    if found[0].kind == layout.Kind.LEAGUE:
+        return league_report(found[0], draw)
     if found[0].rounds:
         return running_report(found[0], draw)
     return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)

@@ -13,8 +13,11 @@ runs/<name>/
   .lock                held while somebody works on it
                        `train` only:
   result.json          the final evaluation
-  policy.safetensors, policy.json, and checkpoint-* while it runs
+  policy.safetensors, policy.json, and checkpoint-* while it runs; also of `train --league`
   entrants/<n>/        while it runs: each that competes in its tournament, with a log, checkpoints and a result of its own
+                       `train --league` only, beside result.json and the policy:
+  league.csv           the matrix: what the defender earned after each round against each attacker
+  attackers/<n>/       red.safetensors, red.json: every attacker that was frozen
                        `search` only:
   answer.json          the rule, its price, all orders; rounds.csv: what each known order earned after each round
   replicates/<r>/      one training for all orders: policy, checkpoint-*, result.json; base/: the same before any order
@@ -49,6 +52,7 @@ class Kind(StrEnum):
 
     TRAIN = "train"
     SEARCH = "search"
+    LEAGUE = "league"
     STUDY = "study"
 
 
@@ -56,6 +60,7 @@ CONFIG, MANIFEST, STUDY, RESULT = "config.toml", "manifest.json", "study.json", 
 SCENARIO = "scenario.yaml"  # a copy of the file, unless CAGE2 is played
 RUNTIME, TRAINING_LOG, EPISODE_LOG, TENSORBOARD = "runtime.csv", "training_log.csv", "episodes.csv", "tb"
 LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "trials", "warmup", "best"
+MATRIX, ATTACKERS = "league.csv", "attackers"
 ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
 RED_TENSORS, RED_JSON, EXPLOIT = "red.safetensors", "red.json", "exploit"
@@ -74,6 +79,10 @@ def replay_file(name: str) -> str:
     """The page with episodes of an order, or of "trial 3", below a run directory."""
     plain = re.sub(r"[^\w.]+", "-", name)
     return f"{REPLAYS}/{plain}.html"
+
+
+def attacker_folder(run: Path, number: int) -> Path:
+    return run / ATTACKERS / f"{number:03d}"
 
 
 def replicate_folder(run: Path, number: int) -> Path:
@@ -136,6 +145,6 @@ def kind_of(folder: Path) -> Kind:
     if (folder / STUDY).exists():
         return Kind.STUDY
     kind = read_manifest(folder)["kind"]
-    if kind not in (Kind.TRAIN, Kind.SEARCH):
+    if kind == Kind.STUDY:
         raise errors.RunDirError(f"{folder} is not a run of `fixfirst train` or `fixfirst search`")
     return Kind(kind)

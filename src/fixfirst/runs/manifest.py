@@ -25,6 +25,7 @@ from fixfirst.runs.layout import (
     LEDGER,
     LOCK,
     MANIFEST,
+    MATRIX,
     PAGES,
     ROUNDS,
     RUNTIME,
@@ -42,7 +43,7 @@ from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows, written_c
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
 RUNNING = "running"
-LOGS = (RUNTIME, TRAINING_LOG, EPISODE_LOG, LEDGER, CHOICES, ROUNDS)
+LOGS = (RUNTIME, TRAINING_LOG, EPISODE_LOG, LEDGER, CHOICES, ROUNDS, MATRIX)
 TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")
 RENAMED = {  # settings that had another name in their table
     ("training", "total_episodes"): "max_episodes",

@@ -200,6 +200,23 @@ class ValueRow(Row):
     last: int = 0  # 1: the round's last row; with it the round is complete
 
 
+# ---------------------------------------------------------------- league.csv
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixRow(Row):
+    """What the defender of a league earned after one round against one attacker, on episodes common to all rounds."""
+
+    round: int
+    updates: int
+    attacker: str  # a script, or the folder in attackers/
+    kind: str  # script; live: it learned beside the defender; response: against the defender at the end of a round
+    start: str | None  # where it began; nothing for a script
+    born: int  # the round in which it was frozen; 0 for a script
+    mean: float
+    standard_error: float
+
+
 # ---------------------------------------------------------------- training_log.csv
 
 

@@ -21,6 +21,7 @@ from fixfirst.runs.layout import (
     CONFIG,
     LEDGER,
     MANIFEST,
+    MATRIX,
     POLICY_JSON,
     RESULT,
     ROUNDS,
@@ -35,6 +36,7 @@ from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, re
 from fixfirst.runs.rows import (
     LARGEST_LOG,
     ChoiceRow,
+    MatrixRow,
     Outcome,
     SessionRow,
     Trial,
@@ -192,6 +194,11 @@ class Run:
         complete = max((row.round for row in rows if row.last), default=0)
         return tuple(row for row in rows if row.round <= complete and Workflow.parse(row.workflow, self.scheme))
 
+    @_part(MATRIX, ())
+    def matrix(self) -> tuple[MatrixRow, ...]:
+        """What the defender of a league earned after each round against each attacker."""
+        return tuple(read_rows(self.folder / MATRIX, MatrixRow, self._end(MATRIX)))
+
     @_part(CHOICES, ())
     def choices(self) -> tuple[ChoiceRow, ...]:
         return tuple(read_rows(self.folder / CHOICES, ChoiceRow, self._end(CHOICES)))
@@ -241,7 +248,7 @@ class Run:
     def hashes(self) -> tuple[tuple[str, str], ...]:
         """File and sha256 of what the run says, so that a reader of a report can tell whether it changed since."""
         found = []
-        for name in (CONFIG, LEDGER, CHOICES, TRAINING_LOG, RESULT):
+        for name in (CONFIG, LEDGER, CHOICES, TRAINING_LOG, MATRIX, RESULT):
             with suppress(OSError, ValueError), files.open_regular(self.folder / name, LARGEST_LOG) as file:
                 found.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
         return tuple(found)
@@ -310,7 +317,7 @@ class RunSummary:
     """A run in one line. What is not known yet is None."""
 
     folder: Path
-    kind: str  # search, train, or ? where it cannot be told
+    kind: str  # search, train, league, or ? where it cannot be told
     status: str  # running, finished, interrupted, or what is wrong with it
     created: str
     red_agent: str | None = None
@@ -352,7 +359,7 @@ def summarise_run(folder: Path) -> RunSummary:
     try:
         workflow, mean = _found(run)
         seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
-        red_agent = str(run.config.get("red_agent", "?"))
+        red_agent = "learned" if run.kind == Kind.LEAGUE else str(run.config.get("red_agent", "?"))
         return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
     except UNREADABLE as e:
         return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
@@ -360,6 +367,8 @@ def summarise_run(folder: Path) -> RunSummary:
 
 def _found(run: Run) -> tuple[str | None, float | None]:
     """Return what a run found in a few words, and its return."""
+    if run.kind == Kind.LEAGUE:
+        return None, None if run.result is None else run.result.mean
     if not run.is_search:
         return str(run.config.get("workflow", "?")), None if run.result is None else run.result.mean
     if not run.is_separate:

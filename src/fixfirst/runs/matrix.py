@@ -1,0 +1,66 @@
+"""The matrix of a league, round by round: what scripts, known attackers and fresh ones take from its defender."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fixfirst.runs.rows import MatrixRow
+
+SCRIPT, LIVE, RESPONSE = "script", "live", "response"
+
+
+@dataclass(frozen=True)
+class Round:
+    """How the defender stood after a round. All numbers are its returns; nearer 0 is better."""
+
+    round: int
+    updates: int
+    scripts: Mapping[str, float]
+    attackers: int  # that were frozen by then
+    known: MatrixRow | None  # the one of earlier rounds that takes most
+    fresh: MatrixRow | None  # of those that learned against the defender as it is: a lower bound of what can be taken
+
+    @property
+    def worst(self) -> MatrixRow | None:
+        """The attacker that takes most."""
+        return min((row for row in (self.known, self.fresh) if row is not None), key=lambda row: row.mean, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        rows = {"known": self.known, "fresh": self.fresh}
+        return {
+            "round": self.round,
+            "updates": self.updates,
+            "scripts": dict(self.scripts),
+            "attackers": self.attackers,
+        } | {name: None if row is None else row.values() for name, row in rows.items()}
+
+    def in_words(self) -> str:
+        """Return it in one line."""
+        parts = [f"{name} {mean:.1f}" for name, mean in self.scripts.items()]
+        if self.known is not None:
+            parts.append(f"the worst of {self.attackers} attackers {self.known.mean:.1f}")
+        if self.fresh is not None:
+            parts.append(f"a fresh one {self.fresh.mean:.1f}")
+        return f"round {self.round}, {self.updates} updates: {', '.join(parts)}"
+
+
+def rounds_of(rows: Sequence[MatrixRow]) -> list[Round]:
+    """Return the rounds that a matrix holds, in their order."""
+    found = []
+    for number in sorted({row.round for row in rows}):
+        here = [row for row in rows if row.round == number]
+        learned = [row for row in here if row.kind != SCRIPT]
+        fresh = [row for row in learned if row.kind == RESPONSE and row.born == number]
+        known = [row for row in learned if row not in fresh]
+        found.append(
+            Round(
+                round=number,
+                updates=here[0].updates,
+                scripts={row.attacker: row.mean for row in here if row.kind == SCRIPT},
+                attackers=len(learned),
+                known=min(known, key=lambda row: row.mean, default=None),
+                fresh=min(fresh, key=lambda row: row.mean, default=None),
+            )
+        )
+    return found
