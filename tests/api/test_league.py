@@ -56,7 +56,7 @@ def test_the_page_of_a_league_shows_every_attacker_and_the_course(finished, caps
 @pytest.mark.parametrize(("sent", "step"), [(signal.SIGINT, 2), (signal.SIGKILL, 4)])
 def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, monkeypatch, sent, step):
     """Killed in its third update, after the first round was closed: the checkpoint is older than the matrix."""
-    monkeypatch.setattr("fixfirst.api.league.CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr("fixfirst.api.league.SAVE_EVERY", 1)
     pid = os.fork()
     if pid == 0:
         steps, go = 0, League.step
@@ -90,7 +90,7 @@ def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, 
         ("train --preset guardian --against champion", "a league finds its attackers itself"),
         ("train --preset guardian --from nowhere", "'nowhere' is neither a file or run"),
         ("search --preset guardian", "--preset guardian is a league: use `fixfirst train`"),
-        ("train --preset guard", "did you mean guardian?"),
+        ("train --preset guard", "did you mean 'guardian'?"),
     ],
 )
 def test_flags_that_do_not_fit_a_league_are_refused(command, says, capsys):

@@ -22,8 +22,8 @@ from fixfirst.reporter.report import WrittenReport, report
 from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.runs.run import Run
 
-START = "champion-current"  # the defender that leagues begin with
-CHECKPOINT_EVERY = 25  # updates
+FIRST_DEFENDER = "champion-current"  # the defender that leagues begin with
+SAVE_EVERY = 25  # updates
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class LeagueRun(tables.Tabular):
 
 
 def train_league(
-    *, out: str | Path | None = None, start: str | Path = START, quiet: bool = False, **settings: Any
+    *, out: str | Path | None = None, start: str | Path = FIRST_DEFENDER, quiet: bool = False, **settings: Any
 ) -> LeagueRun:
     """Train a defender against scripts, frozen attackers and live ones (a league).
 
@@ -153,7 +153,7 @@ def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -
                 progress.show(league.episodes, told)
 
         try:
-            train_on(folder, league, document, step, CHECKPOINT_EVERY, interrupt)
+            train_on(folder, league, document, step, SAVE_EVERY, interrupt)
         except errors.Interrupted as e:
             raise errors.Interrupted(f"{str(e).partition(';')[0]}; go on with: fixfirst resume {folder}") from None
         finally:

@@ -113,7 +113,7 @@ def _train_attackers(
 ) -> int:
     """An attacker, or a league."""
     from fixfirst.api.attackers import train_red
-    from fixfirst.api.league import START, train_league
+    from fixfirst.api.league import FIRST_DEFENDER, train_league
 
     common = {"seed", "variant"}
     allowed = common if league else common | {"total_episodes", "green", "max_steps"}
@@ -124,7 +124,7 @@ def _train_attackers(
         if against is not None:
             raise errors.ConfigError("a league finds its attackers itself: leave out --against")
         settings |= {} if updates is None else {"updates": updates}
-        begin = START if start is None else start
+        begin = FIRST_DEFENDER if start is None else start
         tell_league(train_league(out=out, start=begin, picky=picky, quiet=quiet, **settings), as_json)
         return 0
     if against is None:

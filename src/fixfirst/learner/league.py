@@ -38,7 +38,7 @@ from fixfirst.runs.rows import MatrixRow
 SCRIPTS = "b_line:0.45,meander:0.45,sleep:0.1"
 SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
-SOFTER = 0.5  # the factor on the logits of one that goes on
+SOFTENED = 0.5  # the factor on the logits of one that goes on
 ON_HOSTS = (RedVerb.SCAN, RedVerb.EXPLOIT, RedVerb.ESCALATE)
 
 
@@ -46,14 +46,14 @@ class LeagueConfig(checks.Settings):
     """How a defender is trained against a population of attackers."""
 
     variant: VariantName = Field("current", description="Which release of the challenge is played.")
-    updates: int = Field(600, ge=1, description="Updates of the defender.")
+    updates: int = Field(500, ge=1, description="Updates of the defender.")
     live: int = Field(3, ge=1, description="Attackers that learn at the same time.")
-    life: int = Field(60, ge=1, description="Updates of a round, after which a live attacker is frozen and another begins.")
+    life: int = Field(50, ge=1, description="Updates of a round, after which a live attacker is frozen and another begins.")
     frozen: int = Field(4, ge=0, description="Frozen attackers that are met in every update.")
     responses: int = Field(4, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
-    response_episodes: int = Field(3_000, ge=50, description="Episodes of each of those.")
-    envs: int = Field(50, ge=1, description="Episodes against each attacker in every update.")
-    script_envs: int = Field(120, ge=1, description="Episodes against the scripts in every update.")
+    response_episodes: int = Field(2_500, ge=50, description="Episodes of each of those.")
+    envs: int = Field(40, ge=1, description="Episodes against each attacker in every update.")
+    script_envs: int = Field(100, ge=1, description="Episodes against the scripts in every update.")
     matrix_episodes: int = Field(200, ge=2, description="Episodes of every defender and attacker of the matrix.")
     learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
     entropy: float = Field(0.02, ge=0, description="The defender's entropy bonus, falling to 0.")
@@ -107,7 +107,7 @@ class FrozenRed(NamedTuple):
     round: int  # in which it was frozen
 
 
-class Step(NamedTuple):
+class LeagueStep(NamedTuple):
     """What blue earned against whom; and, if a round was closed, against everybody."""
 
     earned: dict[str, float]
@@ -146,15 +146,15 @@ class League:
         config = self.config
         return self.updates * config.episodes + (self.rounds * config.responses + self.answered) * config.response_episodes
 
-    def step(self) -> Step:
+    def step(self) -> LeagueStep:
         """Update everybody; at the end of a round, train a response; after the last of those, close the round."""
         config = self.config
         if self.updates < min((self.rounds + 1) * config.life, config.updates):
-            return Step(self._update())
+            return LeagueStep(self._update())
         if self.answered < config.responses:
-            return Step(self._respond())
+            return LeagueStep(self._respond())
         rows = self._close_round()
-        return Step({row.attacker: row.mean for row in rows}, rows)
+        return LeagueStep({row.attacker: row.mean for row in rows}, rows)
 
     def _close_round(self) -> list[MatrixRow]:
         """Let all attackers play the defender as it is; return a row of the matrix."""
@@ -225,7 +225,7 @@ class League:
             weights = initial_weights(size[0], seed, size[1], self.config.red_ppo.last_layer)
         else:
             before = self.pool[self._draw(rng, 1)[0]].weights if name == PAST else self._known[name]
-            weights = raise_temperature(before, SOFTER)
+            weights = raise_temperature(before, SOFTENED)
         liked = self.config.preference * (2 * rng.random(len(self.spec.scenario.host_names)) - 1)
         bias = weights["actor.4.bias"].copy()
         for place, choice in enumerate(self.red_spec.choices):

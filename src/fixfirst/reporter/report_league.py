@@ -1,18 +1,18 @@
 """The report of a league: how its defender stood after every round, and the matrix of defenders and attackers."""
 
 from fixfirst.reporter import figures
-from fixfirst.reporter.document import Document, Draw, Section, Table, make_table, run_document
+from fixfirst.reporter.document import Document, Draw, PageTable, Section, make_table, run_document
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import num, some
 from fixfirst.runs import matrix
 
-COURSE = (
+_COURSE_TEXT = (
     "A league trains one defender against scripts, attackers of the past, and attackers that learn beside it. At the end of "
     "every round some attackers learn against the defender as it is then, playing its most probable actions. What the best "
     "of these fresh responses takes is a lower bound of what can be taken; it joins the others for the next round.",
     "The league has come to rest when a fresh response takes no more than the worst attacker that is known.",
 )
-MATRIX = (
+_MATRIX_TEXT = (
     "A row is an attacker, a column the defender after a round; a number is the defender's return, on the same episodes for "
     "all. live: it learned beside the defender; response: against the defender at the end of its round. Each began from "
     "scratch, from an attacker of the past, or from one that comes with fixfirst. Below its own round a row shows whether "
@@ -37,13 +37,13 @@ def league_report(run: RunData, draw: Draw) -> Document:
         figures_of_merit=tuple(merits),
         answer=tuple(answer),
         sections=[
-            Section("Round by round", COURSE, (draw(lambda: figures.league_course(rounds)),), (_course(rounds),)),
-            Section("Every defender and every attacker", (MATRIX,), tables=(_matrix(run),)),
+            Section("Round by round", _COURSE_TEXT, (draw(lambda: figures.league_course(rounds)),), (_course(rounds),)),
+            Section("Every defender and every attacker", (_MATRIX_TEXT,), tables=(_matrix(run),)),
         ],
     )
 
 
-def _course(rounds: list[matrix.Round]) -> Table:
+def _course(rounds: list[matrix.Round]) -> PageTable:
     scripts = list(rounds[0].scripts)
     columns = ("round", "updates", *scripts, "attackers", "worst known", "fresh response", "which began from")
     lines = []
@@ -54,7 +54,7 @@ def _course(rounds: list[matrix.Round]) -> Table:
     return make_table("Round by round", columns, lines)
 
 
-def _matrix(run: RunData) -> Table:
+def _matrix(run: RunData) -> PageTable:
     numbers = sorted({row.round for row in run.matrix})
     cells = {(row.attacker, row.round): row.mean for row in run.matrix}
     lines = []
