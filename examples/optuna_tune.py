@@ -10,10 +10,10 @@ def objective(trial):
         trial.report(progress.values["return"], progress.episodes)
         return trial.should_prune()
 
-    rate = trial.suggest_float("learning_rate", 1e-4, 1e-2, log=True)
-    options = {"total_episodes": 20_000, "out": f"runs/optuna-{trial.number}", "quiet": True}
+    rate, out = trial.suggest_float("learning_rate", 1e-4, 1e-2, log=True), f"runs/optuna-{trial.number}"
     try:
-        return ff.train(workflow="none", learning_rate=rate, callback=fell_behind, **options).evaluation.mean
+        run = ff.train(workflow="none", learning_rate=rate, total_episodes=20_000, out=out, quiet=True, callback=fell_behind)
+        return run.evaluation.mean
     except ff.Interrupted:
         raise optuna.TrialPruned() from None
 
