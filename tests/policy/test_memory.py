@@ -1,8 +1,5 @@
 """What a defender remembers: hand-worked turns, a plain twin over random play, and the bits that a policy reads."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, action_id
@@ -280,8 +277,19 @@ def test_every_host_has_its_place_in_a_set():
     assert h + 1 == NUM_HOSTS
 
 
-def test_the_episode_in_the_documents_happens(capsys):
-    text = (Path(__file__).parents[2] / "docs" / "memory.md").read_text()
-    ((program, output),) = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", text, re.M | re.S)
-    exec(program, {})
-    assert capsys.readouterr().out == output
+def test_an_episode_is_remembered_turn_by_turn():
+    """B_line scans User2 in the second turn and exploits its decoy in the third: the 52 bits stay, the memory changes."""
+    env = ff.Remember(ff.Cage2(red_agent="b_line"), memory="full", action_set="macros")
+    choices, bits = env.memories.spec.action_set.names, env.memories.spec.memory.names
+    env.reset(seed=8)
+    turns = []
+    for name in ("Decoy User2", "Decoy User2", "Decoy User3"):
+        obs, *_, info = env.step(choices.index(name))
+        remembered = [bit for bit, is_set in zip(bits, obs[52:], strict=True) if is_set and not bit.startswith("decoy")]
+        masked = [choice for choice, allowed in zip(choices, info["action_mask"], strict=True) if not allowed]
+        turns.append((obs[40:44].tolist(), remembered, masked))
+    assert turns == [
+        ([0, 0, 0, 0], ["quiet 1"], []),
+        ([1, 0, 0, 0], ["quiet 1", "quiet 2"], []),
+        ([1, 0, 0, 0], ["act1 User2", "last User2", "seen User2 Femitter", "seen User2 Tomcat"], ["Decoy User3"]),
+    ]
