@@ -1,10 +1,13 @@
 """A callback follows a run and may stop it, as Ctrl-C would: `resume` then ends with the same bytes."""
 
+import signal
+
 import pytest
 from golden import content
 from searches import SHARED, TRAINING
 
 import fixfirst as ff
+from fixfirst.learner.training import Training
 
 
 def result(folder):
@@ -49,3 +52,27 @@ def test_a_policy_says_what_it_is_in_a_line(answered):
     assert repr(ff.load_run(answered).best).startswith("Policy(any order; ")
     shown = ff.load_run(answered)._repr_html_()
     assert shown.startswith("<p>") and shown.count("<table>") == 2
+
+
+def test_ctrl_c_ends_the_final_test_at_once_and_resume_tests_as_many_episodes(tmp_path, monkeypatch):
+    """On CybORG the test takes minutes. How many episodes it has is remembered for `resume`."""
+    played = Training.evaluate
+    seen = []
+
+    def interrupted(self, purpose, episodes, seed=None, on_pass=lambda episodes: None):
+        def on_step(done):
+            seen.append(done)
+            signal.raise_signal(signal.SIGINT)
+            on_pass(done)
+
+        return played(self, purpose, episodes, seed, on_step)
+
+    settings = {"workflow": "none", "n_envs": 4, "max_steps": 10, "total_episodes": 8, "quiet": True}
+    monkeypatch.setattr(Training, "evaluate", interrupted)
+    with pytest.raises(ff.Interrupted, match="interrupted in the test; go on with: fixfirst resume"):
+        ff.train(out=tmp_path / "cut", test_episodes=30, **settings)
+    assert len(seen) == 1
+    monkeypatch.setattr(Training, "evaluate", played)
+    resumed = ff.resume(tmp_path / "cut", quiet=True)
+    assert resumed.evaluation == ff.train(out=tmp_path / "whole", test_episodes=30, **settings).evaluation
+    assert resumed.evaluation.episodes == 30

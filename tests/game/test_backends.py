@@ -17,6 +17,7 @@ from faulty import FAULT_STEP, FaultyWorld
 from processes import eventually, gone
 
 import fixfirst as ff
+from fixfirst.game import backends
 from fixfirst.game.backends import WorkerWorld, make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2
@@ -217,3 +218,36 @@ def test_a_world_that_is_forgotten_takes_its_workers_along():
     pids = world.process_ids
     del world
     assert eventually(lambda: all(map(gone, pids)))
+
+
+def test_a_start_may_take_longer_where_workers_share_a_core(monkeypatch):
+    limits, wait = [], backends.wait
+
+    def waits(pipes, timeout):
+        limits.append(timeout)
+        return wait(pipes, timeout)
+
+    monkeypatch.setattr(backends, "wait", waits)
+    monkeypatch.setattr(backends.jobs, "available_cores", lambda: 1)
+    with WorkerWorld(World, Game(**SETTINGS), 4, num_workers=2, timeout_s=50.0) as world:
+        assert set(limits) == {100.0}  # two of them on one core
+        limits.clear()
+        world.reset(seed=0)
+        assert set(limits) == {50.0}
+
+
+def test_a_worker_that_cannot_be_started_is_told_in_one_line_and_the_others_end(monkeypatch):
+    started, start = [], backends._start_worker
+
+    def second_fails(*arguments):
+        if started:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        started.append(start(*arguments))
+        return started[0]
+
+    monkeypatch.setattr(backends, "_start_worker", second_fails)
+    says = r"worker 2 of 3 cannot be started \(Resource temporarily unavailable\); ask for fewer workers"
+    with pytest.raises(ff.WorkerError, match=says):
+        WorkerWorld(World, Game(**SETTINGS), 6, num_workers=3)
+    with pytest.raises(ValueError, match="closed"):  # the first one is gone
+        started[0].process.is_alive()

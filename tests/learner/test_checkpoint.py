@@ -452,3 +452,13 @@ def test_forged_numbers_are_refused(two, change):
     resumed = training()
     (complaint,) = restore_checkpoint(two, resumed)
     assert "its numbers are missing or of the wrong kind" in complaint and resumed.updates == 1
+
+
+def test_a_training_counts_the_seconds_of_earlier_sessions(tmp_path):
+    before = training(1)
+    before._began -= 1000  # it took so long
+    save_checkpoint(tmp_path, before)
+    after = training()
+    assert after.seconds < 1000
+    assert restore_checkpoint(tmp_path, after) == []
+    assert 1000 <= after.seconds < 2000

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from fixfirst.api.following import Callback, Progress as Reached, finished_before, say_where
 from fixfirst.api.run_objects import TrainRun, load_training
@@ -22,7 +22,7 @@ from fixfirst.runs import layout
 from fixfirst.runs.manifest import Session, create_run, last_outcome, locked, read_config
 from fixfirst.runs.rows import Outcome, UpdateRow
 
-_TEST_EPISODES = 1_000
+TEST_EPISODES = 1_000
 
 
 def train(
@@ -32,6 +32,7 @@ def train(
     units: str | Path | None = None,
     config: str | Path | None = None,
     workers: int = 0,
+    test_episodes: int = TEST_EPISODES,
     again: bool = False,
     quiet: bool = False,
     callback: Callback | None = None,
@@ -42,7 +43,8 @@ def train(
     settings: those of `fixfirst train --help` with underscores, e.g. workflow="critical_first", red_agent="meander",
     total_episodes=20_000, preset="hybrid". Each comes from here, else from FIXFIRST_<NAME>, else from the TOML file
     `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
-    workers: processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
+    workers: processes that train starts and openings that compete, or on CybORG those that play; 0: as many as there are
+    cores. The result is the same. test_episodes: those that the trained policy is judged on.
     again: train also if a finished run has this very result, which is returned otherwise unless `out` is given.
     callback: is told how far it is after every update (`ff.Progress`); if it returns True, the training stops as by Ctrl-C.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
@@ -56,7 +58,9 @@ def train(
     resolved = resolve(TrainConfig, *gather_settings(TrainConfig, settings, file, grouping))
     name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", checks.check_bool("quiet", quiet)
     folder = layout.unused_folder(name) if out is None else checks.check_path("out", out)
-    if out is None and from_policy is None and not checks.check_bool("again", again):
+    tested = checks.check_int("test_episodes", test_episodes, 2)
+    usual = from_policy is None and tested == TEST_EPISODES
+    if out is None and usual and not checks.check_bool("again", again):
         before = finished_before(name, resolved, quiet)
         if before is not None:
             return load_training(before)
@@ -65,27 +69,29 @@ def train(
     announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
-    create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, {"from_policy": parent})
+    options = {"from_policy": parent} | ({} if tested == TEST_EPISODES else {"test_episodes": tested})
+    create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
     say_where(folder, quiet)
-    return _run(resolved, folder, start, processes, quiet, callback)
+    return _run(resolved, folder, start, processes, tested, quiet, callback)
 
 
 def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
     """Go on with an interrupted training; it ends with the same files as one that was not interrupted."""
-    parent = _parent(folder)
+    parent, tested = _options(folder)
     config = resolve(TrainConfig, {"cyborg": cyborg}, read_config(folder))
     check_trainable(config)
     announce_compilation()
-    return _run(config, folder, _starting_weights(config, parent), workers, quiet)
+    return _run(config, folder, _starting_weights(config, parent), workers, tested, quiet)
 
 
-def _parent(folder: Path) -> str | None:
-    """The policy that a training was started from."""
+def _options(folder: Path) -> tuple[str | None, int]:
+    """The policy that a training was started from, and the episodes it is judged on."""
     options = layout.read_manifest(folder).get("options")
-    parent = options.get("from_policy") if isinstance(options, dict) else None
-    if not isinstance(parent, str | None):
+    options = options if isinstance(options, dict) else {}
+    parent, tested = options.get("from_policy"), options.get("test_episodes", TEST_EPISODES)
+    if not isinstance(parent, str | None) or type(tested) is not int or not 2 <= tested <= checks.MOST:
         raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
-    return parent
+    return parent, tested
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
@@ -97,6 +103,7 @@ def _run(
     folder: Path,
     start: Weights | None,
     workers: int,
+    tested: int,
     quiet: bool,
     callback: Callback | None = None,
 ) -> TrainRun:
@@ -104,7 +111,7 @@ def _run(
         with locked(folder):
             if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
                 return _close(folder)
-            return _work(config, folder, start, workers, quiet, callback)
+            return _work(config, folder, start, workers, tested, quiet, callback)
     except OSError as e:
         raise errors.RunDirError(
             f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}"
@@ -123,7 +130,13 @@ def _close(folder: Path) -> TrainRun:
 
 
 def _work(
-    config: TrainConfig, folder: Path, start: Weights | None, workers: int, quiet: bool, callback: Callback | None
+    config: TrainConfig,
+    folder: Path,
+    start: Weights | None,
+    workers: int,
+    tested: int,
+    quiet: bool,
+    callback: Callback | None,
 ) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
     board = folder / layout.TENSORBOARD if config.tensorboard else None
@@ -146,11 +159,20 @@ def _work(
                 values = {"return": message.env_reward, **dict(message.plotted())}
                 interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
 
-        with train_in(folder, config, show, interrupt, start=start, tensorboard=board, workers=workers) as trained:
+        processes: dict[str, Any] = {"workers": workers, "num_workers": workers or None}
+        with train_in(folder, config, show, interrupt, start=start, tensorboard=board, **processes) as trained:
             if trained is None:
                 after = f" after {played:,} episodes" if played else ""
                 raise errors.Interrupted(f"interrupted{after}; go on with: fixfirst resume {folder}")
-            shown = trained.training.evaluate("test", _TEST_EPISODES)
+
+            def stop(done: int) -> None:
+                """On CybORG the test takes minutes: nothing of it is worth waiting for."""
+                if interrupt:
+                    raise errors.Interrupted(f"interrupted in the test; go on with: fixfirst resume {folder}")
+                if progress.due():
+                    progress.show(played, f"{done:,} of {tested:,} test episodes")
+
+            shown = trained.training.evaluate("test", tested, on_pass=stop)
             facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
             conclude(folder, {"evaluation": asdict(shown), **facts})
             session.finished = True

@@ -30,6 +30,7 @@ def train_command(
     units: Path | None = None,
     config: Path | None = None,
     workers: int = 0,
+    test_episodes: Annotated[Whole, Parameter(group=RARE["Files"])] = 1_000,
     side: Annotated[Literal["blue", "red"], Parameter(group=RARE["Attackers"])] = "blue",
     against: Annotated[str | None, Parameter(group=RARE["Attackers"])] = None,
     picky: Annotated[bool, Parameter(negative="", group=RARE["Attackers"])] = False,
@@ -55,7 +56,10 @@ def train_command(
     config
         A TOML file with settings, as written to config.toml of every run.
     workers
-        Processes that train starts and openings that compete; 0: as many as there are cores. The result is the same.
+        Processes that train starts and openings that compete, or on CybORG those that play; 0: as many as there are cores.
+        The result is the same.
+    test_episodes
+        Held-out episodes that the trained policy is judged on.
     side
         red: train an attacker --against defenders that stay as they are, instead of a defender. The same command goes on
         with one that was interrupted. Only --out, --from, --picky, --total-episodes, --seed and the game's flags count.
@@ -75,6 +79,7 @@ def train_command(
     if side == "red" or league:
         mode = "--league" if league else "--side red"
         idle = {"units": units, "config": config, "workers": workers, "again": again}
+        idle |= {"test-episodes": test_episodes != 1_000}
         idle |= {"side red": side == "red"} if league else {"updates": updates}
         if useless := [name for name, value in idle.items() if value]:
             raise errors.ConfigError(f"--{useless[0]} does not go with {mode}")
@@ -92,6 +97,7 @@ def train_command(
         units=units,
         config=config,
         workers=workers,
+        test_episodes=test_episodes,
         again=again,
         quiet=quiet,
         **said,

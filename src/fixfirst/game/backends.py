@@ -54,6 +54,7 @@ class WorkerWorld(BaseWorld):
     """N environments in worker processes; `make` builds each worker's share of them.
 
     num_workers: default one per core, never more than environments. timeout_s: how long an answer may take; None = for ever.
+    Where more workers than cores start, their start may take as many times longer.
     The game's variant may be None where `make` finds it out by itself.
     """
 
@@ -79,16 +80,25 @@ class WorkerWorld(BaseWorld):
             shared = _views(memory, n, game.scenario)
             super().__init__(game, n, autoreset=autoreset, **options | {"arrays": shared})
             self._inputs = {name: shared[name] for name in _INPUTS}
-            self.timeout_s = timeout_s
+            crowd = max(1.0, num_workers / jobs.available_cores())  # that many start on one core
+            self.timeout_s = None if timeout_s is None else timeout_s * crowd
             self._workers: list[_WorldProcess] = []
             self._end = weakref.finalize(self, _end_workers, self._workers)
             for rows in _shares(n, num_workers):
                 world = partial(make, game.for_envs(rows, n), autoreset=autoreset, env_ids=self.env_ids[rows])
-                self._workers.append(_start_worker(rows, world, memory, n, game.scenario))
+                try:
+                    self._workers.append(_start_worker(rows, world, memory, n, game.scenario))
+                except OSError as e:
+                    number = f"{len(self._workers) + 1} of {num_workers}"
+                    self._end()
+                    raise errors.WorkerError(
+                        f"worker {number} cannot be started ({e.strerror}); ask for fewer workers"
+                    ) from e
         finally:
             memory.close_file()
         self.num_workers = num_workers
         self.variant = self._answers("its start (a script must start workers under `if __name__ == '__main__':`)")[0]
+        self.timeout_s = timeout_s
 
     def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         self._inputs["mask"][:] = mask

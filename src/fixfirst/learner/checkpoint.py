@@ -12,7 +12,7 @@ from fixfirst.base import arrays, checks, errors
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
 from fixfirst.policy.network import Weights, shapes
-from fixfirst.runs import layout
+from fixfirst.runs import layout, rows
 from fixfirst.runs.manifest import versions
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
@@ -23,7 +23,8 @@ def save_checkpoint(folder: Path, training: Training) -> None:
     """Write a checkpoint, then forget all but the newest ones."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
-    arrays.write_pair(path, _KIND, identity_of(training) | {"numbers": training.numbers()}, training.learner.tensors())
+    facts = {"numbers": training.numbers(), "seconds": round(training.seconds, 3)}
+    arrays.write_pair(path, _KIND, identity_of(training) | facts, training.learner.tensors())
     kept = {old.stem for old in checkpoints(folder)[:KEPT_CHECKPOINTS]}
     for old in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         if old.stem not in kept:
@@ -60,6 +61,7 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
         try:
             document, tensors = read_checkpoint(path, training)
             training.restore(tensors, document["numbers"])
+            training.seconds_before = max(0.0, rows.number(document.get("seconds")) or 0.0)
             return complaints
         except errors.PolicyError as e:
             complaints.append(str(e))

@@ -52,18 +52,21 @@ def train_in(
     logs: Logs = (UpdateRow,),
     tensorboard: Path | None = None,
     workers: int = 1,
+    num_workers: int | None = None,
 ) -> Iterator[Trained | None]:
     """Train to the end, from where the folder is; None if interrupted. For start, number and logs see `TrainingRun`.
 
-    workers: processes that train where several compete (0: as many as there are cores); the bytes do not depend on it.
+    workers: processes that train where several compete (0: as many as there are cores). num_workers: processes of CybORG.
+    The bytes depend on neither.
     """
     stages = stages_of(config)
     if len(stages) == stages[0].entrants == 1:
-        with TrainingRun(config, folder, start=start, number=number, logs=logs, tensorboard=tensorboard) as run:
+        own: dict[str, Any] = {"number": number, "logs": logs, "tensorboard": tensorboard, "num_workers": num_workers}
+        with TrainingRun(config, folder, start=start, **own) as run:
             _follow(run, tell, interrupt)
             yield None if run.interrupted else Trained(run.training, run.accepted)
         return
-    with closing(_Tournament(config, folder, start, number, logs, tensorboard)) as tournament:
+    with closing(_Tournament(config, folder, start, number, logs, tensorboard, num_workers)) as tournament:
         trained = tournament.run(tell, interrupt, workers)
         with nullcontext() if trained is None else closing(trained.training):
             yield trained
@@ -93,6 +96,7 @@ class EntrantJob:
     start: Weights | None
     number: int
     logs: Logs
+    num_workers: int | None = None  # processes of CybORG; nothing else depends on it
 
     def finished(self) -> "EntrantResult | None":
         """Return the result in the job's folder, if it is of this very job, and its log and last checkpoint are there."""
@@ -132,7 +136,13 @@ def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantR
         if (done := job.finished()) is not None:
             return done
         begin = {"start": job.start} if job.origin is None else {"origin": checkpoint.last_tensors(job.origin, job.begin())}
-        with TrainingRun(job.config, job.folder, number=job.number, logs=job.logs, entrant=job.entrant, **begin) as run:
+        own: dict[str, Any] = {
+            "number": job.number,
+            "logs": job.logs,
+            "entrant": job.entrant,
+            "num_workers": job.num_workers,
+        }
+        with TrainingRun(job.config, job.folder, **own, **begin) as run:
             _follow(run, tell, interrupt)
             if run.interrupted:
                 return None
@@ -170,10 +180,18 @@ class _Tournament:
     """Who trains next, given what the others have earned; and the run's log, to which finished stages add theirs."""
 
     def __init__(
-        self, config: TrainConfig, folder: Path, start: Weights | None, number: int, logs: Logs, tensorboard: Path | None
+        self,
+        config: TrainConfig,
+        folder: Path,
+        start: Weights | None,
+        number: int,
+        logs: Logs,
+        tensorboard: Path | None,
+        num_workers: int | None,
     ):
         self.config, self.folder = config, folder
         self._common: dict[str, Any] = {"config": config, "start": start, "number": number, "logs": logs}
+        self._common["num_workers"] = num_workers
         self._jobs: list[EntrantJob] = []  # of all that have begun
         self._played: dict[int, int] = {}  # episodes of each of them
         self._winner: EntrantJob | None = None  # at the end

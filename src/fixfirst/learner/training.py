@@ -5,7 +5,7 @@ back from its checkpoint goes on with the same bytes.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -72,11 +72,18 @@ class Training:
     """The state of one training. The optimiser always starts fresh.
 
     number: of its trial, in the logs. learner: instead of the one that the config asks for. entrant: which one of a
-    tournament it is; without it, the first, and the only one where nothing competes.
+    tournament it is; without it, the first, and the only one where nothing competes. num_workers: processes of CybORG.
     """
 
-    def __init__(self, config: TrainConfig, number: int = 0, learner: Learner | None = None, entrant: Entrant | None = None):
-        self.config, self.number = config, number
+    def __init__(
+        self,
+        config: TrainConfig,
+        number: int = 0,
+        learner: Learner | None = None,
+        entrant: Entrant | None = None,
+        num_workers: int | None = None,
+    ):
+        self.config, self.number, self._num_workers = config, number, num_workers
         self.entrant = first_entrant(config) if entrant is None else entrant
         self.stage = self.entrant.stage
         self.workflows = config.workflows
@@ -86,6 +93,8 @@ class Training:
         self.spec = replace(config.spec, opening=self.entrant.opening)
         self.openings = first_openings(self.spec) if self.stage.begin == StageKind.SEEK else ()  # that are still tried
         self._gate_check = GateCheck()
+        self._began = time.perf_counter()
+        self.seconds_before = 0.0  # of sessions before this one
         self._world: BaseWorld | None = None
         names = (self.entrant.number,) if self.entrant.number else ()  # each has episodes and weights of its own
         self._seeds = {name: statistics.stream_seed(config.seed, name, *names) for name in ("world", "policy", "weights")}
@@ -128,8 +137,14 @@ class Training:
     def world(self) -> BaseWorld:
         """Where it plays; made when it is first needed."""
         if self._world is None:
-            self._world = make_world(self.config.game, self.config.ppo.num_envs, autoreset="disabled")
+            size, workers = self.config.ppo.num_envs, self._num_workers
+            self._world = make_world(self.config.game, size, num_workers=workers, autoreset="disabled")
         return self._world
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far, sessions before this one included."""
+        return self.seconds_before + time.perf_counter() - self._began
 
     def close(self) -> None:
         """Give back the world's processes, if it has any."""
@@ -293,12 +308,16 @@ class Training:
         counts = self._play_frozen(f"confirm/{self.updates}", gate.gate_episodes).counts(self.config.judging)
         return GateCheck(self.updates, number, counts is not None and gate.confirms(counts, number))
 
-    def evaluate(self, purpose: str, episodes: int, seed: int | None = None) -> Evaluation:
-        """The frozen policy in its own game, on the episodes of the stream `purpose`."""
-        played = self._play_frozen(purpose, episodes, seed)
+    def evaluate(
+        self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
+    ) -> Evaluation:
+        """The frozen policy in its own game, on the episodes of the stream `purpose`. on_pass: as of `play`."""
+        played = self._play_frozen(purpose, episodes, seed, on_pass)
         return Evaluation.of(played, self.config.judging)
 
-    def _play_frozen(self, purpose: str, episodes: int, seed: int | None = None) -> EpisodeBatch:
+    def _play_frozen(
+        self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
+    ) -> EpisodeBatch:
         config = self.config
         return play(
             self._player,
@@ -308,6 +327,7 @@ class Training:
             purpose=purpose,
             workflows=self.workflows,
             world=self.world if config.game.backend == "cyborg" else None,  # CybORG takes long to start
+            on_pass=on_pass,
         )
 
     # ---- saving: all that changes, beside the learner's tensors

@@ -30,7 +30,7 @@ class TrainingRun:
 
     number: of its trial, in the logs. logs: which of training log and episode log it writes. entrant: which one of a
     tournament it is; it ends with a checkpoint, from which others go on. Without it, with a policy. origin: the tensors of
-    the learner that it goes on from.
+    the learner that it goes on from. num_workers: processes of CybORG.
     """
 
     def __init__(
@@ -44,9 +44,10 @@ class TrainingRun:
         tensorboard: Path | None = None,
         entrant: Entrant | None = None,
         origin: Weights | None = None,
+        num_workers: int | None = None,
     ):
         self.folder, self._competes = folder, entrant is not None
-        self.training = training = Training(config, number, entrant=entrant)
+        self.training = training = Training(config, number, entrant=entrant, num_workers=num_workers)
         self.accepted = False  # did it pass the gate?
         self.interrupted = False
         self._open = ExitStack()

@@ -108,7 +108,8 @@ def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
             if trained is None:
                 return None
             evaluation = trained.training.evaluate("test", job.test_episodes, seed=job.test_seed)
-            facts = {"episodes": trained.training.episodes, "seconds": round(time.perf_counter() - started, 3)}
+            seconds = max(time.perf_counter() - started, trained.training.seconds)  # the latter counts earlier sessions
+            facts = {"episodes": trained.training.episodes, "seconds": round(seconds, 3)}
             conclude(job.folder, {"job": job.digest, "evaluation": asdict(evaluation), **facts})
         return True
 
@@ -189,7 +190,8 @@ def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
             return None
         training, accepted = trained
         evaluation = training.evaluate("test", job.test_episodes, seed=job.test_seed)
-        trial = _trial_row(job, accepted, training, evaluation, time.perf_counter() - started)
+        seconds = max(time.perf_counter() - started, training.seconds)  # the latter counts earlier sessions
+        trial = _trial_row(job, accepted, training, evaluation, seconds)
         facts = {"job": job.digest, "trial": trial.values(), "logs": job.log_checksums()}
         conclude(job.folder, facts | {"evaluation": asdict(evaluation)})
     return trial
