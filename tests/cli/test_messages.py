@@ -43,7 +43,7 @@ def test_nothing_stands_in_angle_brackets_which_the_renderer_would_eat(command):
 
 def test_the_main_flags_come_first_and_the_others_in_groups(capsys):
     everything = help_of(capsys, "search")
-    rare = ["Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Files", "Workers"]
+    rare = ["Game", "Order and gate", "Search", "Policy", "Learning", "Stages", "Attackers", "Files", "Workers"]
     assert re.findall(r"╭─ ([\w ]+) ─", everything) == ["Settings", "Parameters", *rare]
 
 

@@ -193,7 +193,7 @@ def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will
     view.crossing(search)
     for seconds, orders in ((0, 1), (6, 13), (6, 25)):
         clock.s += seconds
-        view.progress(search, 1, JobProgress(10_000, -14.0, None, orders=orders))
+        view.progress(search, 1, JobProgress(10_000, -14.0, None, done=orders))
     said = "fixfirst: measuring 24 orders by cross-play"
     assert capsys.readouterr().err.splitlines() == [
         said,

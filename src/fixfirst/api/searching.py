@@ -122,7 +122,7 @@ class _View(SearchView):
     def progress(self, search: Any, number: int, message: Any) -> None:
         """Take what a training tells."""
         super().progress(search, number, message)
-        if self._callback is not None and not isinstance(message, str) and not message.orders:
+        if self._callback is not None and not isinstance(message, str) and not message.done:
             reached = Progress(search.folder, self._used(), self.total, number, {"return": message.env_reward})
             self._interrupt.requested |= bool(self._callback(reached))
 

@@ -183,6 +183,12 @@ class SearchSettings(TypedDict, total=False):
     episodes_per_update: int
     epochs: int
     executor: Literal["inline", "process", "ray"] | None
+    exploit: bool
+    exploit_episodes: int
+    exploit_replicates: int
+    exploit_rounds: int
+    exploit_test_episodes: int
+    exploit_updates: int
     final_episodes: int
     finals: int
     free_restores: int

@@ -14,9 +14,10 @@ from fixfirst.learner.config import Alignment, Course, PlayerSettings, PPOConfig
 from fixfirst.learner.settings import flag
 from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import NAMED_ORDERS
+from fixfirst.searcher.config import Exploitation
 
 # What most people ask for, in this order; all else is in the group of the model that declares it, or here.
-COMMON = ("total_episodes", "workflow", "scenario", "red_agent", "variant", "seed", "preset", "separate")
+COMMON = ("total_episodes", "workflow", "scenario", "red_agent", "variant", "seed", "preset", "exploit")
 SETTINGS = Group("Settings", sort_key=-1)
 _GROUPS: dict[type[BaseModel], str] = {
     Game: "Game",
@@ -26,6 +27,7 @@ _GROUPS: dict[type[BaseModel], str] = {
     PPOConfig: "Learning",
     Course: "Stages",
     PlayerSettings: "Policy",
+    Exploitation: "Attackers",
 }
 FILES = ("checkpoint_every", "tensorboard", "log_episodes")
 OrderFlag = Annotated[

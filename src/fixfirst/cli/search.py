@@ -58,7 +58,7 @@ def search_command(
     units
         A TOML file that groups the hosts otherwise than the five types.
     config
-        A TOML file with settings, as written to config.toml of every run.
+        A TOML file with settings, as config.toml of a run.
     report
         End with a page about the run, as `fixfirst report` writes it.
     """

@@ -8,6 +8,8 @@ league's matrix.
 
 A training of red stays at the first thing that pays, nearly always one host that is attacked again and again. So that many
 are found, every attacker begins with a preference of its own for some hosts.
+
+A defender that follows orders has attackers for each of them, which meet it under that order only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,6 +28,7 @@ from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature
 from fixfirst.learner.red_training import RED_PPO, Opponent, RedTraining, play_red
+from fixfirst.orders.order import Workflow
 from fixfirst.play.duel import collect_duel
 from fixfirst.play.rollout import Rollout, collect, join
 from fixfirst.policy.network import Network, Weights
@@ -47,7 +50,7 @@ class LeagueConfig(checks.Settings):
 
     variant: VariantName = Field("current", description="Which release of the challenge is played.")
     updates: int = Field(500, ge=1, description="Updates of the defender.")
-    live: int = Field(3, ge=1, description="Attackers that learn at the same time.")
+    live: int = Field(3, ge=1, description="Attackers that learn at the same time; of each order, if there are any.")
     life: int = Field(50, ge=1, description="Updates of a round, after which a live attacker is frozen and another begins.")
     frozen: int = Field(4, ge=0, description="Frozen attackers that are met in every update.")
     responses: int = Field(4, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
@@ -105,6 +108,7 @@ class FrozenRed(NamedTuple):
     kind: str  # live or response
     start: str
     round: int  # in which it was frozen
+    order: int = 0  # under which they meet, among the league's
 
 
 class LeagueStep(NamedTuple):
@@ -117,23 +121,44 @@ class LeagueStep(NamedTuple):
 class League:
     """The state of a league; it goes on by `step`.
 
-    known: attackers from which some begin, by name.
+    known: attackers from which some begin, by name. orders: those that the defender follows, in turns against scripts.
+    game: what is played, with its scripts. pool: attackers of the past that it begins with.
     """
 
-    def __init__(self, config: LeagueConfig, spec: PolicySpec, start: Weights, known: Mapping[str, Weights]):
-        self.config, self.spec, self._known = config, spec, known
+    def __init__(
+        self,
+        config: LeagueConfig,
+        spec: PolicySpec,
+        start: Weights,
+        known: Mapping[str, Weights],
+        *,
+        orders: Sequence[Workflow] = (),
+        game: Game | None = None,
+        pool: Sequence[FrozenRed] = (),
+    ):
+        self.config, self.spec, self._known, self.orders = config, spec, known, tuple(orders)
         self.red_spec, self.updates, self.rounds, self.answered = RedSpec(spec.scenario, config.picky), 0, 0, 0
         self.learner = PPO(config.blue_ppo, spec, 0)
         self.learner.start_from(raise_temperature(start, config.softer))
-        self.player = PolicyTable(self.learner.policy, spec=spec)
-        self._game = Game(scenario=spec.scenario, variant=config.variant, red_agent=SCRIPTS)
+        self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
+        self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=SCRIPTS)
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.envs, autoreset="disabled")
-        self.pool: list[FrozenRed] = []
+        self.pool: list[FrozenRed] = list(pool)
         self.born = 0
         self.starts: list[str] = []  # of the live attackers
-        self.live = [self._new_live() for _ in range(config.live)]
-        self.ages = [place * config.life // config.live for place in range(config.live)]  # they do not end together
+        count = config.live * self._fronts
+        self.live = [self._new_live() for _ in range(count)]
+        self.ages = [place * config.life // count for place in range(count)]  # they do not end together
+
+    @property
+    def _fronts(self) -> int:
+        """How many orders attackers differ by."""
+        return max(len(self.orders), 1)
+
+    def _only(self, number: int) -> tuple[Workflow, ...]:
+        """Return an order by its number, alone; of a league without orders, none."""
+        return self.orders[number : number + 1]
 
     @property
     def done(self) -> bool:
@@ -161,7 +186,7 @@ class League:
         self.rounds, self.answered = self.rounds + 1, 0
         rows = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in SHOWN_SCRIPTS]
         for place, red in enumerate(self.pool):
-            played = self._play_red(red.weights)
+            played = self._play_red(red.weights, red.order)
             rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, played))
         return rows
 
@@ -182,30 +207,31 @@ class League:
         game = self._game.model_copy(update={"red_agent": name})
         world = World(game, self.config.matrix_episodes, autoreset="disabled")
         seed = stream_seed(self.config.seed, "matrix")
-        return collect(world, self._sure(), world_seed=seed, policy_seed=seed, first_episode=0).returns
+        options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
+        return collect(world, self._sure(), workflows=self.orders, **options).returns
 
-    def _play_red(self, weights: Weights) -> np.ndarray:
-        opponent, episodes = Opponent(self._sure()), self.config.matrix_episodes
+    def _play_red(self, weights: Weights, order: int) -> np.ndarray:
+        opponent, episodes = Opponent(self._sure(), self._only(order)), self.config.matrix_episodes
         seed = stream_seed(self.config.seed, "matrix")
         duel = play_red(opponent, weights, self.red_spec, self._game, episodes=episodes, seed=seed, purpose="matrix")
         return duel.blue.returns
 
     def _sure(self) -> PolicyTable:
         """Return the defender with its most probable actions, as people use it."""
-        return PolicyTable(self.learner.policy, spec=self.spec, greedy=True)
+        return PolicyTable(self.learner.policy, self.orders, spec=self.spec, greedy=True)
 
     # ---- attackers
 
     def _new_live(self) -> RedTraining:
         name, weights = self._start(self.born)
         self.starts.append(name)
-        return self._new_red(self.player, weights, self.config.life * self.config.envs)
+        return self._new_red(Opponent(self.player), weights, self.config.life * self.config.envs)
 
-    def _new_red(self, player: PolicyTable, start: Weights, episodes: int) -> RedTraining:
+    def _new_red(self, opponent: Opponent, start: Weights, episodes: int) -> RedTraining:
         seed = stream_seed(self.config.seed, "red", self.born)
         self.born += 1
         return RedTraining(
-            [Opponent(player)],
+            [opponent],
             self._game,
             self.red_spec,
             episodes=episodes,
@@ -217,8 +243,8 @@ class League:
     def _start(self, number: int) -> tuple[str, Weights]:
         """Return where an attacker begins: every other one from scratch, the rest from those before and from known ones."""
         rng = np.random.default_rng([self.config.seed, number])
-        others = (PAST, *self._known)
-        name = others[number // 2 % len(others)] if number % 2 else SCRATCH
+        others, turn = (PAST, *self._known), number // self._fronts  # attackers of all orders begin alike
+        name = others[turn // 2 % len(others)] if turn % 2 else SCRATCH
         if name == SCRATCH or (name == PAST and not self.pool):
             name, size = SCRATCH, (self.red_spec.inputs, self.red_spec.actions)
             seed = stream_seed(self.config.seed, "start", number)
@@ -241,12 +267,13 @@ class League:
     def _respond(self) -> dict[str, float]:
         """Train an attacker against the defender as it is."""
         name, start = self._start(self.born)
-        red = self._new_red(self._sure(), start, self.config.response_episodes)
+        order = self.answered % self._fronts
+        red = self._new_red(Opponent(self._sure(), self._only(order)), start, self.config.response_episodes)
         while not red.done:
             red.step()
         weights = red.learner.weights
-        mean = float(self._play_red(weights).mean())
-        self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1))
+        mean = float(self._play_red(weights, order).mean())
+        self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1, order))
         self.answered += 1
         return {f"response {self.answered}": mean}
 
@@ -257,7 +284,7 @@ class League:
         config, earned = self.config, {}
         seed, number = stream_seed(config.seed, "league"), self.updates
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": stream_seed(seed, "policy"), "first_episode": number}
-        parts = [collect(self._scripts, self.player, **options)]
+        parts = [collect(self._scripts, self.player, workflows=self.orders, **options)]
         earned["scripts"] = float(parts[0].returns.mean())
         for place in self._met():
             parts.append(self._meet_frozen(place, options))
@@ -271,6 +298,7 @@ class League:
                 world_seed=stream_seed(red.seed, "world"),
                 policy_seed=stream_seed(red.seed, "policy"),
                 first_episode=self.ages[place],
+                workflows=self._only(place % self._fronts),
             )
             red.learn(duel, self.ages[place] / config.life)
             parts.append(duel.blue)
@@ -288,7 +316,7 @@ class League:
         red = self.pool[place]
         reds = Reds([Network.of(red.weights)], [self.red_spec])
         self._world.meet(reds, [1.0])
-        rollout = collect_duel(self._world, self.player, reds, **options).blue
+        rollout = collect_duel(self._world, self.player, reds, workflows=self._only(red.order), **options).blue
         self.pool[place] = red._replace(taken=0.7 * red.taken + 0.3 * float(rollout.returns.mean()))
         return rollout
 
@@ -296,12 +324,13 @@ class League:
         self.ages[place] += 1
         if self.ages[place] >= self.config.life:
             frozen = self.live[place].learner.weights
-            self.pool.append(FrozenRed(frozen, mean, matrix.LIVE, self.starts[place], self.rounds + 1))
+            facts = matrix.LIVE, self.starts[place], self.rounds + 1, place % self._fronts
+            self.pool.append(FrozenRed(frozen, mean, *facts))
             self.live[place], self.ages[place] = self._new_live(), 0
             self.starts[place] = self.starts.pop()
 
     def _learn(self, parts: list[Rollout]) -> None:
-        rollout, opening = join(parts), len(self.spec.opening)
+        rollout, opening = join([part._replace(workflows=()) for part in parts]), len(self.spec.opening)
         progress = self.updates / self.config.updates
         self.learner.update(
             rollout.after(opening),  # nothing was chosen there

@@ -7,6 +7,7 @@ different starts: what it takes is a lower bound of what can be taken.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -169,6 +170,8 @@ def best_response(
     spec: RedSpec,
     starts: Mapping[str, Weights | None],
     *,
+    known: Mapping[str, Weights] = MappingProxyType({}),
+    longer: int = _ROUNDS,
     episodes: int,
     seed: int,
     tell: _Tell = lambda episodes, mean: None,
@@ -176,7 +179,8 @@ def best_response(
 ) -> list[Attempt]:
     """Train an attacker from every start (None: from scratch), then go on with the best; return all, the best first.
 
-    Starts also count as they are. If interrupted, those that have ended; at least one.
+    Starts also count as they are. known: others that do, which it may go on with. longer: how often the best goes on. If
+    interrupted, those that have ended; at least one.
     """
     attempts: list[Attempt] = []
     behind = 0
@@ -195,13 +199,13 @@ def best_response(
         judged = play_red(opponent, weights, spec, game, episodes=JUDGED, seed=seed, purpose="judge")
         attempts.append(Attempt(name, float(judged.blue.returns.mean()), weights))
 
-    for name, start in starts.items():
+    for name, start in {**starts, **known}.items():
         if start is not None:
             enter(f"{name}, as it is", start)
     for name, start in starts.items():
         if not interrupt or not attempts:
             attempt(name, start, episodes)
-    for _ in range(_ROUNDS):
+    for _ in range(longer):
         best = min(attempts, key=lambda one: one.mean)
         if not interrupt:
             attempt(f"{best.start}, longer", raise_temperature(best.weights, SOFTER), LONGER * episodes)

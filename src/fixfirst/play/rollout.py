@@ -318,14 +318,15 @@ def collect(
 ) -> Rollout:
     """Play `passes` episodes in every environment, from episode number `first_episode` on.
 
-    Several workflows take turns. With `changes` they follow each other in every episode instead, the first one first.
+    Several workflows take turns: all that a player knows, or some. With `changes` they follow each other in every episode
+    instead, the first one first.
     keep_turns: for whoever looks at single episodes. on_step is told how many steps of a pass are done, where they are
     played one by one.
     """
     steps, n = world.game.steps, world.num_envs
     if isinstance(player, PolicyTable) and player.spec.scenario != world.scenario:
         raise errors.PolicyError(f"trained on {player.spec.scenario.label}, not on {world.scenario.name}")
-    parts, keys = [], np.empty(n, np.uint64)
+    parts, keys, numbers = [], np.empty(n, np.uint64), _numbers_of(player, workflows)
     for number in range(passes):
         episode, assigned = first_episode + number, np.zeros(n, np.int64)
         chance_keys(policy_seed, episode, keys)
@@ -336,14 +337,21 @@ def collect(
         compiles = isinstance(player, PolicyTable) and player.network is not None and not changes and not keep_turns
         turns = [world.turns()] if keep_turns else None
         if compiles and isinstance(world, World):
-            play_steps(world, cast(PolicyTable, player), assigned, policy_seed, track)
+            play_steps(world, cast(PolicyTable, player), numbers[assigned], policy_seed, track)
         else:
-            _step_by_step(world, player, assigned, keys, track, changes, turns, on_step)
+            _step_by_step(world, player, numbers[assigned], keys, track, changes, turns, on_step)
         rows = player.rows if isinstance(player, PolicyTable) else np.empty((0, 1), np.uint64)
         columns = {name: getattr(track, name) for name in _BY_STEP}
         kept = None if turns is None else np.array(turns)
         parts.append(Rollout(**columns, rows=rows, assigned=assigned, workflows=tuple(workflows), turns=kept))
     return join(parts)
+
+
+def _numbers_of(player: Player, workflows: Sequence[Workflow]) -> np.ndarray:
+    """Return the numbers by which a player knows workflows; of one that does not know them all, as they come."""
+    known = player.workflows if isinstance(player, PolicyTable) else ()
+    told = all(workflow in known for workflow in workflows)
+    return np.array([known.index(w) for w in workflows] if told and workflows else range(max(len(workflows), 1)), np.int64)
 
 
 def _step_by_step(

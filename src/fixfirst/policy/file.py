@@ -1,6 +1,6 @@
 """A trained policy, ready to play, and its two files. Needs no PyTorch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ import numpy as np
 from fixfirst.base import arrays, checks, errors
 from fixfirst.game.world import pack
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.network import Network, shapes
+from fixfirst.policy.network import Network, Weights, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
@@ -256,12 +256,15 @@ def _mask(values: Any, num_envs: int) -> np.ndarray:
 
 def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
     """A policy that follows any order, for somebody who wants this one unless told otherwise."""
+    rewrite_policy(source, target, {"workflow": str(workflow), "follows": ANY_ORDER})
+
+
+def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weights: Weights | None = None) -> None:
+    """Write a policy's files elsewhere, with other facts, and other weights if they are given."""
     facts, tensors = arrays.read_pair(source / layout.POLICY_JSON, "policy")
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
-    arrays.write_pair(
-        target / layout.POLICY_JSON, "policy", document | {"workflow": str(workflow), "follows": ANY_ORDER}, tensors
-    )
+    arrays.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
 
 
 def load_policy(path: str | Path) -> Policy:

@@ -150,7 +150,8 @@ class _Watched:
     curves: dict[int, list[float]] = field(default_factory=dict)  # returns of each running training
     episodes: dict[int, int] = field(default_factory=dict)  # of each training
     orders: dict[int, str] = field(default_factory=dict)  # of trainings that have one of their own
-    measured: dict[int, int] = field(default_factory=dict)  # orders of each training, by cross-play
+    measuring: str = ""  # what is done after the search's own training
+    measured: dict[int, int] = field(default_factory=dict)  # of that, by each job: orders, or episodes of attackers
     to_measure: int = 0
     pace: Pace = field(default_factory=Pace)  # of these
 
@@ -170,13 +171,12 @@ class _Watched:
         return f"{name} {sparkline(curve)} {curve[-1]:.1f}, {self.episodes[number]:,} episodes{order}"
 
     def describe_measuring(self) -> str:
-        """Say how far cross-play is, and how long the rest will take."""
+        """Say how far cross-play or attackers are, and how long the rest will take."""
         done = sum(self.measured.values())
         rate = self.pace.rate(done)
-        far = f", {done} of {self.to_measure} done" if done else ""
+        far = f", {done:,} of {self.to_measure:,} done" if done else ""
         left = f", {duration((self.to_measure - done) / rate)} left" if rate else ""
-        how = " by cross-play" if self.search.config.can_settle else ""
-        return f"measuring {len(self.search.orders)} orders{how}{far}{left}"
+        return f"{self.measuring}{far}{left}"
 
 
 class SearchView(ProgressLine):
@@ -220,8 +220,14 @@ class SearchView(ProgressLine):
 
     def crossing(self, search: Any) -> None:
         """The rounds are done: every order is measured."""
+        how = " by cross-play" if search.config.can_settle else ""
+        self.measuring(search, f"measuring {len(search.orders)} orders{how}", len(search.orders) * search.config.replicates)
+
+    def measuring(self, search: Any, what: str, count: int) -> None:
+        """Something begins after the search's own training, of which there is so much to do."""
         watched = self._watched[search.folder]
-        watched.to_measure = len(search.orders) * search.config.replicates
+        watched.measuring, watched.measured, watched.to_measure, watched.pace = what, {}, count, Pace()
+        watched.curves.clear()
         self._event(watched, watched.describe_measuring())
 
     def recorded(self, search: Any, trial: Trial) -> None:
@@ -238,8 +244,8 @@ class SearchView(ProgressLine):
         if isinstance(message, str):
             self.say(self._named(watched, message))
             return
-        if message.orders:
-            watched.measured[number] = message.orders
+        if message.done:
+            watched.measured[number] = message.done
             watched.phase = watched.describe_measuring()
         else:
             watched.episodes[number] = watched.trained_before + message.episodes

@@ -1,6 +1,7 @@
 """The reports of searches that answer with a rule: one that is finished, one that still runs, a study of several."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,7 +24,10 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import (
+    ADAPTIVE,
+    AFTER_ROUNDS,
     ANSWER_GLOSSARY,
+    ATTACKED,
     COURSE_AND_PRICE,
     HOW,
     QUESTION,
@@ -33,9 +37,11 @@ from fixfirst.reporter.texts import (
     TIERS,
     WATCH_WHY,
     WHY_IT_COSTS,
+    adaptive_rows,
     interval,
     num,
     settled,
+    settled_under_attack,
     short_order,
     some,
     swap_name,
@@ -61,6 +67,7 @@ def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
         sections=(
             *_swap_sections(answer, draw),
             *_why_sections(answer, draw),
+            *_adaptive_sections(answer, draw),
             _orders_section(answer, draw),
             _how_section([answer]),
         ),
@@ -124,6 +131,36 @@ def _why_sections(answer: Answer, draw: Draw) -> list[Section]:
     caption = f"What {swap.second} before {swap.first} costs more, part by part"
     table = make_table(caption, ("part", "points an episode", "interval"), rows)
     return [Section("Why", (WHY_IT_COSTS,), (draw(lambda: figures.parts(swap)),), (table,))]
+
+
+def _adaptive_sections(answer: Answer, draw: Draw) -> list[Section]:
+    """Say what orders are worth against attackers that learn, if that was asked for."""
+    found = answer.adaptive
+    if found is None:
+        return []
+    prices = make_table(
+        "What fixing one unit type before its neighbour is worth",
+        ("first", "second", "price", "interval", "trainings", "after each round", "settled?"),
+        [
+            (
+                s.first,
+                s.second,
+                s.price,
+                interval(s.low, s.high),
+                *(", ".join(num(value) for value in values) for values in (s.by_replicate, s.history)),
+                settled_under_attack(s, found.rounds),
+            )
+            for s in found.swaps
+        ],
+    )
+    rows = [
+        (short_order(order.workflow, answer.idle), *cells, Cell(f"{order.violations:.2f}", order.violations))
+        for order, *cells in adaptive_rows(answer, found)
+    ]
+    columns = ("order", f"against {answer.red_agent}", *((AFTER_ROUNDS,) if found.scripted else ()), ATTACKED, "violations")
+    orders = make_table("Returns under each order", columns, rows)
+    figure = draw(lambda: figures.swaps(replace(answer, swaps=found.swaps), "swaps-adaptive"))
+    return [Section("Against an attacker who adapts", (*found.sentences, ADAPTIVE), (figure,), (prices, orders))]
 
 
 def _orders_section(answer: Answer, draw: Draw) -> Section:

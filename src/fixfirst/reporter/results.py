@@ -16,16 +16,21 @@ from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, LeaderboardSco
 from fixfirst.reporter.screen import fitting_table, folded, prose, results
 from fixfirst.reporter.texts import (
     ACROSS_SEEDS_COLUMNS,
+    AFTER_ROUNDS,
+    ATTACKED,
     TIERS,
+    adaptive_rows,
     orders_across_seeds,
     percent,
     settled,
+    settled_under_attack,
     short_order,
     swap_name,
     verdict_in_words,
     verdict_over_seeds,
 )
 from fixfirst.runs import layout
+from fixfirst.runs.adaptive import Adaptive
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
@@ -102,6 +107,10 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
         _print_sentences(console, answer.sentences)
         console.print(_swaps_table(answer, console.width))
         console.print(_orders_table(answer, console.width))
+        if answer.adaptive is not None:
+            console.print(f"{answer.adaptive.lead}:", highlight=False)
+            console.print(_adaptive_swaps(answer.adaptive, console.width))
+            console.print(_adaptive_orders(answer, answer.adaptive, console.width))
         facts = f"{answer.episodes:,} training episodes, variant {answer.variant}; {answer.trainings}"
         console.print(facts, soft_wrap=True, highlight=False)
     best = shlex.quote(str(searches[0].folder / layout.BEST))
@@ -136,6 +145,32 @@ def _orders_table(answer: Answer, width: int) -> Table:
         wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}", *repairs
         rows.append(wide if width >= _WIDE else (*earned, f"≤ {most}", *repairs, TIERS[order.tier]))
     return fitting_table(columns if width >= _WIDE else (*columns[:3], *columns[4:], columns[3]), rows, width)
+
+
+def _adaptive_swaps(found: Adaptive, width: int) -> Table:
+    """Build the table of prices against attackers that learn."""
+    columns = ("swap of neighbours", "worth", "95 % interval", "over rounds", "after each round")
+    rows = [
+        (
+            swap_name(s),
+            f"{s.price:+.1f}",
+            "-" if s.low is None else f"[{s.low:.1f}, {s.high:.1f}]",
+            settled_under_attack(s, found.rounds),
+            ", ".join(f"{value:.0f}" for value in s.history),
+        )
+        for s in found.swaps
+    ]
+    return fitting_table(columns, rows, width, cut=columns[0])
+
+
+def _adaptive_orders(answer: Answer, found: Adaptive, width: int) -> Table:
+    """Build the table of orders against attackers that learn, beside what they earn otherwise."""
+    columns = ("order", f"against {answer.red_agent}", *((AFTER_ROUNDS,) if found.scripted else ()), ATTACKED)
+    rows = [
+        (short_order(order.workflow, answer.idle), *(f"{value:.2f}" for value in cells))
+        for order, *cells in adaptive_rows(answer, found)[:MOST_ORDERS]
+    ]
+    return fitting_table(columns, rows, width)
 
 
 # ---------------------------------------------------------------- a search with a training per order

@@ -4,12 +4,14 @@ Texts in braces are filled in.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from fixfirst.orders.pricing import Swap
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.answer import list_words
+from fixfirst.runs.adaptive import Adaptive
+from fixfirst.runs.answer import Answer, list_words
 from fixfirst.runs.seeds import Comparison, OrderAcrossSeeds, RankedTrials
 
 MINUS = "\u2212"
@@ -54,6 +56,21 @@ def swap_name(swap: Swap) -> str:
 def settled(swap: Swap) -> str:
     """Say whether longer training may still lower a price."""
     return "so far: train longer" if swap.falling else "settled"
+
+
+def settled_under_attack(swap: Swap, rounds: int) -> str:
+    """Say the same of a price against an attacker who adapts."""
+    return "at most" if swap.falling else "settled" if rounds else "defender as it is"
+
+
+AFTER_ROUNDS, ATTACKED = "after the rounds", "against the best attacker found"
+
+
+def adaptive_rows(answer: Answer, found: Adaptive) -> list[tuple[Any, ...]]:
+    """Return an order, its return in the search, after the rounds if there were any, and against the best attacker found."""
+    known = {order.workflow: order.mean for order in answer.orders}
+    beside: list[tuple[float, ...]] = [(mean,) for mean in found.scripted] or [()] * len(found.orders)
+    return [(o, known[o.workflow], *more, o.mean) for o, more in zip(found.orders, beside, strict=True)]
 
 
 def few_seeds(seeds: int) -> str:
@@ -290,6 +307,12 @@ WHY_IT_COSTS = (
     "A turn costs the value of each host that red holds, the stopped service and blue's own Restore. So a price is a sum, "
     "too: how much of it is paid for hosts of each unit type, for the service and for Restores. Intervals hold for all "
     "parts at once, over trainings."
+)
+ADAPTIVE = (
+    "Attackers learned against each defender under each order, from several starts; the best is played on fresh episodes. "
+    "What it takes is a lower bound. In every round defenders learn against the attackers found before and others that "
+    "answer them meanwhile, all orders in one network; then attackers learn anew. A price that may still fall from round to "
+    "round is a price at most, and has no interval. Trainings are replicates of both sides."
 )
 COURSE_AND_PRICE = (
     "The curve of {name} ends at {last}, and its price is {price}. After a round every training is told the order it has to "

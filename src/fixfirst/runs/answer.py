@@ -10,9 +10,9 @@ from typing import Any
 from fixfirst.base import errors, files, tables
 from fixfirst.orders.costs import RESTORE_COST, SERVICE
 from fixfirst.orders.pricing import PricedOrder, Swap
+from fixfirst.runs.adaptive import ENOUGH_REPLICATES, Adaptive
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
-ENOUGH_REPLICATES = 3
 WHY_PAGE = "why"  # the page with the same episodes under two orders
 NO_ANSWER = "No answer yet"
 LEAST_PART = 0.05  # points: smaller parts of a price are not named
@@ -42,6 +42,7 @@ class Answer(tables.Tabular):
     dropped: tuple[float, ...] = ()  # of each training that was dropped: by how many points it lagged behind the best
     long_enough: bool = True  # was there training enough for prices to settle?
     next_episodes: int = 0  # a budget to try next, where there is no answer yet
+    adaptive: Adaptive | None = None  # against an attacker who adapts, if that was asked for
 
     @property
     def is_settled(self) -> bool:
@@ -117,7 +118,8 @@ class Answer(tables.Tabular):
         """What a person should read, in order."""
         answer = (self._verdict, self._why, self._indifferent, self._never_held, self._counts)
         so_far = (self._no_answer, self._so_far, self._settled_already, self._never_held)
-        return tuple(text for say in (answer if self.is_settled else so_far) if (text := say()))
+        texts = tuple(text for say in (answer if self.is_settled else so_far) if (text := say()))
+        return texts + (() if self.adaptive is None else self.adaptive.sentences)
 
     @property
     def telling_orders(self) -> tuple[str, str] | None:
@@ -238,7 +240,10 @@ class Answer(tables.Tabular):
     def document(self) -> dict[str, Any]:
         """Return all of it as plain values, words first."""
         words = {"rule": self.rule, "sentences": self.sentences, "settled": self.is_settled, "beginners": self.beginners}
-        return {**words, **asdict(self)}
+        facts = {name: value for name, value in asdict(self).items() if name != "adaptive" or value is not None}
+        if self.adaptive is not None:
+            facts["adaptive"] = {"rule": self.adaptive.rule, **facts["adaptive"]}
+        return {**words, **facts}
 
     def write(self, folder: Path) -> None:
         files.write_document(folder / ANSWER, "answer", self.document(), run_hash_of(folder) or "")

@@ -20,7 +20,8 @@ runs/<name>/
   attackers/<n>/       red.safetensors, red.json: every attacker that was frozen
                        `search` only:
   answer.json          the rule, its price, all orders; rounds.csv: what each known order earned after each round
-  replicates/<r>/      one training for all orders: policy, checkpoint-*, result.json; base/: the same before any order
+  replicates/<r>/      one training for all orders: policy, checkpoint-*, result.json; base/: the same before any order;
+                       exploit/<round>/: with --exploit, the defender after the round, and the attacker of each order
   best/                the policy of the best order; it follows any other, too
                        `search --separate` only, beside gp_sampling_log.csv and best/:
   trials.csv           the ledger: one row per finished trial; the search resumes from it
@@ -63,7 +64,7 @@ LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "tr
 MATRIX, ATTACKERS = "league.csv", "attackers"
 ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
-RED_TENSORS, RED_JSON, EXPLOIT = "red.safetensors", "red.json", "exploit"
+RED_TENSORS, RED_JSON, EXPLOIT, ATTACKERS = "red.safetensors", "red.json", "exploit", "attackers"
 CHECKPOINT_PREFIX, ENTRANTS = "checkpoint-", "entrants"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fixfirst.base import errors, statistics
+from fixfirst.base import checks, errors, statistics
 from fixfirst.learner.config import ALL, NONE, PlayerSettings, TrainConfig
 from fixfirst.learner.settings import PRESETS, Needs, gather_settings, needs, resolve
 from fixfirst.orders.order import Workflow
@@ -48,9 +48,31 @@ BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes 
 ORDERS_UPDATES: tuple[tuple[int, float], ...] = ((4, 1.5), (2, 1.0))
 ENOUGH, LONG_ENOUGH = 500, 60_000
 GROWTH = (0.2, 0.6)
+# With less, prices against attackers that adapt say how far the training of either side is, not what an order is worth.
+LEAST_ATTACK, LEAST_UPDATES = 1_000, 30
 
 
-class SearchConfig(PlayerSettings):
+class Exploitation(checks.Settings):
+    """How prices against an attacker who adapts are measured, after the search (`exploiting.py`)."""
+
+    exploit: bool = Field(
+        False,
+        description="Price orders against attackers that adapt, too.",
+    )
+    exploit_rounds: int = Field(
+        2, ge=0, description="How often defenders then learn against attackers that answer them; 0: they stay as they are."
+    )
+    exploit_episodes: int = Field(
+        2_000, ge=50, description="Training episodes of an attacker from each start; the best goes on for twice as many."
+    )
+    exploit_updates: int = Field(60, ge=1, description="Updates of a defender in a round against attackers.")
+    exploit_replicates: int = Field(
+        3, ge=1, description="Replicates that are attacked, at most; with fewer than 3 there are no intervals."
+    )
+    exploit_test_episodes: int = Field(1_000, ge=2, description="Fresh episodes on which the best attacker is played.")
+
+
+class SearchConfig(PlayerSettings, Exploitation):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
@@ -65,9 +87,7 @@ class SearchConfig(PlayerSettings):
         config.game.red_agent, config.replicates
     """
 
-    separate: bool = Field(
-        False, description="The published way: one training per order, with gate and inheritance, instead of one for all."
-    )
+    separate: bool = Field(False, description="The published way: one training per order, with a gate.")
     total_episodes: int = Field(
         default_factory=lambda known: _enough_episodes(known),
         ge=1,
@@ -144,8 +164,9 @@ class SearchConfig(PlayerSettings):
             "a search without --separate",
             lambda c: not c.separate,
             *("replicates", "beginners", "rounds", "round_orders", "base_episodes", "watch_episodes", "selection_episodes"),
-            *("measure_episodes", "margin"),
+            *("measure_episodes", "margin", "exploit"),
         ),
+        **needs("--exploit", lambda c: c.exploit, *(name for name in Exploitation.model_fields if name != "exploit")),
         **needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
     }
 
@@ -223,6 +244,8 @@ class SearchConfig(PlayerSettings):
             )
         if self.from_policy is not None:
             raise errors.ConfigError("--from needs --separate: replicates begin from scratch, each by itself")
+        if self.exploit and self.training.game.backend != "simulator":
+            raise errors.ConfigError(f"--exploit: attackers learn on the simulator, not on {self.training.game.backend}")
         if self.num_rounds < 1:
             raise errors.ConfigError(
                 f"--total-episodes {self.total_episodes} is less than two updates for each of {self.beginners} trainings; "
@@ -294,6 +317,12 @@ class SearchConfig(PlayerSettings):
     def can_settle(self) -> bool:
         """Can there be an answer: is training long enough, and are there trainings enough to tell them apart?"""
         return self.is_long and self.replicates >= FEWEST_REPLICATES
+
+    @property
+    def exploits_long(self) -> bool:
+        """Is there enough training of both sides for prices against attackers that adapt to mean something?"""
+        adapted = not self.exploit_rounds or self.exploit_updates >= LEAST_UPDATES
+        return self.is_long and self.exploit_episodes >= LEAST_ATTACK and adapted
 
     @property
     def next_budget(self) -> int:

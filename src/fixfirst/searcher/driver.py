@@ -95,17 +95,20 @@ def run_searches(searches: Sequence[PlanOfJobs], scheduler: Scheduler, view: Any
 Files = dict[str, bytes]
 # All that a job may leave in its folder. The names come from another machine: nothing else is written.
 _PLAIN = (layout.POLICY_TENSORS, layout.POLICY_JSON, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.RESULT)
-_CHECKPOINT = rf"{layout.CHECKPOINT_PREFIX}\d{{8}}\.(json|safetensors)"
-JOB_FILES = re.compile(rf"({layout.ENTRANTS}/\d{{1,4}}/)?({'|'.join(map(re.escape, _PLAIN))}|{_CHECKPOINT})")
+_RED = (layout.RED_TENSORS, layout.RED_JSON)
+_CHECKPOINT = rf"{layout.CHECKPOINT_PREFIX}(\d{{8}}|last)\.(json|safetensors)"
+_BELOW = rf"({layout.ENTRANTS}|{layout.ATTACKERS})/\d{{1,4}}/"
+JOB_FILES = re.compile(rf"({_BELOW})?({'|'.join(map(re.escape, (*_PLAIN, *_RED)))}|{_CHECKPOINT})")
 
 
 @dataclass(frozen=True)
 class RemoteJob:
-    """A job with all that it reads: its parent's policy, and what its folder holds of an interrupted attempt."""
+    """A job with all that it reads: its parent's policy, attackers, and what its folder holds of an interrupted attempt."""
 
     run: Job
     argument: Any  # a job of `jobs.py`
     parent: Files
+    attackers: tuple[Files, ...]
     begun: Files
     versions: dict[str, str]  # of what sent it; other ones would give other bytes
 
@@ -116,9 +119,10 @@ def pack_job(run: Job, argument: Any) -> RemoteJob:
     if (policy := getattr(argument, "parent_policy", None)) is not None:
         folder = policy_folder(policy)
         parent = {name: (folder / name).read_bytes() for name in (layout.POLICY_TENSORS, layout.POLICY_JSON)}
+    attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
     argument.folder.mkdir(parents=True, exist_ok=True)
     with locked(argument.folder, wait_s=ORPHAN_WAIT_S):
-        return RemoteJob(run, argument, parent, _read_files(argument.folder), versions())
+        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), versions())
 
 
 def run_remote(job: RemoteJob, tell: TellJob, interrupt: object) -> tuple[Any, Files]:
@@ -133,7 +137,11 @@ def run_remote(job: RemoteJob, tell: TellJob, interrupt: object) -> tuple[Any, F
         folder, parent = Path(scratch) / "trial", Path(scratch) / "parent"
         _write_files(folder, job.begun)
         _write_files(parent, job.parent)
-        places = {"folder": folder} | ({"parent_policy": parent} if job.parent else {})
+        reds = [Path(scratch) / f"red-{number}" for number in range(len(job.attackers))]
+        for place, red in zip(reds, job.attackers, strict=True):
+            _write_files(place, red)
+        places: dict[str, Any] = {"folder": folder} | ({"parent_policy": parent} if job.parent else {})
+        places |= {"attackers": tuple(reds)} if reds else {}
         return job.run(replace(job.argument, **places), tell, interrupt), _read_files(folder)
 
 

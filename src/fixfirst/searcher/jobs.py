@@ -50,21 +50,23 @@ class JobProgress(NamedTuple):
     episodes: int
     env_reward: float
     compliance: float | None
-    orders: int = 0  # measured by cross-play; 0: it still trains
+    done: int = 0  # orders measured by cross-play, or episodes of attackers; 0: the search's own training
 
 
 Message = str | JobProgress  # what a job tells: that something went wrong and was dealt with, or how far it is
 TellJob = Callable[[Message], None]
 
 
-class _Named:
+class NamedJob:
     """A job that knows its name: a result in its folder counts only if it is of this very job."""
+
+    folder: Path
 
     @property
     def digest(self) -> str:
         """A hash of all that the job's result depends on."""
         facts = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
-        places = ("folder", "parent_policy")
+        places = ("folder", "parent_policy", "attackers")
         return files.sha256(json.dumps({name: fact for name, fact in facts.items() if name not in places}).encode())
 
 
@@ -72,6 +74,8 @@ def _plain(value: Any) -> Any:
     """A field of a job as JSON can say it."""
     if isinstance(value, TrainConfig):
         return value.model_dump(mode="json")
+    if isinstance(value, Workflow):
+        return str(value)
     return list(map(str, value)) if isinstance(value, tuple) else value if not isinstance(value, Path) else None
 
 
@@ -79,7 +83,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class BaseJob(_Named):
+class BaseJob(NamedJob):
     """A training without an order, evaluated on the search's test episodes."""
 
     config: TrainConfig
@@ -137,7 +141,7 @@ def _progress(row: UpdateRow) -> JobProgress:
 
 
 @dataclass(frozen=True)
-class TrialJob(_Named):
+class TrialJob(NamedJob):
     """All that a trial depends on."""
 
     number: int
@@ -230,7 +234,7 @@ def _trial_row(job: TrialJob, accepted: bool, training: Training, evaluation: Ev
 
 
 @dataclass(frozen=True)
-class RoundJob(_Named):
+class RoundJob(NamedJob):
     """One round of one replicate: train on some orders, then play all that were tried so far."""
 
     number: int  # of the replicate
@@ -250,7 +254,7 @@ def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResu
     """Train for a round; return what each order that is played earned."""
     job.folder.mkdir(parents=True, exist_ok=True)
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
-        done = _read_results(job, job.played_orders)
+        done = read_results(job, job.played_orders)
         if done is not None:
             return done
         with closing(Training(job.config, job.number)) as training:
@@ -276,15 +280,17 @@ def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt:
     save_policy(job.folder, training, accepted=False)
     network = Network.of(training.learner.weights)
     results = [
-        _judge(_play(network, training.spec, job.config, order, order, "round", job.episodes, job.seed), order, job.config)
+        judge_order(
+            play_under(network, training.spec, job.config, order, order, "round", job.episodes, job.seed), order, job.config
+        )
         for order in job.played_orders
     ]
-    _write_results(job, results)
+    write_results(job, results)
     return results
 
 
 @dataclass(frozen=True)
-class CrossJob(_Named):
+class CrossJob(NamedJob):
     """Cross-play of one replicate's policy."""
 
     number: int
@@ -301,7 +307,7 @@ class CrossJob(_Named):
 def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
     """Return what the policy earns under each order, told the order that serves it best there."""
     with locked(job.folder, wait_s=ORPHAN_WAIT_S):
-        done = _read_results(job, (*job.prompts, *job.enforced_orders))
+        done = read_results(job, (*job.prompts, *job.enforced_orders))
         if done is not None:
             return done
         network, spec = restore_policy(job)
@@ -310,10 +316,10 @@ def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResu
             if interrupt:
                 return None
             prompt, purpose = _best_prompt(job, network, spec, order), f"measure/{job.number}"
-            played = _play(network, spec, job.config, order, prompt, purpose, job.episodes, job.seed)
-            results.append(_judge(played, prompt, job.config))
-            tell(JobProgress(job.trained, results[-1].mean, results[-1].compliance, orders=len(results)))
-        _write_results(job, results)
+            played = play_under(network, spec, job.config, order, prompt, purpose, job.episodes, job.seed)
+            results.append(judge_order(played, prompt, job.config))
+            tell(JobProgress(job.trained, results[-1].mean, results[-1].compliance, done=len(results)))
+        write_results(job, results)
         return results
 
 
@@ -341,14 +347,14 @@ def _best_prompt(job: CrossJob, network: Network, spec: PolicySpec, order: Workf
         if len(left) == 1:
             break
         played = (
-            _play(network, spec, job.config, order, prompt, f"selection/{look}", episodes, job.seed) for prompt in left
+            play_under(network, spec, job.config, order, prompt, f"selection/{look}", episodes, job.seed) for prompt in left
         )
         means = [float(one.returns.mean()) for one in played]
         left = tuple(left[i] for i in np.argsort(means, kind="stable")[::-1][:FINALISTS])
     return left[0]
 
 
-def _play(
+def play_under(
     network: Network,
     spec: PolicySpec,
     config: TrainConfig,
@@ -363,7 +369,7 @@ def _play(
     return play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=(order,))
 
 
-def _judge(played: EpisodeBatch, prompt: Workflow, config: TrainConfig) -> OrderResult:
+def judge_order(played: EpisodeBatch, prompt: Workflow, config: TrainConfig) -> OrderResult:
     """Say what was earned under an order, and how it was kept. prompt: what the policy was told."""
     (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config.judging)
     assert counts is not None
@@ -392,7 +398,7 @@ def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
     return int(hits.sum()) / total if total else None
 
 
-def _read_results(job: RoundJob | CrossJob, orders: Sequence[Workflow]) -> list[OrderResult] | None:
+def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[OrderResult] | None:
     """What a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
     by_name = {str(order): order for order in orders}
     try:
@@ -415,6 +421,6 @@ def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> OrderResult:
     return OrderResult(**{name: orders[row[name]] for name in names}, **numbers, costs=costs)  # type: ignore[arg-type]
 
 
-def _write_results(job: RoundJob | CrossJob, results: Sequence[OrderResult]) -> None:
+def write_results(job: NamedJob, results: Sequence[OrderResult]) -> None:
     rows = [vars(result) | {"order": str(result.order), "prompt": str(result.prompt)} for result in results]
     files.write_document(job.folder / layout.RESULT, "result", {"job": job.digest, "results": rows})

@@ -7,13 +7,13 @@
                          stuck: 1.5 times as many start as are needed, and the worst are dropped after 40 % of the rounds
     cross-play           under every tried order each replicate is told what serves it best there, and measured on fresh
                          episodes of its own; where training was too short for an answer, it is told the order itself
-    the answer           `orders/pricing.py`
+    the answer           `orders/pricing.py`; with --exploit also against attackers that adapt (`exploiting.py`)
 
 Like every search it is a plan of jobs, depends on its ledger (rounds.csv) only, and ends the same after any interruption,
 with any number of workers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import permutations
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import errors, statistics
-from fixfirst.base.jobs import Plan, Task, gather
+from fixfirst.base.jobs import Plan, Task, Tasks, gather
 from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
 from fixfirst.orders.order import UnitScheme, Workflow
@@ -34,9 +34,11 @@ from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, copy_policy, load_policy
 from fixfirst.runs import layout
+from fixfirst.runs.adaptive import Adaptive
 from fixfirst.runs.answer import Answer, read_answer
 from fixfirst.runs.manifest import Session
 from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
+from fixfirst.searcher import exploiting
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
 from fixfirst.searcher.published import choice_row
@@ -256,6 +258,8 @@ class SharedSearch:
         results = yield from gather({n: Task(run_cross, job, f"replicate {n}") for n, job in jobs.items()})
         measured = [results[number] for number in jobs]
         answer = self.conclude(measured)
+        if self.config.exploit:
+            answer = replace(answer, adaptive=(yield from self._exploit(view)))
         best = Workflow.parse(answer.orders[0].workflow, self.scheme)
         earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
         for job in jobs.values():
@@ -264,6 +268,22 @@ class SharedSearch:
         answer.write(self.folder)
         self.answer = answer
         session.finished = True
+
+    def _exploit(self, view: Any) -> Generator[Tasks, tuple[int, Any], Adaptive]:
+        """Let attackers learn against replicates, and price orders anew."""
+        config = self.config
+        trainings = {n: self.training_config(n) for n in self.kept_trainings()[: config.exploit_replicates]}
+        plan = exploiting.Exploiting(config, self.folder, trainings, tuple(self.orders))
+        measured, scripted = yield from plan.plan(self, view)
+        seed = statistics.stream_seed(config.seed, "adaptive")
+        return exploiting.price_adaptive(
+            measured, scripted, self._relevant, config.margin, seed, long_enough=config.exploits_long
+        )
+
+    @property
+    def _relevant(self) -> list[int]:
+        """Unit types that red ever holds."""
+        return [unit for unit in range(self.scheme.size) if unit not in self.idle_ids]
 
     def _rounds(self, view: Any, session: Session, files: ExitStack) -> Plan:
         ledger = CsvLog(self.folder / layout.ROUNDS, ValueRow, lambda row: row.round <= self.rounds)
@@ -303,7 +323,7 @@ class SharedSearch:
     def conclude(self, measured: Sequence[Sequence[OrderResult]]) -> Answer:
         """The answer, from what every replicate earned under every order, [R][W]."""
         config, scheme = self.config, self.scheme
-        relevant = [unit for unit in range(scheme.size) if unit not in self.idle_ids]
+        relevant = self._relevant
         seed = statistics.stream_seed(config.seed, "answer")
         prices = price(measured, relevant, config.margin, seed, sure=config.can_settle)
         histories, game = self._histories(relevant), config.training.game
