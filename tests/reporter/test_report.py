@@ -241,6 +241,32 @@ def test_a_group_course_holds_where_every_seed_has_an_accepted_order_and_that_of
     assert alone.mean.tolist() == alone.low.tolist() == alone.high.tolist() == [-14.0] * 4
 
 
+def test_each_training_of_a_search_has_its_learning_curves(answered):
+    """Best return and price of the dearest swap after each round, as rounds.csv has them."""
+    run = read_run(answered)
+    swap = run.answer.swaps[0]
+    found = analysis.training_courses(run, run.answer.rounds, (swap.first, swap.second))
+    assert [course.number for course in found] == sorted({row.replicate for row in run.rounds})
+    for course in found:
+        own = [row for row in run.rounds if row.replicate == course.number]
+        assert list(course.best) == [max(row.mean for row in own if row.round == r) for r in sorted({o.round for o in own})]
+        assert course.is_dropped == (max(row.round for row in own) < len(run.answer.rounds))
+        assert course.episodes == run.answer.rounds[: len(course.best)]
+    # Prices of the search after its last round are the mean of those of its trainings.
+    last = [course.prices[-1] for course in found if not course.is_dropped]
+    assert np.mean(last) == pytest.approx(swap.history[-1])
+    assert "Learning curves" in [section.title for section in words_of(answered).sections]
+
+
+def test_learning_curves_of_several_trainings_are_drawn_on_one_axis(tmp_path):
+    for seed in (0, 1):
+        write_training(tmp_path / f"plain-{seed}", seed=seed)
+    drawn = {}
+    words = report_document(expand_run_folders([tmp_path]), draw=lambda make: drawn.setdefault((f := make()).name, f))
+    assert "Learning curves" in [section.title for section in words.sections]
+    assert {row[0] for row in drawn["trainings"].rows} == {"plain-0", "plain-1"}
+
+
 def test_the_page_says_of_several_seeds_what_the_terminal_says(tmp_path):
     """BEST: -14 and -15, ALIKE -14.2 twice, WORST -30 twice, LOST never passed. BEST alone varies: spread^2 = 0.5 / 3."""
     for seed in range(2):

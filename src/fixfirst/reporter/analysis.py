@@ -12,6 +12,7 @@ import numpy as np
 from fixfirst.base import statistics
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.orders.pricing import price_swaps
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.read import RunData
 from fixfirst.runs.manifest import result_settings
@@ -308,3 +309,40 @@ def group_course(group: RunGroup) -> GroupCourse | None:
         low = high = mean
     found = float(values.min()), float(values.max())
     return GroupCourse(group.label, len(group.runs), grid, np.array(mean), np.array(low), np.array(high), found)
+
+
+# ---------------------------------------------------------------- the trainings of a search with one network
+
+
+@dataclass(frozen=True)
+class TrainingCourse:
+    """What one training of a search earned after each round under its best order, and its own price of one swap."""
+
+    number: int
+    is_dropped: bool  # before the last round
+    episodes: tuple[int, ...]  # with orders, of this training
+    best: tuple[float, ...]
+    prices: tuple[float, ...]  # NaN where it is not known
+
+
+def training_courses(run: RunData, episodes: Sequence[int], swap: tuple[str, str] | None) -> list[TrainingCourse]:
+    """Return the course of every training. episodes: of one training after each round. swap: the one to be priced."""
+    known: dict[int, dict[int, dict[str, float]]] = {}
+    for row in run.rounds:
+        known.setdefault(row.replicate, {}).setdefault(row.round, {})[row.workflow] = row.mean
+    last, relevant = max((row.round for row in run.rounds), default=0), range(run.scheme.size)
+    found = []
+    for number, rounds in sorted(known.items()):
+        prices = []
+        for means in rounds.values():
+            orders = [Workflow.parse(text, run.scheme) for text in means]
+            price = float("nan")
+            for each in price_swaps(orders, np.array([list(means.values())]), relevant) if swap else ():
+                if swap in ((each.first, each.second), (each.second, each.first)):
+                    price = each.price if swap == (each.first, each.second) else -each.price
+            prices.append(price)
+        after = tuple(episodes[place - 1] for place in rounds if place <= len(episodes))
+        best = tuple(max(means.values()) for means in rounds.values())
+        size = len(after)
+        found.append(TrainingCourse(number, last not in rounds, after, best[:size], tuple(prices[:size])))
+    return [course for course in found if course.episodes]

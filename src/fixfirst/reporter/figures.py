@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.orders.pricing import Swap
-from fixfirst.reporter.analysis import GroupCourse, PairEffect, PositionMeans, TimeUse, best_so_far, episodes_used, thinned
+from fixfirst.reporter.analysis import (
+    GroupCourse,
+    PairEffect,
+    PositionMeans,
+    TimeUse,
+    TrainingCourse,
+    best_so_far,
+    episodes_used,
+    thinned,
+)
 from fixfirst.reporter.figure import (
     ACCENT,
     GROUP_COLOURS,
@@ -97,6 +106,32 @@ def course(prices: dict[str, list[tuple[int, float]]], falling: Collection[str],
         draw_legend(axes)
         alt = "Prices of swaps over the training, which should have stopped falling by the end."
         return drawn.finish("course", alt, ("swap", f"training_{unit}", "price"), numbers)
+
+
+def replicates(found: Sequence[TrainingCourse], swap: str) -> FigureData:
+    """Draw what each training of a search earns under its best order, and its own price of a swap, round by round."""
+    numbers = [
+        (course.number, course.is_dropped, *row)
+        for course in found
+        for row in zip(course.episodes, course.best, course.prices, strict=True)
+    ]
+    panels = (("return, best order", "best"), ("price, points", "prices"))[: 2 if swap else 1]
+    with drawing(1.7 * len(panels) + 0.4, rows=len(panels), sharex=True, squeeze=False) as (drawn, grid):
+        for axes, (label, values) in zip(grid[:, 0], panels, strict=True):
+            draw_grid(axes)
+            for course in found:
+                look = {"color": PALE, "linestyle": LINES[2]} if course.is_dropped else {"color": ACCENT, "alpha": 0.75}
+                shown = getattr(course, values)
+                axes.plot([e / 1000 for e in course.episodes], shown, linewidth=0.9, **look)
+                tip = drawn.tip(f"training {course.number}\n{label} {shown[-1]:.2f} after {course.episodes[-1]:,} episodes")
+                axes.plot(course.episodes[-1] / 1000, shown[-1], "o", color=look["color"], markersize=3, gid=tip)
+            axes.set_ylabel(label)
+        grid[-1, 0].set_xlabel("training episodes with orders, of one training, thousands")
+        drawn.figure.align_ylabels()
+        alt = f"Learning curves of {some(len(found), 'training')}: return under the best order" + (
+            f", price of {swap}." if swap else "."
+        )
+        return drawn.finish("replicates", alt, ("training", "dropped", "episodes", "best_return", "price"), numbers)
 
 
 def seeds(answers: Sequence[Answer], name: str) -> FigureData:
@@ -390,6 +425,31 @@ def groups(judged: Sequence[tuple[str, MeanInterval, Sequence[tuple[str, float]]
     alt = "Final returns: " + "; ".join(f"{label} {found.mean:.2f}" for label, found, _ in judged)
     columns = ("group", "run", "return", "mean", "low", "high")
     return draw_rows(name, alt, labels, marks, "final return per episode", columns, numbers, height=0.28)
+
+
+def trainings(runs: Sequence[RunData], name: str = "trainings") -> FigureData:
+    """Draw the learning curves of several trainings on one axis: returns of the training episodes, thinned."""
+    found = [(run.name, run.updates) for run in runs]
+    curves = [(label, thinned(u.sampled, u.env_return, u.trial, CURVE_BINS // 2)) for label, u in found]
+    numbers = [
+        (label, float(e), float(mean)) for label, curve in curves for e, mean in zip(curve.episodes, curve.mean, strict=True)
+    ]
+    with drawing(2.8) as (drawn, axes):
+        draw_grid(axes)
+        for i, (label, curve) in enumerate(curves):
+            colour, line = GROUP_COLOURS[i % len(GROUP_COLOURS)], LINES[i // len(GROUP_COLOURS) % len(LINES)]
+            x = curve.episodes / 1000
+            axes.plot(x, curve.mean, color=colour, linestyle=line, linewidth=0.9, label=wrap(label))
+            tip = drawn.tip(f"{label}\n{curve.mean[-1]:.2f} after {int(curve.episodes[-1]):,} episodes")
+            axes.plot(x[-1], curve.mean[-1], "o", color=colour, markersize=3, gid=tip)
+        # The first updates of a training would flatten all that follows.
+        lows = [float(np.quantile(curve.mean, 0.03)) for _, curve in curves]
+        axes.set_ylim(*_value_range([min(lows), max(float(curve.mean.max()) for _, curve in curves)], 0.06))
+        axes.set_xlabel("training episodes, thousands")
+        axes.set_ylabel("return per episode")
+        draw_legend(axes)
+        alt = f"Learning curves of {some(len(curves), 'training')}: returns of their training episodes."
+        return drawn.finish(name, alt, ("run", "episodes", "mean_return"), numbers)
 
 
 def courses(found: Sequence[GroupCourse], name: str = "courses") -> FigureData:

@@ -9,6 +9,7 @@ import numpy as np
 from fixfirst.orders.order import Workflow
 from fixfirst.orders.pricing import price_swaps
 from fixfirst.reporter import figures
+from fixfirst.reporter.analysis import training_courses
 from fixfirst.reporter.document import (
     Cell,
     Document,
@@ -29,6 +30,8 @@ from fixfirst.reporter.texts import (
     ANSWER_GLOSSARY,
     ATTACKED,
     COURSE_AND_PRICE,
+    CURVES,
+    CURVES_PRICE,
     HOW,
     QUESTION,
     SETTLED,
@@ -66,6 +69,7 @@ def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
         link=(WATCH_WHY, why) if why.exists() else None,
         sections=(
             *_swap_sections(answer, draw),
+            *_curve_sections(run, answer, draw),
             *_why_sections(answer, draw),
             *_adaptive_sections(answer, draw),
             _orders_section(answer, draw),
@@ -119,6 +123,17 @@ def _swap_sections(answer: Answer, draw: Draw) -> list[Section]:
         Section("What each swap is worth", (SWAPS,), (draw(lambda: figures.swaps(answer)),), (table,)),
         Section("Did it settle?", why, (draw(lambda: figures.course(prices, falling, "episodes")),)),
     ]
+
+
+def _curve_sections(run: RunData, answer: Answer, draw: Draw) -> list[Section]:
+    """Show every training by itself."""
+    swap = answer.swaps[0] if answer.swaps else None
+    found = training_courses(run, answer.rounds, None if swap is None else (swap.first, swap.second))
+    if not found:
+        return []
+    text = (CURVES, *(() if swap is None else (CURVES_PRICE.format(name=swap_name(swap)),)))
+    name = "" if swap is None else swap_name(swap)
+    return [Section("Learning curves", text, (draw(lambda: figures.replicates(found, name)),))]
 
 
 def _why_sections(answer: Answer, draw: Draw) -> list[Section]:

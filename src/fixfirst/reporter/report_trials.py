@@ -226,6 +226,10 @@ def comparison_report(runs: Sequence[RunData], skipped: Sequence[str], draw: Dra
             drawn = draw(partial(figures.groups, judged, f"groups{suffix}"))
             sections.append(Section(f"Final return{where}", (texts.GROUPS, texts.GROUPS_READING), (drawn,)))
         sections += _seeds_sections(comparable)
+        trained = [run for group in comparable for run in group.runs if not run.is_search and len(run.updates)]
+        if len(trained) > 1:
+            drawn = draw(partial(figures.trainings, trained, f"trainings{suffix}"))
+            sections.append(Section(f"Learning curves{where}", (texts.TRAININGS,), (drawn,)))
         searches = [group for group in comparable if group.runs[0].is_separate]
         if courses := [course for group in searches if (course := group_course(group)) is not None]:
             drawn = draw(partial(figures.courses, courses, f"courses{suffix}"))

@@ -301,6 +301,12 @@ SO_FAR = (
     "what is stated in the end is measured anew, on fresh episodes, with intervals."
 )
 SWAPS = "Each row compares orders that differ in two neighbours only; ticks are the single trainings."
+CURVES = (
+    "Each line is one training. Above, what it earns under its best order on held-out episodes after each round; dotted "
+    "lines are trainings that were dropped. Returns of every order are in rounds.csv."
+)
+CURVES_PRICE = "Below, its own price of {name}: how far trainings differ is what the interval is made of."
+TRAININGS = "Returns of the training episodes, thinned. These policies explore, so they earn less than the frozen ones."
 SETTLED = "While an order is still being learned its price is too high: it must have stopped falling."
 WATCH_WHY = "Watch it: two episodes with the same chances, one under each order, at the moment where they part"
 WHY_IT_COSTS = (
