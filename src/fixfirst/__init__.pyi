@@ -4,6 +4,7 @@ from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, lead
 from fixfirst.api.following import Progress as Progress
 from fixfirst.api.league import LeagueRun as LeagueRun, train_league as train_league
 from fixfirst.api.policies import export as export, rollout as rollout
+from fixfirst.api.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
 from fixfirst.api.resuming import resume as resume
 from fixfirst.api.run_objects import (
     SearchRun as SearchRun,
@@ -30,6 +31,7 @@ from fixfirst.base.errors import (
     WorkflowError as WorkflowError,
     WorldError as WorldError,
 )
+from fixfirst.cyborg.learned_red import LearnedRed as LearnedRed
 from fixfirst.game.game import Game as Game
 from fixfirst.game.own_agents import red_agent as red_agent
 from fixfirst.game.scenario import CAGE2 as CAGE2, Scenario as Scenario

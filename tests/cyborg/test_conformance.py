@@ -33,6 +33,13 @@ def test_recorded_episodes_of_fourteen_scenarios_replay_without_a_mismatch():
     assert (report.mismatches, report.episodes, report.steps) == ([], 364, 16_464)
 
 
+def test_recorded_episodes_of_learned_attackers_replay_without_a_mismatch():
+    """noise, two-fronts and base-attacker on CybORG, against guardian, champion and baselines, in two variants."""
+    report = ReplayReport()
+    check_file(FOLDER / "attackers" / "learned.jsonl.gz", report)
+    assert (report.mismatches, report.episodes, report.steps) == ([], 14, 1_400)
+
+
 def test_loading_another_scenario_compiles_nothing():
     """One type of records for up to 15 hosts, and one for more: all fourteen scenarios share two machine codes."""
     for path in sorted((FOLDER / "scenarios").glob("*.jsonl.gz")):

@@ -264,6 +264,27 @@ def test_fresh_recordings_replay_without_a_mismatch(tmp_path, green):
 
 
 @needs_cyborg
+def test_recordings_of_a_learned_attacker_against_a_policy_replay_without_a_mismatch(tmp_path):
+    path, report = tmp_path / "learned.jsonl.gz", ReplayReport()
+    recording = Recording(episodes=4, steps=40, red_agent="noise:0.5,two-fronts:0.5", policy="guardian")
+    record(find_cyborg(), path, recording, say=quietly)
+    check_file(path, report)
+    assert report.steps == 160 and report.mismatches == []
+
+
+@needs_cyborg
+def test_a_learned_attacker_on_cyborg_tells_what_it_believes():
+    """Against a defender that sleeps, what it believes to hold it holds: nobody takes it away."""
+    with make_world(Game(red_agent="base-attacker", backend="cyborg", variant=None, max_steps=40), 4) as world:
+        world.reset(0)
+        for _ in range(40):
+            world.step(np.zeros(4, np.int64))
+        turns = world.turns()
+    held = np.isin(turns["red_belief"], (1, 2))
+    assert held.any(axis=1).all() and (turns["access"][held] > 0).all()
+
+
+@needs_cyborg
 def test_a_recording_is_the_same_for_any_number_of_processes(tmp_path):
     files = [tmp_path / f"{n}.jsonl" for n in (1, 2)]
     for n, file in enumerate(files, start=1):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fixfirst as ff
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec, conclude_reds, read_reds
 from fixfirst.game.scenario import CAGE2
@@ -60,12 +61,12 @@ def bits(state, spec=SPEC):
 
 def played(spec=SPEC, variant="current", steps=60, n=40, seed=0, green=False):
     """Play at random, red among its choices and blue among its actions; return the states after each turn."""
-    world = World(Game(variant=variant, green=green), n, autoreset="disabled")
+    world = World(Game(scenario=spec.scenario, variant=variant, green=green), n, autoreset="disabled")
     world.meet(RandomReds(spec, seed), [1.0])
     world.reset(seed)
     rng, states = np.random.default_rng(seed + 1), [world.get_state()]
     for _ in range(steps):
-        world.step(np.where(rng.random(n) < 0.5, 0, rng.integers(0, CAGE2.num_actions, n)))
+        world.step(np.where(rng.random(n) < 0.5, 0, rng.integers(0, spec.scenario.num_actions, n)))
         states.append(world.get_state())
     return states
 
@@ -78,9 +79,14 @@ def test_plain_red_has_44_choices_picky_red_69_and_both_read_198_bits():
     assert not any("Defender (" in name or "User0 (" in name for name in PICKY.names)  # nothing works on either
 
 
-@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
-@pytest.mark.parametrize("spec", [SPEC, PICKY], ids=["plain", "picky"])
+FAIR = [(spec, variant) for spec in (SPEC, PICKY) for variant in ("current", "leaderboard", "debugged")]
+RANDOM = [ff.Scenario.generate(seed, hosts=8 + 8 * seed) for seed in range(4)]  # 8 to 32 hosts
+FAIR += [(RedSpec(scenario, picky=bool(number % 2)), "current") for number, scenario in enumerate(RANDOM)]
+
+
+@pytest.mark.parametrize(("spec", "variant"), FAIR, ids=lambda value: value if isinstance(value, str) else "spec")
 def test_what_red_cannot_know_changes_neither_its_input_nor_its_choices_nor_its_beliefs(spec, variant):
+    """On CAGE2 and on random networks, over all fields of the record."""
     rng, view = np.random.default_rng(3), spec.arrays()
     for states in played(spec, variant, green=variant == "debugged")[::3]:
         rows, after = rows_of(states, spec), states.copy()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
-from fixfirst.api.policies import Named, Say, Who, agent_of, make_defender, name_of
+from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of
 from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.statistics import t_quantile
@@ -87,8 +87,7 @@ def exploit(
     checks.check_int("episodes", episodes, 2)
     number = checks.check_seed("seed", seed, bits=63)
     greedy = checks.check_bool("greedy", greedy) and agent_of(policy) is None  # one's own agent acts as it does
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
-    game = _game(in_scenario(settings, defender), defender.policy)
+    defender, game = defended_game(policy, workflow, greedy, settings, say)
     spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
     folder = _folder(policy) if out is None else checks.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
@@ -244,6 +243,14 @@ def train_red(
 
 
 # ---------------------------------------------------------------- what is asked for
+
+
+def defended_game(
+    policy: Who, workflow: str | None, greedy: bool, settings: Mapping[str, Any], say: Say = errors.note
+) -> tuple[Defender, Game]:
+    """Return a defender, ready to play, and the game in which it is attacked."""
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
+    return defender, _game(in_scenario(settings, defender), defender.policy)
 
 
 def _game(settings: Mapping[str, Any], policy: Policy | None) -> Game:

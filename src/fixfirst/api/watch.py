@@ -11,6 +11,7 @@ from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_
 from fixfirst.api.policies import Say, Who, games_made_for, make_defender, name_of
 from fixfirst.base import checks, errors
 from fixfirst.base.typed import WatchSettings
+from fixfirst.play import habits
 from fixfirst.play.episodes import describe_episode, document, notable
 from fixfirst.play.evaluation import MOST_KEPT, EpisodeBatch
 from fixfirst.play.rollout import Change
@@ -113,12 +114,20 @@ def replay(
             "rule": judging.rule,
             "memory": spec.memory.name,
             "shield": spec.shield,
+            **_habits(batch),
             "opening": [spec.action_set.names[choice] for choice in spec.opening],
         }
         documents.append(document(batch, described, facts, beside=bool(documents)))
     if beside is None:
         return documents[0]
     return documents[0] | {"beside": documents[1], "start": _parting(numbers, *batches)}
+
+
+def _habits(batch: EpisodeBatch) -> dict[str, Any]:
+    """Return what a learned attacker does and how the defender answers, in words; nothing of scripts."""
+    if batch.turns is None or not batch.game.learned:
+        return {}
+    return {"habits": habits.describe_turns(batch.rollout, batch.turns, batch.game.scenario)}
 
 
 def _parting(numbers: Mapping[str, int], first: EpisodeBatch, second: EpisodeBatch) -> str:

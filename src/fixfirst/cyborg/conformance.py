@@ -25,11 +25,12 @@ from fixfirst.game import parts, rules
 from fixfirst.game.attackers import own_addresses
 from fixfirst.game.chance import VOID_NAME, Decision, chance_dtype
 from fixfirst.game.scenario import CAGE2, VARIANT_ID, Scenario, VariantName
-from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb, state_dtype
+from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedAgent, RedVerb, state_dtype
 from fixfirst.game.tables import Size, size_of, tables_of
 
 HOST_LETTERS = string.ascii_lowercase + string.ascii_uppercase + string.digits + "-_"  # of so many hosts as there are
 RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
+LEARNED_RED = "learned"  # whichever it was: a recording tells all that it did
 RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
 OT_NAMES = tuple(state.name.lower() for state in OTService)
 PID_REUSED = "pid_reused"  # field of an episode: the step in which a process got a process id that blue had noted before
@@ -66,7 +67,7 @@ class RecordedEpisode:
 
     id: Any
     scenario: Scenario
-    red: RedAgent
+    red: int  # a number of RedAgent, or LEARNED
     green: bool
     variant: VariantName
     policy: str
@@ -127,7 +128,7 @@ def replay_episode(episode: RecordedEpisode) -> np.ndarray:
     """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] of `record_dtype`."""
     scenario, size = episode.scenario, size_of(episode.scenario)
     states, chances = np.zeros(1, state_dtype(size)), np.zeros(1, chance_dtype(size))
-    block, odds = tables_of(scenario, VARIANT_ID[episode.variant]), np.zeros((1, len(RedAgent)))
+    block, odds = tables_of(scenario, VARIANT_ID[episode.variant]), np.zeros((1, max(len(RedAgent), episode.red + 1)))
     odds[0, episode.red :] = 1.0
     observations = np.empty((1, scenario.observation_bits), np.int8)
     words, access = np.empty((1, scenario.observation_words), np.uint64), np.empty((1, scenario.num_hosts), np.uint8)
@@ -141,6 +142,8 @@ def replay_episode(episode: RecordedEpisode) -> np.ndarray:
     got: np.ndarray = np.empty(len(episode.actions), record_dtype(size))
     for t in range(len(trace)):
         chances[:] = episode.outcomes[t]
+        if episode.red == LEARNED:  # what it decided is written down; whether that was possible, and what came of it, is not
+            states["red_verb"], states["red_target"] = episode.expected["red_verb"][t], episode.expected["red_target"][t]
         actions = episode.actions[t : t + 1]
         rules.step_batch(states, block, chances, odds, own, actions, *settings, *seen, rewards10, ended, *finals)
         trace[t] = states[0]
@@ -253,7 +256,7 @@ def _episode(data: dict[str, Any], folder: Path) -> RecordedEpisode:
     return RecordedEpisode(
         id=data["id"],
         scenario=scenario,
-        red=RedAgent(_index("red", data["red"], RED_AGENTS)),
+        red=LEARNED if data["red"] == LEARNED_RED else _index("red", data["red"], (*RED_AGENTS, LEARNED_RED)),
         green=bool(_index("green", data["green"], ("sleep", "agent"))),
         variant=get_args(VariantName)[_index("variant", data.get("variant", "current"), get_args(VariantName))],
         policy=str(data.get("policy", "")),

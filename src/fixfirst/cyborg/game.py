@@ -6,7 +6,7 @@ process's own back: games live in processes that do nothing else.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +51,7 @@ class CyborgGame:
         self.env = cyborg.wrapper(env=simulator, agent_name="Blue")
         self.controller = simulator.environment_controller
         self._red_agents = cyborg.red_agents
+        self.red: Any = None  # the agent of this episode
         self._python_generator: Any = random.getstate()
         self._numpy_generator = np.random.MT19937()
 
@@ -59,16 +60,19 @@ class CyborgGame:
         """CybORG's true state, rebuilt at every reset."""
         return self.controller.state
 
-    def reset(self, red_agent: RedAgent, entropy: Sequence[int]) -> None:
-        """A new episode against `red_agent`; all its chances follow from `entropy`. Blue's first view is all zeros."""
-        agent = self._red_agents[red_agent]
+    def reset(self, red_agent: RedAgent | Callable[[], Any], entropy: Sequence[int]) -> None:
+        """A new episode against `red_agent`, one of CybORG's or what makes one; all its chances follow from `entropy`.
+
+        Blue's first view is all zeros.
+        """
+        agent = self._red_agents[red_agent] if isinstance(red_agent, RedAgent) else red_agent
         if agent is None:
-            raise errors.CyborgError(f"CybORG has no red agent {red_agent.name.lower()!r}; play it on the simulator")
+            raise errors.CyborgError(f"CybORG has no red agent {red_agent!r}; play it on the simulator")
         for_python, for_numpy = np.random.SeedSequence(list(entropy)).spawn(2)
         random.seed(for_python.generate_state(8).tobytes())
         self._numpy_generator = np.random.MT19937(for_numpy)
         set_bit_generator(self._numpy_generator)
-        self.controller.agent_interfaces["Red"].agent = agent()
+        self.red = self.controller.agent_interfaces["Red"].agent = agent()
         self.env.reset()
         self._python_generator = random.getstate()
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,19 @@ import numpy as np
 
 from fixfirst.base import checks, errors, jobs
 from fixfirst.cyborg.checkout import Cyborg, check_images, load_cyborg
-from fixfirst.cyborg.conformance import HOST_LETTERS, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
+from fixfirst.cyborg.conformance import HOST_LETTERS, LEARNED_RED, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
+from fixfirst.cyborg.learned_red import LearnedRed
 from fixfirst.cyborg.variant import Identity, identify
 from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
-from fixfirst.game.game import red_odds, scenario_named
+from fixfirst.game.game import learned_in, red_agent_spec, red_odds, scenario_named
 from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import CAGE2, Scenario, VariantName
-from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
-from fixfirst.game.world import check_seeds
+from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb
+from fixfirst.game.world import check_seeds, pack
 from fixfirst.play.baselines import DEFENDERS
+from fixfirst.policy.file import load_policy, shipped_policies
+from fixfirst.policy.red_file import load_red
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
@@ -50,11 +54,11 @@ class Recording:
     steps
         Length of an episode.
     red_agent
-        A red agent, or a mixture drawn per episode.
+        A red agent, or a mixture drawn per episode; also learned attackers that leave the exploit to the game.
     green
         With users who scan ports at random.
     policy
-        How blue plays: sleep, random, react, ... (play/baselines.py), or a mixture drawn per episode.
+        How blue plays: sleep, random, react, ... (play/baselines.py), a mixture drawn per episode, or a policy.
     seed
         Decides all of it.
     scenario
@@ -87,10 +91,16 @@ def record(
 ) -> Summary:
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
     checks.check_int("episodes", recording.episodes), checks.check_int("steps", recording.steps)
-    if recording.policy not in (MIXTURE, *DEFENDERS):
-        raise errors.CyborgError(f"unknown policy {recording.policy!r}; use {MIXTURE} or one of {', '.join(DEFENDERS)}")
-    red_odds(recording.red_agent, 1), check_seeds(recording.seed, 1)
+    check_seeds(recording.seed, 1)
     scenario = scenario_named(recording.scenario)
+    if recording.policy not in (MIXTURE, *DEFENDERS) and not _is_policy(recording.policy):
+        raise errors.CyborgError(
+            f"unknown policy {recording.policy!r}; use {MIXTURE}, a policy, or one of {', '.join(DEFENDERS)}"
+        )
+    recording = replace(recording, red_agent=red_agent_spec(recording.red_agent, scenario))
+    for name in learned_in([recording.red_agent]):
+        if load_red(name, scenario).spec.picky:
+            raise errors.CyborgError(f"{name}: names its exploit, which a recording does not tell; record plain attackers")
     check_images(folder, scenario)
     cyborg = identify(folder)
     if scenario != CAGE2:
@@ -133,6 +143,18 @@ def _episodes(folder: Path, recording: Recording, variant: VariantName, num_work
         yield from pool.map(_play_episode, range(recording.episodes))
 
 
+def _is_policy(name: str) -> bool:
+    return name in shipped_policies() or Path(name).exists()
+
+
+def _chooser(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Return how a policy plays an episode, by its most probable actions: observations [1, bits] -> actions [1]."""
+    player, steps = load_policy(name).player(greedy=True), count()
+    keys, first = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+    nothing = np.zeros((1, 0), np.uint8)  # it does not see the truth
+    return lambda observations: player.act(pack(observations), nothing, first, keys, next(steps))
+
+
 _recorder: "Recorder"  # of a recording process
 
 
@@ -158,15 +180,17 @@ class Recorder:
         scenario = scenario_named(recording.scenario)
         file = None if scenario == CAGE2 else recording.scenario
         self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
+        self._learned = [LearnedRed.named(load_red(name, scenario)) for name in learned_in([recording.red_agent])]
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
         setting, entropy = self._recording, [self._recording.seed, number]
         rng = np.random.default_rng([*entropy, _BLUE_STREAM])
-        red = RedAgent(int(np.searchsorted(red_odds(setting.red_agent, 1)[0], rng.random(), side="right")))
+        red = int(np.searchsorted(red_odds(setting.red_agent, 1)[0], rng.random(), side="right"))
         policy = str(rng.choice(list(DEFENDERS))) if setting.policy == MIXTURE else setting.policy
-        choose = DEFENDERS[policy](self._game.scenario, 1, rng)
-        self._game.reset(red, [*entropy, _GAME_STREAM])
+        choose = DEFENDERS[policy](self._game.scenario, 1, rng) if policy in DEFENDERS else _chooser(policy)
+        agent = self._learned[red - LEARNED] if red >= LEARNED else RedAgent(red)
+        self._game.reset(agent, [*entropy, _GAME_STREAM])
         self._pid_reuses.clear()
         observation = np.zeros(self._game.scenario.observation_bits, np.int8)
         steps: list[list[Any]] = []
@@ -183,7 +207,11 @@ class Recorder:
                 break
             steps.append([action, self._chances, self._red(), _hex(observation), reward10, *self._truth()])
         self._step = 0
-        episode: dict[str, Any] = {"id": number, "red": RED_AGENTS[red], "green": "agent" if setting.green else "sleep"}
+        episode: dict[str, Any] = {
+            "id": number,
+            "red": LEARNED_RED if red >= LEARNED else RED_AGENTS[red],
+            "green": "agent" if setting.green else "sleep",
+        }
         episode |= {"variant": self._variant, "policy": policy, "return10": sum(step[4] for step in steps)}
         if self._game.scenario != CAGE2:
             episode["scenario"] = Path(setting.scenario).name

@@ -16,11 +16,13 @@ import numpy as np
 from fixfirst.base import errors
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg, scenario_file
 from fixfirst.cyborg.game import CyborgGame
+from fixfirst.cyborg.learned_red import LearnedRed
 from fixfirst.cyborg.variant import variant_of
 from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP
-from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success, turn_dtype
+from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb, Success, turn_dtype
 from fixfirst.game.world import BaseWorld, pack
+from fixfirst.policy.red_file import load_red
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
 
@@ -34,7 +36,10 @@ class CyborgWorld(BaseWorld):
         if game.variant not in (None, found):
             raise errors.CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
         super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
-        if (self._red_odds[:, len(RedAgent) - 1] < 1).any():
+        learned = [load_red(name, self.scenario) for name in game.learned]
+        self._learned = [LearnedRed.named(red) for red in learned]
+        scripts = self._red_odds[:, : LEARNED if learned else None]
+        if (scripts[:, len(RedAgent) - 1] < scripts[:, -1]).any():
             raise errors.CyborgError("CybORG has no red agents of your own; play them on the simulator")
         with scenario_file(cyborg, self.scenario) as file:
             self._games = [
@@ -96,6 +101,8 @@ class CyborgWorld(BaseWorld):
             turns["scan_answered"][i] = red.verb == RedVerb.SCAN and red.answered
             turns["blue_action"][i], turns["blue_success"][i] = self._blue_actions[i], game.blue_success()
             turns["ot"][i], turns["decoys"][i] = game.ot_service(), game.decoy_ports()
+            if isinstance(game.red, LearnedRed):
+                turns["red_belief"][i] = game.red.beliefs()
         return turns
 
     def _next_episode(self, i: int) -> None:
@@ -106,9 +113,10 @@ class CyborgWorld(BaseWorld):
         # Negative environment numbers are allowed elsewhere; entropy must not be negative.
         entropy = [int(self._seeds[i]), int(self.env_ids[i]) % 2**64, int(self._episodes[i])]
         u = np.random.default_rng([*entropy, _AGENT_STREAM]).random()
-        red_agent = RedAgent(int(np.searchsorted(self._red_odds[i], u, side="right")))
-        self._red_agents[i] = red_agent
-        self._games[i].reset(red_agent, [*entropy, _GAME_STREAM])
+        number = int(np.searchsorted(self._red_odds[i], u, side="right"))
+        self._red_agents[i] = number
+        agent = self._learned[number - LEARNED] if number >= LEARNED else RedAgent(number)
+        self._games[i].reset(agent, [*entropy, _GAME_STREAM])
         self._games[i].read_access(self.access[i])
         self.observations[i] = 0
         self.packed_obs[i] = 0

@@ -15,7 +15,7 @@ import numpy as np
 from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.rules import QUIET, SEEN_EXPLOIT, SEEN_SCAN
 from fixfirst.game.scenario import CAGE2, VARIANT_ID, VARIANTS, Scenario, VariantName
-from fixfirst.game.state import NO_TARGET, OTService, RedVerb, Success
+from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedVerb, Success
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ACCESS = ("none", "user", "root")  # what red truly has on a host
 BELIEF = ("clean", "unknown", "user", "root")  # what blue believes of it; CybORG: No, Unknown, User, Privileged
 _ACTIVITY = ("none", "scan", "exploit")  # what blue saw there in this step
+RED_BELIEF = ("none", "user", "root", "lost")  # what a learned attacker believes to have on it
 OT_STATES = tuple(state.name.lower() for state in OTService)  # running, stopped, restored
 
 _SEEN = dict(zip((QUIET, SEEN_SCAN, SEEN_EXPLOIT), _ACTIVITY, strict=True))
@@ -56,6 +57,7 @@ class TurnSummary:
     ot: str  # of OT_STATES: the service on Op_Server0 that Impact stops
     costs: tuple[Cost, ...]  # their sum is the reward of this turn
     return10: int  # rewards so far, in tenths
+    red_belief: tuple[str, ...]  # [H] of RED_BELIEF; empty, if a script attacks
 
     @property
     def reward10(self) -> int:
@@ -85,6 +87,7 @@ def summarise_turn(turn: np.void, variant: VariantName, scenario: Scenario = CAG
         ot=OT_STATES[turn["ot"]],
         costs=costs(turn, variant, scenario),
         return10=int(turn["return10"]),
+        red_belief=tuple(RED_BELIEF[number] for number in turn["red_belief"]) if turn["red_agent"] >= LEARNED else (),
     )
 
 

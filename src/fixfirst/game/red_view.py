@@ -244,6 +244,16 @@ def clear_failures(env, bit):
     env.resisted &= ~bit
 
 
+def beliefs_of(states: np.ndarray, hosts: int) -> np.ndarray:
+    """Return what learned attackers believe to have on hosts, [N, H]: 0 nothing, 1 user, 2 root, 3 lost; 0 of scripts."""
+    learned = states["red_agent"] >= LEARNED
+    held, root, lost = (
+        (np.where(learned, states[name], 0)[:, None] >> np.arange(hosts) & 1).astype(np.uint8)
+        for name in ("exploited", "escalated", "lost")
+    )
+    return np.where(root | held, 1 + root, 3 * lost).astype(np.uint8)
+
+
 # ---------------------------------------------------------------- what red reads, compiled
 
 

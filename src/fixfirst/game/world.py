@@ -14,7 +14,7 @@ import numpy as np
 
 from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
-from fixfirst.game import rules
+from fixfirst.game import red_view, rules
 from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.chance import Decision, chance_dtype
 from fixfirst.game.game import Game, red_agent_names
@@ -291,6 +291,7 @@ class World(BaseWorld):
                 turns[name] = self._states[name]
         turns["observation"], turns["access"] = self.packed_obs, self.access
         turns["decoys"] = self._states["decoys"][:, : self.scenario.num_hosts]
+        turns["red_belief"] = red_view.beliefs_of(self._states, self.scenario.num_hosts)
         return turns
 
     def _show(self, mask: np.ndarray) -> None:

@@ -22,6 +22,7 @@ def register_environments() -> None:
 
 def _register(gymnasium: Any) -> None:
     gymnasium.register(id="fixfirst/Cage2-v0", entry_point=f"{ENVS}:Cage2", vector_entry_point=f"{ENVS}:VecCage2")
+    gymnasium.register(id="fixfirst/Red-v0", entry_point="fixfirst.api.red_env:RedEnv")
 
 
 class _AfterGymnasium:

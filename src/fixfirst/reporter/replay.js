@@ -24,13 +24,15 @@ document.title = `fixfirst replay: ${players.map((player) => player.doc.policy).
 $("players").className = pair ? "pair" : "alone";
 $("about").textContent = pair ? "Both play the same episodes: chance is the same for both while they do the same." : players[0].about();
 document.querySelector("h1").textContent =
-  pair ? "Two defenders in the same episode" : doc.workflow ? "Does the defender keep to its order?" : "The defender at work";
+  pair ? "Two defenders in the same episode" : players[0].believes ? "A defender and an attacker that learned" : doc.workflow ? "Does the defender keep to its order?" : "The defender at work";
 players.forEach((player) => {
   if (pair) player.part("who").textContent = player.about();
   else player.part("who").remove();
   if (pair) $("timelines").append(make("b", "", player.doc.policy));
   $("timelines").append(player.timeline);
 });
+const believes = players.some((player) => player.believes); // the legend tells of thirds or of halves
+document.querySelectorAll(believes ? "#legend .scripts" : "#legend .believes").forEach((element) => element.remove());
 if (!players.some((player) => player.doc.changes.length)) document.querySelector(".changes").remove();
 
 const episodeButtons = doc.episodes.map((each, index) => {
@@ -73,9 +75,10 @@ function choose(index, toStep) {
   $("slider").max = lastStep();
   episodeButtons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === chosen)));
   const {number: which, red_agent: red} = doc.episodes[chosen];
+  const habits = players[0].doc.habits || [];
   const told = players.map((player) => (pair ? `${player.doc.policy} ` : "") + player.summary(episodeOf(player)));
   const why = players.map((player) => (pair ? `${player.doc.policy}: ` : "") + episodeOf(player).why.replace(/-(?=\d)/g, "\u2212"));
-  $("why").replaceChildren(...why.map((text) => make("span", "line", text)));
+  $("why").replaceChildren(...[...habits, ...why].map((text) => make("span", "line", text)));
   $("summary").textContent = `Episode ${which} against ${red}: ${told.join("; ")}.`;
   for (const [id, wanted] of Object.entries(SEEKS)) $(id).disabled = !players.some((player) => stepsOf(player).some(wanted));
   $("compromise").disabled = firstCompromise() === 0;

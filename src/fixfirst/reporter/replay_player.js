@@ -1,6 +1,6 @@
 "use strict";
 // One player of a replay: its map, what it did in a step, its order, its hosts, its timeline. Everything is set as text.
-const LETTER = {none: "", clean: "", unknown: "?", user: "U", root: "R"};
+const LETTER = {none: "", clean: "", unknown: "?", user: "U", root: "R", lost: "\u00d7"};
 const TIMELINE_HEIGHT = 64;
 
 function make(tag, className, text) {
@@ -32,6 +32,8 @@ class Player {
     this.now = drawn("rect", {class: "now", y: 0, width: 1, height: TIMELINE_HEIGHT});
     if (!doc.workflow) root.querySelectorAll(".ordered, .since").forEach((element) => element.remove());
     if (!doc.shield) root.querySelectorAll(".shields").forEach((element) => element.remove());
+    this.believes = doc.episodes.some((episode) => episode.steps[0].red_belief.length > 0); // a learned attacker is there
+    if (!this.believes) root.querySelectorAll(".believes").forEach((element) => element.remove());
     if (!this.remembers) root.querySelectorAll(".remembers").forEach((element) => element.remove());
     this.drawMap();
     this.orderShown = null;
@@ -82,21 +84,22 @@ class Player {
     this.hosts = this.doc.hosts.map((host) => {
       const node = make("div", "host"), box = make("div", "box"), name = make("div", "name");
       const believed = make("span", "half"), truth = make("span", "half");
-      const above = make("div", "above"), note = make("span", "note");
+      const felt = make("span", "half"), above = make("div", "above"), note = make("span", "note");
       node.style = placed(...map.places[host.name]);
       node.setAttribute("role", "img");
-      box.append(believed, truth);
+      box.append(believed, truth, ...(this.believes ? [felt] : []));
+      node.classList.toggle("three", this.believes);
       name.append(make("span", "label", host.name), note);
       node.append(above, box, name);
       place.append(node);
       const row = make("tr");
-      const cells = Array.from({length: this.remembers ? 8 : 7}, () => make("td"));
+      const cells = Array.from({length: 7 + this.believes + this.remembers}, () => make("td"));
       cells[0].textContent = host.name;
       cells[1].textContent = host.unit;
-      if (this.remembers) cells[7].className = "remembers";
+      if (this.remembers) cells.at(-1).className = "remembers";
       row.append(...cells);
       root.querySelector(".rows").append(row);
-      return {name: host.name, node, believed, truth, above, note, cells};
+      return {name: host.name, node, believed, truth, felt, above, note, cells};
     });
   }
 
@@ -124,6 +127,7 @@ class Player {
     part("return").textContent = number(s.return10);
     part("red").replaceChildren(...this.action(s.red, s.red_worked));
     part("blue").replaceChildren(...this.action(s.blue, s.blue_worked));
+    if (this.believes) part("belief").replaceChildren(...this.belief(s));
     part("verdict").replaceChildren(...this.verdict(s));
     part("costs").textContent = s.costs.map((c) => `${c.what} ${number(c.tenths)}`).join(", ") || "nothing";
     if (this.doc.shield) part("shield").textContent = this.shield(s);
@@ -139,6 +143,17 @@ class Player {
   action(words, worked) {
     if (worked === null) return [words];
     return [make("span", worked ? "tag plain" : "tag failed", worked ? "worked" : "failed"), words];
+  }
+
+  // What a learned attacker believes to hold, and where that is not so.
+  belief(s) {
+    if (!s.red_belief.length) return [make("span", "small", "a script attacks in this episode")];
+    const names = this.doc.hosts.map((host) => host.name);
+    const held = names.filter((name, h) => ["user", "root"].includes(s.red_belief[h]));
+    const wrong = held.filter((name) => s.access[names.indexOf(name)] === "none");
+    const unaware = names.filter((name, h) => s.access[h] !== "none" && !held.includes(name) && name !== this.map.foothold);
+    const more = [wrong.length ? `not true of ${wrong.join(", ")}` : "", unaware.length ? `holds ${unaware.join(", ")} unawares` : ""];
+    return [`to hold ${held.join(", ") || "nothing but its foothold"}`, ...more.filter(Boolean).map((text) => make("span", "tag failed after", text))];
   }
 
   verdict(s) {
@@ -182,6 +197,9 @@ class Player {
     host.believed.textContent = LETTER[belief];
     host.truth.className = `half ${access}-true`;
     host.truth.textContent = LETTER[access];
+    const felt = s.red_belief[h] || "none";
+    host.felt.className = `half ${felt}-felt`;
+    host.felt.textContent = LETTER[felt];
     host.node.classList.toggle("at-red", host.name === s.red_target);
     host.node.classList.toggle("at-blue", host.name === s.blue_target);
     host.above.replaceChildren(
@@ -190,11 +208,11 @@ class Player {
     );
     host.note.textContent = host.name === map.ot_server ? `OT ${s.ot}` : host.name === map.foothold ? "foothold" : "";
     const cost = s.costs.filter((c) => c.what === host.name || (c.what === "impact" && host.name === map.ot_server));
-    const words = [access, belief, activity === "none" ? "" : activity, decoys.join(" "), cost.map((c) => number(c.tenths)).join(" ")];
+    const words = [access, belief, ...(this.believes ? [felt === "none" ? "" : felt] : []), activity === "none" ? "" : activity, decoys.join(" "), cost.map((c) => number(c.tenths)).join(" ")];
     if (this.remembers) words.push(s.remembered[host.name] || "");
     words.forEach((text, i) => (host.cells[i + 2].textContent = text));
     host.cells[2].classList.toggle("strong", access !== "none");
     host.cells[3].classList.toggle("strong", belief !== "clean");
-    host.node.setAttribute("aria-label", `${host.name}: truth ${access}, blue believes ${belief}`);
+    host.node.setAttribute("aria-label", `${host.name}: truth ${access}, blue believes ${belief}${this.believes ? `, red believes ${felt}` : ""}`);
   }
 }
