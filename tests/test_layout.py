@@ -142,9 +142,9 @@ def test_neither_is_a_dependency_of_the_core():
 KINDS = {
     "functions": "compare evaluate exploit export leaderboard load_policy load_red load_run make_config make_vec red_agent "
     "report resume rollout search search_config train train_league train_red watch",
-    "environments": "Cage2 CyborgVecEnv Remember VecCage2",
-    "values": "ActionSet Agent BlueAgent Exploit Game Judging LeagueRun MemoryScheme Policy Progress RedPolicy Scenario "
-    "SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
+    "environments": "Cage2 CyborgVecEnv RedEnv Remember VecCage2 VecRedEnv",
+    "values": "ActionSet Agent BlueAgent Exploit Game Judging LeagueRun LearnedRed MemoryScheme Policy Progress RedPolicy "
+    "Scenario SearchConfig SearchRun StudyRun TrainConfig TrainRun UnitScheme Workflow",
     "built-in values": "CAGE2",
     "errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError ResetNeeded "
     "RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",
