@@ -29,14 +29,14 @@ from fixfirst.runs.answer import Answer
 TRUTH = {("b_line", "enterprise", "user"): (4.01, 4.12)}
 ELSE = {"b_line": 0.09, "meander": 0.22}
 RULES = {"b_line": "Fix enterprise before user", "meander": "No "}  # how a right answer begins
-# (episodes, replicates, share of the searches); 0 replicates: as many as is usual
+# (episodes, replicates, share of the searches); 0 replicates: as many as is usual. Of those with fewer than 260,000 none is
+# long enough for an answer.
 PLAN = (
-    (3_000, 0, 30), (3_000, 1, 10), (3_000, 8, 6),
-    (10_000, 0, 24), (10_000, 1, 10),
-    (30_000, 0, 12), (30_000, 1, 6),
-    (60_000, 1, 4), (100_000, 0, 4),
-    (200_000, 3, 3), (260_000, 3, 6), (300_000, 1, 3), (420_000, 3, 6),
-    (600_000, 8, 3), (1_150_000, 8, 4),
+    (3_000, 0, 100), (3_000, 1, 34), (3_000, 8, 18),
+    (10_000, 0, 80), (10_000, 1, 30), (10_000, 2, 16),
+    (30_000, 0, 36), (30_000, 1, 20),
+    (60_000, 1, 12), (120_000, 0, 8),
+    (260_000, 3, 26), (300_000, 1, 4), (420_000, 3, 10), (600_000, 4, 4), (1_150_000, 8, 2),
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from answers import a_swap, an_answer
 from searches import SHARED, NoView
 
 import fixfirst as ff
@@ -14,11 +15,11 @@ from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.orders.pricing import Part, PricedOrder, Swap
+from fixfirst.orders.pricing import Part
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.report_answers import _how_section as how, _why_sections as why_sections
 from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import Answer, read_answer
+from fixfirst.runs.answer import read_answer
 from fixfirst.runs.rows import ValueRow, read_rows
 from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
@@ -399,30 +400,6 @@ def test_a_price_that_moves_by_chance_is_not_said_to_fall():
 
 
 # ---------------------------------------------------------------- words
-
-
-def a_swap(first, second, price, low=None, high=None, **more):
-    return Swap(first, second, price, low, high, (price,), falling=low is None, history=(6.0, price), **more)
-
-
-def an_answer(**changes):
-    facts = dict(
-        red_agent="b_line", variant="current", memory="none",
-        units=("enterprise", "op_server", "user", "op_host", "defender"),
-        idle=("op_host", "defender"), replicates=3, episodes=600_000, rounds=(10, 20), possible=6, all_orders=120,
-        margin=0.5, spread=0.1,
-        swaps=(a_swap("enterprise", "user", 4.3, 4.1, 4.5), a_swap("enterprise", "op_server", 0.02, -0.1, 0.14)),
-        orders=tuple(
-            PricedOrder(name, mean, mean, mean, 0.2, 0.9, tier, 0, 0, 0, 1, 1, ())
-            for name, mean, tier in (
-                ("enterprise > user > op_server", -14, 1), ("enterprise > op_server > user", -14, 1),
-                ("op_server > enterprise > user", -14, 1), ("user > enterprise > op_server", -18.2, 3),
-                ("user > op_server > enterprise", -18.4, 3), ("op_server > user > enterprise", -18.8, 3),
-            )
-        ),
-        next_episodes=2_000_000,
-    )  # fmt: skip
-    return Answer(**facts | changes)
 
 
 def test_the_answer_reads_as_a_person_would_say_it():

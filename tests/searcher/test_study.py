@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from searches import EASY, RANDOM, NoView, ledger, one_line, outcome, rows, settings_file
+from searches import EASY, RANDOM, SHARED, NoView, ledger, one_line, outcome, rows, settings_file
 
 import fixfirst as ff
 from fixfirst.base.jobs import InlineScheduler
@@ -62,17 +62,22 @@ class Watched(InlineScheduler):
 
     most = 0
 
+    def __init__(self, workers):
+        super().__init__()
+        self.workers = workers
+
     def wait(self, on_progress):
         self.most = max(self.most, len(self._jobs))
         return super().wait(on_progress)
 
 
-def test_trials_of_different_searches_run_side_by_side(tmp_path):
-    """Three searches with rounds of one trial keep three workers busy."""
+@pytest.mark.parametrize("workers", [3, 1])
+def test_as_many_searches_are_worked_on_as_workers_need(tmp_path, workers):
+    """Three searches with rounds of one trial keep three workers busy; for one, each ends before the next begins."""
     configs = search_configs(RANDOM | {"round_size": 1, "n_workflows": 2}, seeds=3)
-    study, executor = begin_study(configs, tmp_path / "study"), Watched()
+    study, executor = begin_study(configs, tmp_path / "study"), Watched(workers)
     assert run_searches(study.searches, executor, NoView(), interrupt=False, folder=study.folder)
-    assert executor.most == 3 and [len(ledger(search.folder)) for search in study.searches] == [2, 2, 2]
+    assert executor.most == workers and [len(ledger(search.folder)) for search in study.searches] == [2, 2, 2]
 
 
 class InterruptAfter(NoView):
@@ -99,7 +104,7 @@ def test_resume_goes_on_with_all_that_is_unfinished_and_with_nothing_else(study,
     assert main(["resume", str(folder), "--workers", "1", "--quiet", "--no-report"]) == 0
     assert [outcome(folder / name) for name in MEMBERS] == [outcome(study / name) for name in MEMBERS]
     ends = [[row["outcome"] for row in rows(folder / name / "runtime.csv")] for name in MEMBERS]
-    assert ends == [["finished"], *[["interrupted", "finished"]] * 3]
+    assert ends == [["finished"], ["interrupted", "finished"], ["finished"], ["finished"]]  # the last two had not begun
 
 
 # ---------------------------------------------------------------- what a user says and sees
@@ -122,13 +127,22 @@ def test_a_plain_list_is_several_red_agents_and_weights_make_one_mixture():
 def test_the_folder_of_a_study_names_its_agents_and_seeds():
     assert study_name(search_configs({})) == "search-b_line-0"
     assert study_name(search_configs({"red_agent": "b_line,meander"}, seeds=5)) == "study-b_line-meander-0-4"
+    assert study_name(search_configs({"scenario": "tiny"})) == "search-tiny-b_line-0"
+    assert study_name(search_configs({"scenario": "cage2,tiny"})) == "study-cage2-tiny-b_line-0"
+    assert study_name(search_configs({"scenario": "generate:0-3:hosts=8"})) == "study-4-networks-b_line-0"
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["--seeds", "0"], "--seeds must be at least 1, got 0"),
-        (["--red-agent", "b_line,b_line"], "a study has each red agent and seed once, got b_line-0 more often"),
+        (["--red-agent", "b_line,b_line"], "a study has each scenario, red agent and seed once, got b_line-0 more"),
+        (["--scenario", "tiny,tiny"], "a study has each scenario, red agent and seed once, got tiny-b_line-0 more often"),
+        (["--scenario", "tiny,nowhere"], "unknown scenario 'nowhere'"),
+        (["--scenario", "generate:5-1"], "a random network is generate:SEED or generate:FIRST-LAST, with :hosts=8-12"),
+        (["--scenario", "generate:0-3:size=3"], "a random network is generate:SEED or generate:FIRST-LAST"),
+        (["--scenario", "generate:0-3:hosts=3"], "hosts must be a whole number in 8..63, or two of them, got (3, 3)"),
+        (["--scenario", "generate:1:values=some"], "unknown values 'some'; use usual, any"),
         (["--red-agent", "b_line,meander:0.5"], "needs a weight for 'b_line'"),
         (["--red-agent", "b_line,green"], "green"),
         (["--separate", "--seeds", "2", "--from", "nowhere"], "nowhere: holds no policy"),
@@ -183,3 +197,37 @@ def test_a_search_validates_its_config_once_and_a_resumed_one_once_more(tmp_path
     assert len(validated) == 1
     ff.resume(tmp_path / "run", workers=1, quiet=True)
     assert len(validated) == 2
+
+
+# ---------------------------------------------------------------- several networks
+
+
+@pytest.fixture(scope="module")
+def networks(tmp_path_factory):
+    """Two small networks with other unit types, one of them drawn at random."""
+    folder = tmp_path_factory.mktemp("networks") / "study"
+    small = {"max_steps": 20, "workers": 1, "quiet": True}
+    return ff.search(scenario=["flat", "generate:3-3:hosts=8-9:subnets=4"], out=folder, **SHARED | small)
+
+
+def test_networks_are_a_study_that_says_what_can_be_compared(networks):
+    assert [run.folder.name for run in networks.searches] == ["flat-b_line-0", "generated1-3-b_line-0"]
+    together = networks.agreement
+    assert [world.name for world in together.worlds] == ["b_line in flat", "b_line in generated1-3"]
+    assert any("Two types are compared where both are." in text for text in together.sentences)
+    assert together.rule == "No answer yet"
+    assert [run.answer.scenario for run in networks.searches] == ["flat", "generated1-3"]
+    assert {"the most valuable type first"} <= {row[0] for row in networks.tables()[0].rows}
+
+
+def test_networks_are_told_as_a_page_as_json_and_as_csv(networks, tmp_path, capsys):
+    assert "How often rules hold" in (networks.folder / "report.html").read_text()
+    table = tmp_path / "orders.csv"
+    assert main(["resume", str(networks.folder), "--quiet", "--no-report", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [network["name"] for network in told["networks"]["networks"]] == ["flat", "generated1-3"]
+    assert {rule["attacker"] for rule in told["networks"]["rules"]} == {"b_line"}
+    assert {line.split(",")[0] for line in networks.to_csv(table).splitlines()[1:]} == {
+        "flat-b_line-0",
+        "generated1-3-b_line-0",
+    }

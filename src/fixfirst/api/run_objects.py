@@ -22,6 +22,7 @@ from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import Comparison, RankedTrials, compare_seeds
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
+from fixfirst.searcher.shared import SharedSearch
 from fixfirst.searcher.study import AnySearch, open_study
 
 
@@ -171,6 +172,11 @@ class StudyRun(tables.Tabular):
         first = found[0][1]
         return tables.Table(("run", "seed", *first.columns), rows, ("run", *first.shown))
 
+    def tables(self) -> Sequence[tables.Table]:
+        """Return, of several networks, how often rules hold and what decides; else the rows of all searches."""
+        survey = self.agreement.survey if self.answers else None
+        return [self.table()] if survey is None else survey.tables()
+
     @property
     def comparisons(self) -> list[Comparison]:
         """What the seeds say together, for each red agent."""
@@ -179,7 +185,8 @@ class StudyRun(tables.Tabular):
     @property
     def agreement(self) -> Agreement:
         """What the finished searches say together: whether seeds agree, and which rule is good in every world."""
-        return Agreement.of(self.answers)
+        found = [run.search for run in self.searches if isinstance(run.search, SharedSearch) and run.search.answer]
+        return Agreement.of(self.answers, [search.network for search in found])
 
     @property
     def answers(self) -> list[Answer]:

@@ -21,6 +21,8 @@ from fixfirst.searcher.config import SearchConfig, search_configs
 from fixfirst.searcher.driver import make_scheduler, run_searches
 from fixfirst.searcher.study import Study, begin_study, open_search, open_study, study_name
 
+_MOST_PAGES = 12  # searches of a study that have a page each; of more, `fixfirst report` writes those that are wanted
+
 
 @overload
 def search(*, seeds: Literal[1] = 1, **settings: Unpack[SearchSettings]) -> SearchRun: ...
@@ -50,10 +52,10 @@ def search(
     separate=True is the published way, one training per order: then the result is run.ranking, of run.trials.
 
     settings: those of `fixfirst search --help` with underscores. Each comes from here, else from FIXFIRST_<NAME>, else from
-    the TOML file `config`, else from the preset. seeds: the same search under so many seeds; with several of them, or
-    several red agents ("b_line,meander"), the result is a StudyRun. workers, executor, ray_address, cpus_per_trial: where
-    trials run, which does not change the result. report: end with a page about it. again: run it also if a finished run
-    has this very result, which is returned otherwise unless `out` is given.
+    the TOML file `config`, else from the preset. seeds: the same search under so many seeds; with several of them, several
+    red agents ("b_line,meander") or scenarios ("a.yaml,tiny", "generate:0-99"), the result is a StudyRun. workers,
+    executor, ray_address, cpus_per_trial: where trials run, which does not change the result. report: end with a page about
+    it. again: run it also if a finished run has this very result, which is returned otherwise unless `out` is given.
     callback: is told how far it is after every update (`ff.Progress`); if it returns True, the search stops as by Ctrl-C.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
@@ -128,14 +130,16 @@ class _View(SearchView):
 
 
 def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
-    """A page about each run and, if there are several, one about all of them.
+    """A page about each run, unless there are very many, and, if there are several, one about all of them.
 
     The search is done; whatever may be wrong with its report, it must not look as if the search had failed.
     """
     try:
+        members = result.searches if isinstance(result, StudyRun) else [result]
+        members = members if len(members) <= _MOST_PAGES else []
         if isinstance(result, StudyRun) and not quiet:
-            print(f"fixfirst: writing {len(result.searches) + 1} reports ...", file=sys.stderr, flush=True)
-        for run in result.searches if isinstance(result, StudyRun) else [result]:
+            print(f"fixfirst: writing {len(members) + 1} reports ...", file=sys.stderr, flush=True)
+        for run in members:
             write_replays(run.folder)
             if isinstance(result, StudyRun):
                 write_report(run.folder)

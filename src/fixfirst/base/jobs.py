@@ -115,24 +115,39 @@ def gather(tasks: Tasks) -> Generator[Tasks, tuple[int, Any], dict[int, Any]]:
 def run_plans(
     plans: Sequence[Plan], scheduler: "Scheduler", on_progress: Callable[[int, int, Any], None], interrupt: object = False
 ) -> None:
-    """Run plans until all of them have ended, or no job is left because of an interrupt.
+    """Run plans until all of them have ended, or no job is left because of an interrupt; then every plan is closed.
 
+    A plan begins once there are fewer jobs than workers: of very many, the first have ended before the last begin.
     on_progress: called with the plan's index, the job's key and what the job tells.
     """
-    tasks: dict[tuple[int, int], Task] = {}
-    retries = Retries()
+    try:
+        _run_plans(plans, scheduler, on_progress, interrupt)
+    finally:
+        for plan in plans:
+            plan.close()
+
+
+def _run_plans(
+    plans: Sequence[Plan], scheduler: "Scheduler", on_progress: Callable[[int, int, Any], None], interrupt: object
+) -> None:
+    tasks: dict[tuple[int, int], Task] = {}  # those that have not ended
+    retries, waiting = Retries(), deque(enumerate(plans))
 
     def submit(index: int, new: Tasks) -> None:
         for key, task in new.items():
             tasks[index, key] = task
             scheduler.submit((index, key), task.run, task.argument)
 
-    for index, plan in enumerate(plans):
-        submit(index, next(plan, {}))
+    def begin() -> None:
+        while waiting and len(tasks) < scheduler.workers and not interrupt:
+            index, plan = waiting.popleft()
+            submit(index, next(plan, {}))
+
+    begin()
     while (ended := scheduler.wait(lambda key, message: on_progress(key[0], key[1], message))) is not None:
         if interrupt or (ended.died is None and ended.result is None):
             continue  # interrupted: what is finished lies in its folder, where `resume` finds it
-        (index, key), task, result = ended.key, tasks[ended.key], ended.result
+        (index, key), task, result = ended.key, tasks.pop(ended.key), ended.result
         if ended.died is not None and retries.allow(ended):
             on_progress(index, key, f"{task.name}: its worker is gone ({ended.died}); trying again")
             submit(index, {key: task})
@@ -144,6 +159,7 @@ def run_plans(
         retries.forget(ended.key)
         with suppress(StopIteration):
             submit(index, plans[index].send((key, result)))
+        begin()
 
 
 class Retries:

@@ -42,7 +42,8 @@ def scenario_command(
         Write it as a scenario file of CybORG.
     """
     if file == NEW:
-        chosen = {name: value for name, value in (("hosts", hosts), ("subnets", subnets)) if value is not None}
+        sizes = (("hosts", hosts), ("subnets", subnets))
+        chosen: dict[str, Any] = {name: value for name, value in sizes if value is not None}
         scenario = Scenario.generate(seed, **chosen)
     elif hosts is not None or subnets is not None:
         raise errors.ConfigError(f"--hosts and --subnets are of a new network: fixfirst scenario {NEW} --hosts 20")

@@ -46,8 +46,8 @@ def search_command(
     """What is each order worth? Trains one defender for all of them within an episode budget, and says how sure we are.
 
     Settings come from the command line, else FIXFIRST_NAME, else --config, else the preset. Ctrl-C stops cleanly;
-    `fixfirst resume` goes on and ends with the same files. A plain list of red agents (b_line,meander) is a study: one
-    search each.
+    `fixfirst resume` goes on and ends with the same files. A plain list of red agents (b_line,meander) or of scenarios
+    (a.yaml,tiny,generate:0-99) is a study: one search each, and what they say together.
 
     Parameters
     ----------

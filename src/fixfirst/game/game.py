@@ -23,8 +23,14 @@ from fixfirst.game.state import LEARNED, RedAgent
 Backend = Literal["simulator", "workers", "cyborg"]
 
 
+_GENERATE = "generate"  # generate:17:hosts=8-12 names a random network
+
+
 def scenario_named(value: Any, images: Any = None) -> Scenario:
-    """Return a scenario: itself, the one that comes with fixfirst under a name, one from a file, or one kept in a run."""
+    """Return a scenario: itself, the one that comes with fixfirst under a name, one from a file, or one kept in a run.
+
+    The text generate:SEED stands for a random one; :hosts=8-12, :subnets=3 and :values=any say more of it.
+    """
     if isinstance(value, Scenario):
         return value
     if isinstance(value, Mapping):
@@ -33,6 +39,8 @@ def scenario_named(value: Any, images: Any = None) -> Scenario:
         raise errors.ConfigError(
             f"a scenario is a file, or one of {', '.join(SHIPPED_SCENARIOS)}, got {errors.quoted(value)}"
         )
+    if isinstance(value, str) and value.partition(":")[0] == _GENERATE:
+        return _generated(value)
     path = checks.check_path("scenario", value)
     if isinstance(value, str) and value not in SHIPPED_SCENARIOS and path.suffix == "" and not os.path.exists(path):
         near = errors.did_you_mean(value, SHIPPED_SCENARIOS)
@@ -40,6 +48,49 @@ def scenario_named(value: Any, images: Any = None) -> Scenario:
             f"unknown scenario {errors.quoted(value)}; use {', '.join(SHIPPED_SCENARIOS)} or a file such as lab.yaml{near}"
         )
     return Scenario.load(os.fspath(value), images)
+
+
+def scenarios_listed(value: Any) -> list[Any]:
+    """Return what a list of scenarios names, one by one: a list, or a text such as a.yaml,tiny,generate:0-99."""
+    if isinstance(value, list | tuple):
+        return [one for part in value for one in scenarios_listed(part)]
+    if not isinstance(value, str) or ("," in value and os.path.exists(value)):
+        return [value]
+    found: list[Any] = []
+    for name in value.split(","):
+        kind, seeds, *more = (name.strip() + ":").split(":")
+        first, dash, last = seeds.partition("-")
+        if kind != _GENERATE or not dash:
+            found.append(name.strip())
+            continue
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last) < int(first) + _MOST_LISTED):
+            raise errors.ScenarioError(f"{_GENERATE_FORM}, at most {_MOST_LISTED:,} seeds; got {errors.quoted(name)}")
+        found += [":".join((_GENERATE, str(seed), *more)).rstrip(":") for seed in range(int(first), int(last) + 1)]
+    return found
+
+
+_MOST_LISTED = 10_000  # networks that one text can name
+_GENERATE_FORM = (
+    f"a random network is {_GENERATE}:SEED or {_GENERATE}:FIRST-LAST, with :hosts=8-12, :subnets=2-3, :values=any if wanted"
+)
+
+
+def _generated(text: str) -> Scenario:
+    """Return the random scenario that a text names."""
+    _, seed, *more = text.split(":")
+    settings: dict[str, Any] = {}
+    for part in more:
+        name, _, given = part.partition("=")
+        numbers = given.split("-")
+        if name == "values":
+            settings[name] = given
+        elif name in ("hosts", "subnets") and len(numbers) <= 2 and all(number.isdecimal() for number in numbers):
+            settings[name] = (int(numbers[0]), int(numbers[-1]))
+        else:
+            raise errors.ScenarioError(f"{_GENERATE_FORM}; got {errors.quoted(text)}")
+    if not seed.isdecimal():
+        raise errors.ScenarioError(f"{_GENERATE_FORM}; got {errors.quoted(text)}")
+    return Scenario.generate(int(seed), **settings)
 
 
 class Game(checks.Settings):
@@ -53,7 +104,7 @@ class Game(checks.Settings):
     scenario: Annotated[Scenario, PlainValidator(scenario_named), PlainSerializer(Scenario.as_dict)] = Field(
         CAGE2,
         exclude_if=lambda scenario: scenario == CAGE2,
-        description=f"The network: {', '.join(SHIPPED_SCENARIOS)} or a file.",
+        description=f"The network: {', '.join(SHIPPED_SCENARIOS)}, a file, or {_GENERATE}:SEED.",
     )
     images: str | None = Field(
         None,

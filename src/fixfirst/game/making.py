@@ -10,7 +10,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from fixfirst.base import checks, errors
 from fixfirst.game import documents, parts
@@ -21,6 +21,7 @@ from fixfirst.game.scenario_file import image_document, subnet_size
 GENERATOR = 1  # the version of what `generated` draws
 FEWEST_HOSTS, FEWEST_SUBNETS, MOST_SUBNETS = 8, 2, 8
 WORDS = ("None", "Low", "Medium", "High")
+Values = Literal["usual", "any"]  # of hosts of a random scenario: see `generated`
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,18 @@ _SERVERS = ("Gateway", "Internal", "Internal", "linux_user_host2")
 _PLANT = ("Gateway", "linux_decoy_host")
 
 
-def generated(seed: int, hosts: int | tuple[int, int], subnets: int | tuple[int, int]) -> dict[str, Any]:
+def generated(
+    seed: int, hosts: int | tuple[int, int], subnets: int | tuple[int, int], values: Values = "usual"
+) -> dict[str, Any]:
     """Return the contents of a random scenario file on which B_line and Meander play as CybORG's.
 
     Red starts on User0. Users lead to an enterprise host each; one enterprise host leads to Op_Server0, which stands in the
     last subnet, mostly behind a gate.
+
+    Usual values are much as in CAGE2: what is nearer to the target is worth more, too. To tell value and place apart,
+    values "any" draws Low or Medium for all users, for all enterprise hosts, for all of a further kind.
     """
+    checks.check_choice("values", values, get_args(Values))
     seed = checks.check_seed("seed", seed)
     fewest, most = _range("hosts", hosts, FEWEST_HOSTS, parts.MOST_HOSTS)
     few, many = _range("subnets", subnets, FEWEST_SUBNETS, MOST_SUBNETS)
@@ -183,6 +190,12 @@ def generated(seed: int, hosts: int | tuple[int, int], subnets: int | tuple[int,
         door = draw.below(len(enterprise)) + 1  # behind Defender, in the order of machines
         machines[door] = replace(machines[door], leads_to=(*machines[door].leads_to, lists[zone][0]))
     gated = [plant] if zones > 2 and draw.below(4) else []
+    if values == "any":
+        words = {kind: draw.one_of(("Low", "Medium")) for kind in dict.fromkeys(kinds)}
+        kind_of = {f"{kind}{n}": kind for kind in ("User", "Enterprise", "Op_Host") for n in range(numbers[kind])}
+        kind_of |= {name: zone for zone in names[3:] for name in lists[zone]}
+        drawn = (words.get(kind_of.get(m.name, ""), m.value) if m.name != "User0" else m.value for m in machines)
+        machines = [replace(machine, value=value) for machine, value in zip(machines, drawn, strict=True)]
     return document_from(machines, lists, "User0", gated)
 
 

@@ -112,13 +112,18 @@ class Scenario:
 
     @classmethod
     def generate(
-        cls, seed: int, hosts: int | tuple[int, int] = (8, 30), subnets: int | tuple[int, int] = (2, 4)
+        cls,
+        seed: int,
+        hosts: int | tuple[int, int] = (8, 30),
+        subnets: int | tuple[int, int] = (2, 4),
+        values: making.Values = "usual",
     ) -> "Scenario":
         """Draw a random network on which B_line and Meander play as CybORG's. hosts, subnets: the fewest and the most.
 
-        The same seed gives the same network, everywhere and for ever.
+        values: usual (much as in CAGE2), or any, to tell value and place apart. The same seed gives the same network,
+        everywhere and for ever.
         """
-        return cls.from_document(making.generated(seed, hosts, subnets), f"generated{making.GENERATOR}-{seed}")
+        return cls.from_document(making.generated(seed, hosts, subnets, values), f"generated{making.GENERATOR}-{seed}")
 
     def document(self) -> dict[str, Any]:
         """Return the contents of a complete scenario file."""

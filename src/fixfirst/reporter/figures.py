@@ -37,6 +37,7 @@ from fixfirst.runs import matrix
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.runs.seeds import MeanInterval
+from fixfirst.runs.survey import Split
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,6 +162,19 @@ def seeds(answers: Sequence[Answer], name: str) -> FigureData:
     numbers = [(*pair, place, s.price, s.low, s.high) for pair, of_seeds in pairs.items() for place, s in of_seeds]
     height, margin = 0.22 + 0.13 * (len(answers) // 2), answers[0].margin
     return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True, margin=margin, height=height)
+
+
+def splits(found: Sequence[Split], name: str) -> FigureData:
+    """Draw what each property of networks does to what a pair is worth."""
+    names, marks = [split.trait for split in found], []
+    for row, split in enumerate(found):
+        tip = f"{split.trait} above {split.above:g}\n{split.difference:+.2f} ({describe_interval(split.low, split.high)})"
+        marks.append(Mark(row, split.difference, tip, split.low, split.high, ACCENT if split.is_shown else PALE))
+    (first, second), label = found[0].pair, "points an episode that it is worth more where there is more of this"
+    alt = f"What {len(found)} properties of networks do to the price of {first} before {second}."
+    numbers = [(s.trait, s.above, s.more, s.fewer, s.difference, s.low, s.high) for s in found]
+    columns = ("trait", "above", "networks_above", "networks_elsewhere", "difference", "low", "high")
+    return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True)
 
 
 def orders(answer: Answer) -> FigureData:

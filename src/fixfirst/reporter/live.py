@@ -153,6 +153,7 @@ class _Watched:
     measuring: str = ""  # what is done after the search's own training
     measured: dict[int, int] = field(default_factory=dict)  # of that, by each job: orders, or episodes of attackers
     to_measure: int = 0
+    ended: bool = False
     pace: Pace = field(default_factory=Pace)  # of these
 
     @property
@@ -190,9 +191,18 @@ class SearchView(ProgressLine):
     # ---- what the searches report
 
     def begin(self, search: Any) -> None:
-        """A search begins, or goes on."""
+        """A search is to be run, or goes on."""
         self._watched[search.folder] = _Watched(search)
         self.total += search.config.total_episodes
+
+    def end(self, search: Any) -> None:
+        """A search has ended: nothing more is shown of it."""
+        watched = self._watched[search.folder]
+        watched.ended = True
+        if self._several:
+            done = sum(one.ended for one in self._watched.values())
+            found = "" if getattr(search, "answer", None) is None else f": {search.answer.rule}"
+            self._event(watched, f"finished, {done} of {len(self._watched)}{found}")
 
     def chosen(self, search: Any, number: int, choice: "Choice") -> None:
         """A trial begins: the training of one order."""
@@ -273,7 +283,8 @@ class SearchView(ProgressLine):
         self.line(self._named(watched, phase))
 
     def _show(self, watched: _Watched) -> None:
-        lines = [line for one in self._watched.values() for line in (self._named(one, one.phase), *one.lines())]
+        shown = [one for one in self._watched.values() if one.episodes and not one.ended]
+        lines = [line for one in shown for line in (self._named(one, one.phase), *one.lines())]
         before = sum(one.used_before for one in self._watched.values())
         self.show(self._used(), self._named(watched, watched.phase), lines, before=before)
 

@@ -18,6 +18,7 @@ from fixfirst.reporter.report_trials import comparison_report, search_report, tr
 from fixfirst.runs import layout
 from fixfirst.runs.run import find_runs
 
+MOST_NOTES = 5  # about runs that cannot be shown
 SILENT_S = 2.0  # a report that takes longer says so
 Format = Literal["html", "md"]
 
@@ -89,8 +90,13 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
     if not found:
         raise errors.RunDirError("; ".join(unreadable))
     answered = [(run, run.answer) for run in found if run.answer is not None]
-    if len(folders) > 1 and len(answered) == len(found):
-        return study_report(answered, unreadable, draw)
+    if len(folders) > 1 and answered and all(run.is_search and not run.is_separate for run in found):
+        waiting = [
+            f"{run.name}: it is not finished; go on with: fixfirst resume {run.folder}"
+            for run in found
+            if run.answer is None
+        ]
+        return study_report(answered, _shortened([*unreadable, *waiting]), draw)
     if len(folders) > 1:
         return comparison_report(found, unreadable, draw)
     if answered:
@@ -100,6 +106,12 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
     if found[0].rounds:
         return running_report(found[0], draw)
     return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
+
+
+def _shortened(notes: list[str]) -> list[str]:
+    """Return no more notes than somebody reads."""
+    more = len(notes) - MOST_NOTES
+    return notes if more <= 0 else [*notes[:MOST_NOTES], f"And {more:,} more like these."]
 
 
 def _announce(say: Callable[[str], None]) -> Draw:

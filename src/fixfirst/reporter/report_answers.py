@@ -34,8 +34,10 @@ from fixfirst.reporter.texts import (
     CURVES_PRICE,
     HOW,
     QUESTION,
+    RULES_HOLD,
     SETTLED,
     SO_FAR,
+    SPLITS,
     SWAPS,
     TIERS,
     WATCH_WHY,
@@ -50,8 +52,9 @@ from fixfirst.reporter.texts import (
     swap_name,
 )
 from fixfirst.runs import layout
-from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import WHY_PAGE, Answer
+from fixfirst.runs.agreement import MOST_WORLDS, Agreement
+from fixfirst.runs.answer import WHY_PAGE, Answer, list_words
+from fixfirst.runs.survey import Survey
 
 _Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
 
@@ -277,8 +280,12 @@ def _prices_so_far(run: RunData, last: int) -> _Prices:
 def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str], draw: Draw) -> Document:
     """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis."""
     answers = [answer for _, answer in runs]
-    together, sections = Agreement.of(answers), []
-    for number, world in enumerate(together.worlds, start=1):
+    networks = [run.network for run, _ in runs]
+    known = [network for network in networks if network is not None]
+    together = Agreement.of(answers, known if len(known) == len(runs) else ())
+    survey = together.survey
+    sections = [] if survey is None else _survey_sections(survey, runs, draw)
+    for number, world in enumerate(together.worlds if len(together.worlds) <= MOST_WORLDS else (), start=1):
         of_world = [(run, answer) for run, answer in runs if any(answer is one for one in world.answers)]
         if len(world.answers) > 1:
             figure = draw(partial(figures.seeds, world.answers, f"seeds-{number}"))
@@ -287,6 +294,8 @@ def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str],
             figure, text = draw(partial(figures.swaps, world.answers[0], f"swaps-{number}")), "Ticks are single trainings."
         sections.append(Section(f"Against {world.name}", (*world.sentences, text), (figure,), (_seeds_table(of_world),)))
     lead = "In this world:" if len(together.worlds) == 1 else "What holds against all of them:"
+    if survey is not None:
+        lead = f"What holds in all of {some(len(survey.networks), 'network')}, against {list_words(list(survey.attackers))}:"
     return Document(
         title=f"fixfirst: {len(runs)} searches compared",
         question=QUESTION,
@@ -298,6 +307,63 @@ def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str],
     )
 
 
+def _survey_sections(survey: Survey, runs: Sequence[tuple[RunData, Answer]], draw: Draw) -> list[Section]:
+    """Say how often rules hold in several networks, what decides, and what each network is."""
+    holding = make_table(
+        "How often each rule holds",
+        ("rule", "attacker", "holds", "of those that tell", "share", "worth", "harmless", "wrong", "open", "cost if wrong"),
+        [
+            (
+                tally.rule,
+                tally.attacker,
+                tally.holds,
+                tally.told,
+                "-" if tally.share is None else f"{100 * tally.share[0]:.0f} to {100 * tally.share[1]:.0f} %",
+                *(tally.worth, tally.harmless, tally.wrong, tally.open),
+                float(np.mean(tally.costs)) if tally.costs else None,
+            )
+            for tally in survey.tallies
+        ],
+    )
+    sections = [Section("How often rules hold", (RULES_HOLD,), tables=(holding,))]
+    for attacker, pair in dict.fromkeys((split.attacker, split.pair) for split in survey.splits):
+        own = [split for split in survey.splits if (split.attacker, split.pair) == (attacker, pair)]
+        name = f"splits-{attacker}-{'-'.join(pair)}"
+        title = f"What decides about {pair[0]} before {pair[1]}, against {attacker}"
+        said = (
+            "property",
+            "above",
+            "networks",
+            "worth there",
+            "networks elsewhere",
+            "worth elsewhere",
+            "difference",
+            "interval",
+        )
+        rows = [
+            (s.trait, s.above, s.more, s.mean_more, s.fewer, s.mean_fewer, s.difference, interval(s.low, s.high))
+            for s in own
+        ]
+        table = make_table("One split for each property", said, rows)
+        sections.append(Section(title, (SPLITS,), (draw(partial(figures.splits, own, name)),), (table,)))
+    return [*sections, Section("All networks", (), tables=(_networks_table(survey), _seeds_table(runs)))]
+
+
+def _networks_table(survey: Survey) -> PageTable:
+    """Return what each network is."""
+    columns = ("network", "unit types: hosts, value", "gate before the target", "digest")
+    rows = [
+        (
+            network.name,
+            ", ".join(f"{name}: {traits.hosts}, {traits.value:g}" for name, traits in network.units.items()),
+            "yes" if network.gated else "no",
+            network.digest[:12],
+        )
+        for network in survey.networks.values()
+    ]
+    return make_table("One row per network", columns, rows)
+
+
 def _seeds_table(runs: Sequence[tuple[RunData, Answer]]) -> PageTable:
     columns = ("run", "rule", "dearest swap", "price", "interval", "best return", "violations, at most", "orders tried")
     rows = []
@@ -306,4 +372,4 @@ def _seeds_table(runs: Sequence[tuple[RunData, Answer]]) -> PageTable:
         dearest = ("-", None, "-") if swap is None else (swap_name(swap), swap.price, interval(swap.low, swap.high))
         tried = f"{len(answer.orders)} of {answer.possible}"
         rows.append((run.name, answer.rule, *dearest, answer.orders[0].mean, Cell(f"{worst:.3f}", worst), tried))
-    return make_table("One row per seed", columns, rows)
+    return make_table("One row per search", columns, rows)

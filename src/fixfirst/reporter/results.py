@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from fixfirst.searcher.study import AnySearch
 
 MOST_ORDERS = 24
+_MOST_ANSWERS = 12  # searches of a study whose tables are printed; of more, a line each
 MOST_ACROSS_SEEDS = 20
 _WIDE = 100  # columns in which everything about an order fits
 
@@ -59,7 +60,7 @@ def print_searches(searches: "Sequence[AnySearch]", folder: Path, page: Path | N
     if page is not None:
         print(f"report:      {page}")
     if len(shared) > 1:
-        together = Agreement.of([search.answer for search in shared if search.answer is not None])
+        together = _together(shared)
         console.print()
         _print_sentences(console, (f"{together.rule}.", *together.sentences))
 
@@ -73,8 +74,10 @@ def searches_document(searches: "Sequence[AnySearch]", folder: Path, page: Path 
         documents = [{"run": str(run), **answer.document()} for run, answer in found]
         if len(searches) == 1:
             return documents[0] | report
-        together = Agreement.of([answer for _, answer in found])
-        words = {"rule": together.rule, "sentences": list(together.sentences)}
+        together = _together(shared)
+        words: dict[str, Any] = {"rule": together.rule, "sentences": list(together.sentences)}
+        if together.survey is not None:
+            words |= {"networks": together.survey.document()}
         return {"study": str(folder), **words, "runs": documents} | report
     if len(searches) > 1:
         comparisons = [
@@ -86,6 +89,12 @@ def searches_document(searches: "Sequence[AnySearch]", folder: Path, page: Path 
     rows = [] if standings is None else [asdict(row) | {"workflow": str(row.workflow)} for row in standings.ranking.rows]
     trials = [asdict(trial) for trial in search.trials]
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
+
+
+def _together(searches: "Sequence[SharedSearch]") -> Agreement:
+    """Say what those that are finished find together."""
+    finished = [(search.answer, search.network) for search in searches if search.answer is not None]
+    return Agreement.of([answer for answer, _ in finished], [network for _, network in finished])
 
 
 def _by_kind(searches: "Sequence[AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
@@ -100,7 +109,13 @@ def _by_kind(searches: "Sequence[AnySearch]") -> "tuple[list[SharedSearch], list
 
 def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None:
     """Print the rule, what does not matter, the swaps, the orders, of every search."""
-    answers = [search.answer for search in searches if search.answer is not None]
+    finished = [(search.folder.name, search.answer) for search in searches if search.answer is not None]
+    answers = [answer for _, answer in finished]
+    if len(answers) > _MOST_ANSWERS:
+        for name, answer in finished:
+            prose(console, f"{name}: {answer.sentences[0]}")
+        console.print(f"next:        fixfirst report {shlex.quote(str(searches[0].folder))}", soft_wrap=True)
+        return
     for answer in answers:
         if len(answers) > 1:
             console.print()

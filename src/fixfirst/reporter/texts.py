@@ -307,6 +307,15 @@ CURVES = (
 )
 CURVES_PRICE = "Below, its own price of {name}: how far trainings differ is what the interval is made of."
 TRAININGS = "Returns of the training episodes, thinned. These policies explore, so they earn less than the frozen ones."
+RULES_HOLD = (
+    "A rule holds in a network if it is worth something there, or harmless: shown to cost no more than the margin. It is "
+    "wrong where it is shown to cost something; then the cost is that of the best order that follows it. Shares are of the "
+    "networks that tell, with their 95 % interval; the others are open."
+)
+SPLITS = (
+    "Networks with more of a property than the median are compared with the others, once for each property. Intervals hold "
+    "for all rows at once; grey: no more than chance."
+)
 SETTLED = "While an order is still being learned its price is too high: it must have stopped falling."
 WATCH_WHY = "Watch it: two episodes with the same chances, one under each order, at the moment where they part"
 WHY_IT_COSTS = (

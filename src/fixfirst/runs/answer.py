@@ -43,6 +43,7 @@ class Answer(tables.Tabular):
     long_enough: bool = True  # was there training enough for prices to settle?
     next_episodes: int = 0  # a budget to try next, where there is no answer yet
     adaptive: Adaptive | None = None  # against an attacker who adapts, if that was asked for
+    scenario: str = "cage2"  # the name of the network
 
     @property
     def is_settled(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from fixfirst.base import errors, files
+from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
 from fixfirst.runs.answer import Answer, read_answer
 from fixfirst.runs.layout import (
@@ -167,6 +168,11 @@ class Run:
     @_part(f"the unit types of {CONFIG}", FIVE_TYPES)
     def scheme(self) -> UnitScheme:
         return scheme_of(self.config)
+
+    @_part(f"the scenario of {CONFIG}", None)
+    def network(self) -> NetworkFacts | None:
+        """What can be compared of its network; None if that cannot be read."""
+        return NetworkFacts.of(self.scheme)
 
     @_part(RUNTIME, ())
     def sessions(self) -> tuple[SessionRow, ...]:

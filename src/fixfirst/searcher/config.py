@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import checks, errors, statistics
+from fixfirst.game.game import scenario_named, scenarios_listed
 from fixfirst.learner.config import ALL, NONE, PlayerSettings, TrainConfig
 from fixfirst.learner.settings import PRESETS, Needs, gather_settings, needs, resolve
 from fixfirst.orders.order import Workflow
@@ -440,14 +441,29 @@ def search_config(preset: str = "default", **settings: Any) -> SearchConfig:
 def search_configs(
     given: Mapping[str, Any], file: Path | None = None, units: Path | None = None, seeds: int = 1
 ) -> list[SearchConfig]:
-    """The configs of a study's searches: every red agent under every seed; of a single search, one."""
+    """The configs of a study's searches: in every scenario, every red agent under every seed; of a single search, one."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise errors.ConfigError(f"--seeds must be at least 1, got {seeds}")
     given, environment, from_file = gather_settings(SearchConfig, given, file, units)
-    named = ChainMap(given, environment, from_file).get("red_agent", "b_line")
+    said = ChainMap(given, environment, from_file)
+    named = said.get("red_agent", "b_line")
     # A plain list of names means one after the other; weights make it one mixture.
     agents = named.split(",") if isinstance(named, str) and ":" not in named else [named]
-    firsts = [resolve(SearchConfig, {**given, "red_agent": agent}, environment, from_file) for agent in agents]
+    firsts = [
+        resolve(SearchConfig, {**given, **world, "red_agent": agent}, environment, from_file)
+        for world in _scenarios(said)
+        for agent in agents
+    ]
     if firsts[0].seed + seeds > 2**63:
         raise errors.ConfigError(f"--seed must be below 2**63 less --seeds, got {firsts[0].seed}")
     return [first.model_copy(update={"seed": first.seed + i}) for first in firsts for i in range(seeds)]
+
+
+def _scenarios(said: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the setting `scenario` of each one that is named, which is read once; of none, no setting."""
+    if said.get("scenario") is None:
+        return [{}]
+    found = [scenario_named(one, said.get("images")) for one in scenarios_listed(said["scenario"])]
+    if not found:
+        raise errors.ConfigError("--scenario names no network")
+    return [{"scenario": scenario} for scenario in found]

@@ -68,22 +68,28 @@ def run_searches(searches: Sequence[PlanOfJobs], scheduler: Scheduler, view: Any
     view: shows them to the user. False if interrupted: `resume` of `folder`, their run directory or that of their study,
     then goes on from the same place.
     """
-    plans, sessions = [], []
-    try:
+    ended = []
+
+    def work_on(search: PlanOfJobs) -> Plan:
+        """Hold a search's folder while it is worked on: of many, most are finished, or have not begun."""
         with ExitStack() as opened:
-            for search in searches:
-                opened.enter_context(locked(search.folder))
-                search.reload()
-                session = Session(search.folder, scheduler.workers)
-                plans.append(search.plan(view, session, opened))
-                sessions.append(opened.enter_context(session))
-                view.begin(search)
+            opened.enter_context(locked(search.folder))
+            search.reload()
+            session = Session(search.folder, scheduler.workers)
+            plan = search.plan(view, opened.enter_context(session), opened)
+            yield from plan
+        view.end(search)
+        ended.append(session.finished)
 
-            def show(index: int, number: int, message: Any) -> None:
-                view.progress(searches[index], number, message)
+    def show(index: int, number: int, message: Any) -> None:
+        view.progress(searches[index], number, message)
 
-            run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
-        return all(session.finished for session in sessions)
+    for search in searches:
+        view.begin(search)
+    try:
+        plans = [work_on(search) for search in searches]
+        run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
+        return len(ended) == len(searches) and all(ended)
     except OSError as e:
         raise errors.RunDirError(
             f"{folder}: cannot be written ({e.strerror or e}); free the way, then: fixfirst resume {folder}"

@@ -27,6 +27,7 @@ from fixfirst.base import errors, statistics
 from fixfirst.base.jobs import Plan, Task, Tasks, gather
 from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
+from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.pricing import OrderResult, Swap, price, price_swaps, standard_errors
 from fixfirst.play.baselines import make_baseline
@@ -197,6 +198,11 @@ class SharedSearch:
         dear = {tried[w] for w in np.flatnonzero(earned < earned.max() - self.config.margin)}
         return chosen * 2 + [workflow for workflow in chosen if workflow in dear]
 
+    @property
+    def network(self) -> NetworkFacts:
+        """What can be compared of its network."""
+        return NetworkFacts.of(self.scheme)
+
     # ---- jobs
 
     def base_job(self, number: int) -> BaseJob:
@@ -349,6 +355,7 @@ class SharedSearch:
             orders=prices.orders,
             long_enough=config.is_long,
             next_episodes=config.next_budget,
+            scenario=game.scenario.name,
         )
 
     def _histories(self, relevant: Sequence[int]) -> list[dict[tuple[str, str], np.ndarray]]:

@@ -1,7 +1,8 @@
-"""A study: the same search under several seeds and red agents, as one job. What they find together: `runs/seeds.py`.
+"""A study: the same search in several scenarios, against several red agents, under several seeds, as one job.
 
-runs/<study>/study.json, and beside it one ordinary run directory per search, <red agent>-<seed>/. A single search is a study
-of one, whose folder is its run directory.
+runs/<study>/study.json, and beside it one ordinary run directory per search, <red agent>-<seed>/, or, unless CAGE2 is
+played, <scenario>-<red agent>-<seed>/. A single search is a study of one, whose folder is its run directory. What they find
+together: `runs/agreement.py`, and of the published way `runs/seeds.py`.
 """
 
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixfirst.base import errors
+from fixfirst.game.scenario import CAGE2
 from fixfirst.learner.settings import resolve
 from fixfirst.policy.file import load_parent
 from fixfirst.runs import layout
@@ -20,6 +22,7 @@ from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
 
 AnySearch = SharedSearch | PublishedSearch
+_MOST_NAMED = 3  # scenarios whose names a study's own has
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,27 @@ class Study:
 
 
 def study_name(configs: Sequence[SearchConfig]) -> str:
-    """search-b_line-0, or study-b_line-meander-0-4."""
+    """search-b_line-0, study-b_line-meander-0-4, or study-lab-office-b_line-0."""
     agents = dict.fromkeys(config.training.game.attacker for config in configs)
+    scenarios = dict.fromkeys(_scenario_name(config) or CAGE2.name for config in configs)
+    if [*scenarios] == [CAGE2.name]:
+        scenarios = {}
+    elif len(scenarios) > _MOST_NAMED:
+        scenarios = {f"{len(scenarios)}-networks": None}
     seeds = dict.fromkeys(str(seed) for seed in (configs[0].seed, configs[-1].seed))
-    return "-".join([layout.Kind.SEARCH if len(configs) == 1 else layout.Kind.STUDY, *agents, *seeds])
+    return "-".join([layout.Kind.SEARCH if len(configs) == 1 else layout.Kind.STUDY, *scenarios, *agents, *seeds])
 
 
 def member_name(config: SearchConfig) -> str:
     """The folder of a search within its study."""
-    return layout.plain_name(f"{config.training.game.attacker}-{config.seed}")
+    plain = layout.plain_name(f"{config.training.game.attacker}-{config.seed}")
+    return "-".join(part for part in (_scenario_name(config), plain) if part)
+
+
+def _scenario_name(config: SearchConfig) -> str:
+    """What folders call a scenario; nothing, where CAGE2 is played."""
+    scenario = config.training.game.scenario
+    return "" if scenario == CAGE2 else re.sub(r"[^\w.]+", "-", scenario.name).strip("-.") or "network"
 
 
 def begin_search(config: SearchConfig, folder: Path) -> AnySearch:
@@ -80,7 +95,7 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
         return Study(folder, (begin_search(configs[0], folder),))
     names = [member_name(config) for config in configs]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise errors.ConfigError(f"a study has each red agent and seed once, got {twice[0]} more often")
+        raise errors.ConfigError(f"a study has each scenario, red agent and seed once, got {twice[0]} more often")
     configs = [with_parent(config) for config in configs]  # before there is a folder
     with new_run_folder(folder, names):
         searches = tuple(begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))

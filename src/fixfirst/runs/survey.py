@@ -1,0 +1,347 @@
+"""What searches in several networks say together: how often a rule holds, what it costs where it is wrong, what decides.
+
+A rule names a precedence in every network: the same two unit types everywhere, or the two that a property of the network
+ranks, such as their value. In one world (an attacker in a network) it is judged by the prices of the swaps it names:
+
+    it costs something    one of them is shown to cost something
+    open                  else, if what one of them costs is not shown to be within the margin
+    worth something       else, if one of them is shown to be worth something
+    harmless              else
+
+It holds in a world where it is worth something or harmless. The share of worlds in which it holds is one of
+those that tell; its interval is that of Clopper and Pearson. What a rule costs where it is wrong is the return under the
+best order less that under the best order that follows it, with a t-interval over networks.
+
+What decides is looked for by splits: networks with more of one property than the median are compared with the others. One
+split for each property, named before prices are looked at; Welch's t-interval, for all splits of a pair at once
+(Bonferroni). Networks that were drawn at random tell what a property does; of others a split says what goes together.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from fixfirst.base import statistics, tables
+from fixfirst.orders.compliance import CONFIDENCE
+from fixfirst.orders.network_facts import NetworkFacts, Pair
+from fixfirst.runs.answer import list_words
+from fixfirst.runs.seeds import mean_interval
+from fixfirst.runs.worlds import SearchedWorld, Verdict
+
+_FEWEST_ASIDE = 4  # networks on either side of a split; fewer are not compared
+_VALUE, _NEAREST = "the most valuable type", "the type nearest to the target"
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A precedence that can be named in every network."""
+
+    name: str  # e.g. "the most valuable type first", "enterprise before user"
+    pairs: Callable[[NetworkFacts], list[Pair]]
+
+
+_GENERAL = (
+    _Rule(f"{_VALUE} first", lambda network: network.ranked(lambda traits: -traits.value)),
+    _Rule(f"{_NEAREST} first", lambda network: network.ranked(lambda t: math.inf if t.distance is None else t.distance)),
+)
+
+
+def _same(pair: Pair) -> _Rule:
+    """Return the rule that names the same two unit types everywhere."""
+    return _Rule(f"{pair[0]} before {pair[1]}", lambda network: [pair] if {*pair} <= {*network.units} else [])
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often a rule holds against one attacker, and what it costs where it does not."""
+
+    rule: str
+    attacker: str
+    worth: int  # worlds in which it is worth something
+    harmless: int
+    wrong: int  # in which it costs something
+    open: int
+    costs: tuple[float, ...]  # in points an episode, where it is wrong
+
+    @property
+    def told(self) -> int:
+        """In how many worlds one can tell."""
+        return self.worth + self.harmless + self.wrong
+
+    @property
+    def holds(self) -> int:
+        return self.worth + self.harmless
+
+    @property
+    def share(self) -> tuple[float, float] | None:
+        """Return between what the share of worlds lies in which it holds, 95 %; None where none tells."""
+        k, n, tail = self.holds, self.told, (1 - CONFIDENCE) / 2
+        if not n:
+            return None
+        low = 0.0 if k == 0 else statistics.beta_quantile(k, n - k + 1, tail)
+        return low, 1.0 if k == n else statistics.beta_quantile(k + 1, n - k, 1 - tail)
+
+    def __str__(self) -> str:
+        if self.share is None:
+            return f"{self.rule}: no network tells; {self.open} are open"
+        low, high = (f"{100 * bound:.0f}" for bound in self.share)
+        worth = f"worth something in {self.worth}, harmless in {self.harmless}"
+        wrong = f"it costs something in {self.wrong}"
+        if self.costs:
+            mean, least, most = mean_interval(self.costs)
+            sure = "" if least is None or most is None else f" (95 %: {least:.1f} to {most:.1f})"
+            wrong += f", {mean:.1f} points an episode there{sure}"
+        return (
+            f"{self.rule} holds in {self.holds} of {self.told} networks that tell (95 %: {low} to {high} %): {worth}; "
+            f"{wrong}; {self.open} are open"
+        )
+
+
+@dataclass(frozen=True)
+class Split:
+    """What a pair is worth in networks with more of a property than the median, less what it is worth in the others."""
+
+    pair: Pair
+    attacker: str
+    trait: str
+    above: float  # the median
+    more: int  # networks above it
+    fewer: int
+    mean_more: float
+    mean_fewer: float
+    low: float  # of the difference, for all splits of the pair at once
+    high: float
+
+    @property
+    def difference(self) -> float:
+        return self.mean_more - self.mean_fewer
+
+    @property
+    def is_shown(self) -> bool:
+        """Is it more than chance?"""
+        return self.low > 0 or self.high < 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pair[0]} before {self.pair[1]} is worth {self.mean_more:.1f} where {self.trait} is above "
+            f"{self.above:g} ({self.more} networks) and {self.mean_fewer:.1f} elsewhere ({self.fewer}); difference "
+            f"{self.difference:+.1f} (95 %: {self.low:.1f} to {self.high:.1f})"
+        )
+
+
+@dataclass(frozen=True)
+class Survey(tables.Tabular):
+    """Several networks together."""
+
+    worlds: tuple[SearchedWorld, ...]  # each of one network
+
+    @cached_property
+    def networks(self) -> dict[str, NetworkFacts]:
+        """Return the networks by digest."""
+        return {world.network.digest: world.network for world in self.worlds if world.network is not None}
+
+    @cached_property
+    def attackers(self) -> dict[str, list[SearchedWorld]]:
+        """Return the worlds of each attacker, under its name."""
+        groups: dict[str, list[SearchedWorld]] = {}
+        for world in self.worlds:
+            groups.setdefault(world.attacker, []).append(world)
+        return groups
+
+    @cached_property
+    def rules(self) -> tuple[_Rule, ...]:
+        """Return what is asked: two general rules, and of every two types the precedence that is worth more, more often."""
+        votes: Counter[Pair] = Counter()
+        for world in self.worlds:
+            votes.update(pair for pair in world.pairs if world.judge(pair) == Verdict.SHOWN)
+        pairs = [pair for pair in votes if (votes[pair], pair) > (votes[pair[::-1]], pair[::-1])]
+        return *_GENERAL, *map(_same, sorted(pairs, key=lambda pair: (-votes[pair], pair)))
+
+    @cached_property
+    def tallies(self) -> tuple[Tally, ...]:
+        """Return how often each rule holds, against each attacker."""
+        return tuple(self._tally(rule, name, worlds) for name, worlds in self.attackers.items() for rule in self.rules)
+
+    def _tally(self, rule: _Rule, attacker: str, worlds: Sequence[SearchedWorld]) -> Tally:
+        counts: Counter[Verdict] = Counter()
+        costs = []
+        for world in worlds:
+            pairs = [] if world.network is None else rule.pairs(world.network)
+            if not pairs:
+                continue
+            verdict = _together([world.judge(pair) for pair in pairs])
+            counts[verdict] += 1
+            if verdict == Verdict.AGAINST and (cost := world.cost(pairs)) is not None:
+                costs.append(cost)
+        return Tally(
+            rule.name,
+            attacker,
+            worth=counts[Verdict.SHOWN],
+            harmless=counts[Verdict.WITHIN],
+            wrong=counts[Verdict.AGAINST],
+            open=counts[Verdict.OPEN],
+            costs=tuple(costs),
+        )
+
+    @cached_property
+    def indifferent(self) -> dict[str, tuple[int, int]]:
+        """Return in how many worlds no order matters, against each attacker; and in how many one can tell."""
+        found = {}
+        for name, worlds in self.attackers.items():
+            verdicts = [_together([w.judge(p) for p in _all_pairs(w)]) for w in worlds]
+            found[name] = verdicts.count(Verdict.WITHIN), sum(verdict != Verdict.OPEN for verdict in verdicts)
+        return found
+
+    @cached_property
+    def splits(self) -> tuple[Split, ...]:
+        """Return what each property does to the price of each pair that is asked about; the surest first."""
+        pairs = [pair for rule in self.rules[len(_GENERAL) :] if (pair := tuple(rule.name.split(" before ")))]
+        found = [
+            split
+            for name, worlds in self.attackers.items()
+            for pair in pairs
+            for split in _splits((pair[0], pair[1]), name, worlds)
+        ]
+        return tuple(sorted(found, key=lambda split: -abs(split.difference) / max(split.high - split.low, 1e-9)))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say what a person should read, in order."""
+        texts = [self._mixed()] if self._mixed() else []
+        waiting = sum(not world.is_settled for world in self.worlds)
+        if waiting:
+            texts.append(f"There is no answer yet in {waiting} of {len(self.worlds)} worlds; they count as open.")
+        for name in self.attackers:
+            for tally in self.tallies:
+                if tally.attacker == name and (tally.told or tally.open):
+                    texts.append(f"Against {name}, {tally}.")
+            matters, told = self.indifferent[name]
+            texts.append(f"Against {name}, no order matters in {matters} of {told} networks that tell.")
+        shown = [split for split in self.splits if split.is_shown]
+        texts += [f"Against {split.attacker}, {split}." for split in shown]
+        if self.splits and not shown:
+            texts.append("No property that was tried divides the networks by more than chance.")
+        return tuple(texts)
+
+    def _mixed(self) -> str:
+        """Say which unit types are not everywhere."""
+        names = dict.fromkeys(name for network in self.networks.values() for name in network.units)
+        counts = {name: sum(name in network.units for network in self.networks.values()) for name in names}
+        rare = [f"{name} is in {count}" for name, count in counts.items() if count < len(self.networks)]
+        if not rare:
+            return ""
+        where = f"of {len(self.networks)} networks"
+        return f"Unit types differ: {where}, {list_words(rare)}. Two types are compared where both are."
+
+    def document(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        networks = [asdict(network) for network in self.networks.values()]
+        tallies = [
+            asdict(tally) | {"holds": tally.holds, "told": tally.told, "share": tally.share} for tally in self.tallies
+        ]
+        splits = [asdict(split) | {"difference": split.difference, "shown": split.is_shown} for split in self.splits]
+        indifferent = {name: {"networks": count, "told": told} for name, (count, told) in self.indifferent.items()}
+        return {"networks": networks, "rules": tallies, "no_order_matters": indifferent, "splits": splits}
+
+    # ---- tables
+
+    def table(self) -> tables.Table:
+        """Return a row per rule and attacker."""
+        columns = ("rule", "attacker", "holds", "told", "low", "high", "worth", "harmless", "wrong", "open", "cost")
+        rows = []
+        for tally in self.tallies:
+            low, high = tally.share or (None, None)
+            counts = tally.worth, tally.harmless, tally.wrong, tally.open
+            cost = float(np.mean(tally.costs)) if tally.costs else None
+            rows.append((tally.rule, tally.attacker, tally.holds, tally.told, low, high, *counts, cost))
+        shown = ("rule", "attacker", "holds", "told", tables.INTERVAL, "worth", "harmless", "wrong", "open", "cost")
+        return tables.Table(columns, tuple(rows), shown, "how often rules hold")
+
+    def splits_table(self) -> tables.Table:
+        """Return a row per split."""
+        columns = ("first", "second", "attacker", "trait", "above", "more", "fewer", "mean_more", "mean_fewer", "difference")
+        rows = tuple(
+            (*s.pair, s.attacker, s.trait, s.above, s.more, s.fewer, s.mean_more, s.mean_fewer, s.difference, s.low, s.high)
+            for s in self.splits
+        )
+        shown = ("first", "second", "attacker", "trait", "above", "mean_more", "mean_fewer", "difference", tables.INTERVAL)
+        return tables.Table((*columns, "low", "high"), rows, shown, "what decides what the first before the second is worth")
+
+    def tables(self) -> list[tables.Table]:
+        """Return both."""
+        return [self.table(), self.splits_table()]
+
+
+def _together(verdicts: Sequence[Verdict]) -> Verdict:
+    """Say of several precedences what is said of a rule that names them all."""
+    if Verdict.AGAINST in verdicts:
+        return Verdict.AGAINST
+    if {Verdict.OPEN, Verdict.DIVIDED} & {*verdicts}:
+        return Verdict.OPEN
+    return Verdict.SHOWN if Verdict.SHOWN in verdicts else Verdict.WITHIN
+
+
+def _all_pairs(world: SearchedWorld) -> list[Pair]:
+    units = world.answers[0].units
+    return [(a, b) for a in units for b in units if a != b]
+
+
+def _splits(pair: Pair, attacker: str, worlds: Sequence[SearchedWorld]) -> list[Split]:
+    """Split the worlds in which a pair has a price by every property that differs enough."""
+    (a, b), known = pair, [(w.network, w.price(pair)) for w in worlds]
+    priced = [
+        (network, price)
+        for network, price in known
+        if network is not None and price is not None and {a, b} <= {*network.units}
+    ]
+    traits: dict[str, Callable[[NetworkFacts], float]] = {
+        f"the value of {a} less that of {b}": lambda n: round(n.units[a].value - n.units[b].value, 1),
+        f"the number of {a} hosts": lambda n: n.units[a].hosts,
+        f"the number of {b} hosts": lambda n: n.units[b].hosts,
+        f"the number of exploits of a host of {a}": lambda n: n.units[a].exploits,
+        f"the number of exploits of a host of {b}": lambda n: n.units[b].exploits,
+        f"the number of hosts that lead to {a}": lambda n: n.units[a].links,
+        f"the number of hosts that lead to {b}": lambda n: n.units[b].links,
+        "the number of gates before the target": lambda n: float(n.gated),
+    }
+    sides = []
+    for trait, measure in traits.items():
+        values = [measure(network) for network, _ in priced]
+        at = median(values) if values else 0.0
+        if values and at == max(values):
+            at = max((value for value in values if value < at), default=at)  # most have it: compare them with the rest
+        more = [price for value, (_, price) in zip(values, priced, strict=True) if value > at]
+        fewer = [price for value, (_, price) in zip(values, priced, strict=True) if value <= at]
+        if min(len(more), len(fewer)) >= _FEWEST_ASIDE:
+            sides.append((trait, at, more, fewer))
+    return [
+        Split(
+            pair,
+            attacker,
+            trait,
+            at,
+            len(more),
+            len(fewer),
+            float(np.mean(more)),
+            float(np.mean(fewer)),
+            *_welch(more, fewer, len(sides)),
+        )
+        for trait, at, more, fewer in sides
+    ]
+
+
+def _welch(more: Sequence[float], fewer: Sequence[float], looks: int) -> tuple[float, float]:
+    """Return the interval of the difference of two means, as sure as if there were no other looks."""
+    shares = [float(np.var(side, ddof=1)) / len(side) for side in (more, fewer)]
+    error = math.sqrt(sum(shares))
+    weights = sum(share**2 / (len(side) - 1) for share, side in zip(shares, (more, fewer), strict=True))
+    freedom = sum(shares) ** 2 / weights if weights else len(more) + len(fewer) - 2
+    half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / looks) * error
+    difference = float(np.mean(more) - np.mean(fewer))
+    return difference - half, difference + half
