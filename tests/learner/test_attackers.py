@@ -97,12 +97,12 @@ def test_attackers_of_a_league_prefer_different_hosts():
 
 
 @pytest.mark.parametrize(
-    ("name", "policy", "low", "high"),
-    [("noise", "champion", -103.0, -99.0), ("two-fronts", "champion-current", -230.0, -130.0)],
+    ("name", "policy", "mean"),  # standard errors 0.3 and 8.9, but a seed gives the same episodes everywhere
+    [("noise", "champion", -100.95), ("two-fronts", "champion-current", -158.10)],
 )
-def test_attackers_that_come_with_fixfirst_take_what_the_documents_say(name, policy, low, high):
+def test_attackers_that_come_with_fixfirst_take_what_the_documents_say(name, policy, mean):
     red, defender = load_red(name), load_policy(policy)
     game = Game(variant=red.facts["variant"])
     opponent = Opponent(defender.player(greedy=True))
     duel = play_red(opponent, red.weights, red.spec, game, episodes=500, seed=5, purpose="test")
-    assert low < duel.blue.returns.mean() < high
+    assert duel.blue.returns.mean() == pytest.approx(mean, abs=0.01)

@@ -38,7 +38,6 @@ from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import matrix
 from fixfirst.runs.rows import MatrixRow
 
-SCRIPTS = "b_line:0.45,meander:0.45,sleep:0.1"
 SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
 SOFTENED = 0.5  # the factor on the logits of one that goes on
@@ -57,6 +56,7 @@ class LeagueConfig(checks.Settings):
     response_episodes: int = Field(2_500, ge=50, description="Episodes of each of those.")
     envs: int = Field(40, ge=1, description="Episodes against each attacker in every update.")
     script_envs: int = Field(100, ge=1, description="Episodes against the scripts in every update.")
+    scripts: str = Field("b_line:0.45,meander:0.45,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(200, ge=2, description="Episodes of every defender and attacker of the matrix.")
     learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
     entropy: float = Field(0.02, ge=0, description="The defender's entropy bonus, falling to 0.")
@@ -141,7 +141,7 @@ class League:
         self.learner = PPO(config.blue_ppo, spec, 0)
         self.learner.start_from(raise_temperature(start, config.softer))
         self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
-        self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=SCRIPTS)
+        self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.envs, autoreset="disabled")
         self.pool: list[FrozenRed] = list(pool)
