@@ -3,12 +3,13 @@
     python benchmarks/bound.py --red-agent meander --episodes 60000
     python benchmarks/bound.py --red-agent runs/league/exploit --variant current --start guardian
 
-It reads what the start reads, and the whole state of the game: who holds what, decoys, what red knows and believes, its
-script's stage, its last action. It begins with the start's weights, so that it plays like it until the truth helps. What it
-earns is a lower bound of what can be earned by a defender that knows everything but the dice; what the start earns beside it
+It reads what the start reads, and which hosts red holds: as root, by a session that Remove kills, by one that it does not,
+and where red left files. With --whole it reads the whole state of the game: also what red knows and believes, its script's
+stage, its last action; then hardly two turns are alike, and an update takes several times as long. It begins with the start's weights, so that it plays like it until the truth helps. What it
+earns is a lower bound of what can be earned by a defender that knows this; what the start earns beside it
 says how much of the distance is due to what blue cannot see.
 
-Environments are stepped from Python, since the compiled loop reads observations only: some 1,000 episodes a second.
+Environments are stepped from Python, since the compiled loop reads observations only: some hundred episodes a second.
 """
 
 import argparse
@@ -27,10 +28,11 @@ from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 
-TRUTH = ("privileged", "removable", "stubborn", "malware", "patched", "decoys", "ot", "remembered", "ot_known", "red_agent")
-TRUTH += ("red_verb", "red_target", "red_success", "red_exploit", "red_met", "scan_answered", "bline_stage", "bline_user")
-TRUTH += ("bline_seen_server", "known_subnets", "explored_subnets", "known_hosts", "known_names", "scanned", "exploited")
-TRUTH += ("escalated", "breached", "lost", "failed", "failed_again", "resisted", "sleeps")
+ACCESS = ("privileged", "removable", "stubborn", "malware")
+WHOLE = (*ACCESS, "patched", "decoys", "ot", "remembered", "ot_known", "red_agent", "red_verb", "red_target", "red_success")
+WHOLE += ("red_exploit", "red_met", "scan_answered", "bline_stage", "bline_user", "bline_seen_server", "known_subnets")
+WHOLE += ("explored_subnets", "known_hosts", "known_names", "scanned", "exploited", "escalated", "breached", "lost")
+WHOLE += ("failed", "failed_again", "resisted", "sleeps")
 ENVS = 250
 SOFT = 0.5  # the factor on the start's logits: one that is sure of what it does finds nothing else
 
@@ -39,7 +41,8 @@ class Seer(NamedTuple):
     """The side of the game of a defender that sees the truth: a `Role` of the learner."""
 
     spec: PolicySpec
-    truth: int  # bits
+    fields: tuple[str, ...]  # of the state, that it sees
+    truth: int  # bits in them
 
     @property
     def inputs(self) -> int:
@@ -58,9 +61,9 @@ class Seer(NamedTuple):
         return rows[:, -1:] >> np.arange(self.actions, dtype=np.uint64) & np.uint64(1) == 0
 
 
-def truth_of(states: np.ndarray) -> np.ndarray:
-    """Return all that is true, [N, bits] of 0 and 1."""
-    columns = [np.ascontiguousarray(states[name]).view(np.uint8).reshape(len(states), -1) for name in TRUTH]
+def truth_of(states: np.ndarray, fields: tuple[str, ...]) -> np.ndarray:
+    """Return what is true, [N, bits] of 0 and 1."""
+    columns = [np.ascontiguousarray(states[name]).view(np.uint8).reshape(len(states), -1) for name in fields]
     return np.unpackbits(np.concatenate(columns, axis=1), axis=1, bitorder="little")
 
 
@@ -83,7 +86,7 @@ def play(world: World, policy: Policy, role: Seer, learner: PPO, number: int, se
     for step in range(steps + 1):
         words = world.packed_obs.copy()
         masks = memories.masks()
-        bits = np.concatenate([world.observations, memories.bits(), truth_of(world.get_state())], axis=1)
+        bits = np.concatenate([world.observations, memories.bits(), truth_of(world.get_state(), role.fields)], axis=1)
         masked = packed(~masks, 1)
         kept["rows"].append(np.concatenate([packed(bits, role.words), masked], axis=1))
         kept["packed_obs"].append(words)
@@ -128,12 +131,14 @@ def main() -> None:
     parser.add_argument("--start", default="champion", help="the policy to begin with")
     parser.add_argument("--episodes", type=int, default=60_000, help="to train on")
     parser.add_argument("--test-episodes", type=int, default=5_000)
+    parser.add_argument("--whole", action="store_true", help="show it the whole state, not only who holds what")
     parser.add_argument("--seed", type=int, default=0)
     said = parser.parse_args()
     policy, game = load_policy(said.start), Game(variant=said.variant, red_agent=said.red_agent)
     world = World(game, ENVS, autoreset="disabled")
     world.reset(0)
-    role = Seer(policy.spec, truth_of(world.get_state()).shape[1])
+    fields = WHOLE if said.whole else ACCESS
+    role = Seer(policy.spec, fields, truth_of(world.get_state(), fields).shape[1])
     config = PPOConfig(
         epochs=4,
         row_parts=2,
