@@ -5,9 +5,11 @@
 
 It reads what the start reads, and which hosts red holds: as root, by a session that Remove kills, by one that it does not,
 and where red left files. With --whole it reads the whole state of the game: also what red knows and believes, its script's
-stage, its last action; then hardly two turns are alike, and an update takes several times as long. It begins with the start's weights, so that it plays like it until the truth helps. What it
-earns is a lower bound of what can be earned by a defender that knows this; what the start earns beside it
-says how much of the distance is due to what blue cannot see.
+stage, its last action; then hardly two turns are alike, and an update takes several times as long.
+
+It begins with the start's weights, so that it plays like it until the truth helps. What it earns is a lower bound of what
+can be earned by a defender that knows this; what the start earns beside it says how much of the distance is due to what
+blue cannot see.
 
 Environments are stepped from Python, since the compiled loop reads observations only: some hundred episodes a second.
 """
