@@ -463,7 +463,8 @@ def test_the_source_names_only_documents_that_exist():
 def test_the_site_shows_every_page_and_every_figure_is_used():
     site = (ROOT / "mkdocs.yml").read_text()
     assert sorted(re.findall(r"([\w-]+\.md)$", site, re.M)) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-    shown = {Path(link).stem for text in TEXTS.values() for link in re.findall(r"\]\(([^)\s]+\.png)\)", text)}
+    links = re.compile(r"""(?:\]\(|src="|srcset=")([^)"\s]+\.(?:png|svg))""")
+    shown = {Path(link).stem for text in TEXTS.values() for link in links.findall(text)}
     assert shown == {path.stem for path in (ROOT / "docs/figures").iterdir()}
 
 
