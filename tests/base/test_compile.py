@@ -263,7 +263,7 @@ def test_another_version_of_numba_has_other_folders(three_rooms, monkeypatch):
 
 # Used by modules of constants, but not for their constants.
 BESIDE = {f"base.{name}" for name in ("errors", "checks", "statistics")}
-BESIDE |= {f"game.{name}" for name in ("documents", "images", "making", "notes", "scenario_file")}
+BESIDE |= {f"game.{name}" for name in ("documents", "images", "making", "notes", "reward", "scenario_file")}
 
 
 def fixfirst_imports(tree):

@@ -195,7 +195,7 @@ def train_red(
     if not isinstance(against, str | list | tuple) or not against:
         raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {errors.quoted(against)}")
     names = against.split(",") if isinstance(against, str) else list(against)
-    number, said = checks.check_seed("seed", seed, bits=63), said_scenario(settings)
+    number, said = checks.check_seed("seed", seed, bits=63), said_scenario(settings, names[0])
     defenders = [make_defender(name, None, greedy, scenario=said) for name in names]
     game = _game(in_scenario(settings, defenders[0]), defenders[0].policy)
     spec = RedSpec(game.scenario, checks.check_bool("picky", picky))

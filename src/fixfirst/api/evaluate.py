@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
-from fixfirst.api.policies import Defender, Say, Who, games_made_for, make_defender
+from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender
 from fixfirst.base import checks, errors
 from fixfirst.base.compile import announce_compilation
 from fixfirst.base.typed import CompareSettings, EvaluateSettings
-from fixfirst.game.game import Game, red_agent_spec, scenario_named
+from fixfirst.game.game import Game, red_agent_spec, scenario_of
+from fixfirst.game.reward import in_words as reward_in_words
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
 from fixfirst.play.comparison import Comparisons, paired
@@ -33,7 +34,7 @@ def evaluate(
     workflow: str | None = None,
     greedy: bool = False,
     red_agent: str | Sequence[str] = PROTOCOL_REDS,
-    steps: int | Sequence[int] = PROTOCOL_STEPS,
+    steps: int | Sequence[int] | None = None,
     episodes: int = 1_000,
     seed: int = 0,
     quiet: bool = False,
@@ -56,14 +57,16 @@ def evaluate(
 
     The result is a list that also has `to_pandas()`, `to_csv()` and `to_latex()`.
     """
-    game_and_judging(settings)  # before anything is loaded: are they settings?
+    _check_settings(settings)
     check_enough(episodes)
-    lengths = [checks.check_int("steps", length) for length in _list_of("steps", steps)]
+    lengths = None if steps is None else [checks.check_int("steps", length) for length in _list_of("steps", steps)]
     reds = _reds(red_agent)
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings, policy))
     (home,) = games_made_for([policy], [defender], in_scenario(settings, defender), say)
     game, judging = game_and_judging(home)
-    games = [game.against(red, max_steps=n) for red in reds for n in lengths]
+    _tell_reward(game.scenario, say)
+    own = (game.scenario.steps,) if game.scenario.steps is not None else PROTOCOL_STEPS
+    games = [game.against(red, max_steps=n) for red in reds for n in lengths or own]
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
     return Evaluations(Evaluation.of(batch, judging) for _, (batch,) in played)
 
@@ -96,6 +99,8 @@ def leaderboard(
                 f"without green: leave out {name} (--{name.replace('_', '-')})"
             )
     game, judging = game_and_judging({**settings, **_RULES, "max_steps": max(PROTOCOL_STEPS)})
+    if game.scenario != CAGE2:
+        raise errors.ConfigError(f"the leaderboard is of CAGE2 and its reward, not of {game.scenario.label}: use evaluate")
     check_enough(episodes)
     games = [game.against(red) for red in LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
@@ -111,7 +116,7 @@ def compare(
     workflow: str | None = None,
     greedy: bool = False,
     red_agent: str | Sequence[str] = LEADERBOARD_REDS,
-    steps: int = 100,
+    steps: int | None = None,
     episodes: int = 2_000,
     seed: int = 0,
     quiet: bool = False,
@@ -127,13 +132,14 @@ def compare(
             print(row.red_agent, row.mean, row.low, row.high, row.different)
     """
     check_enough(episodes)
-    game_and_judging({**settings, "max_steps": steps})
-    reds, said = _reds(red_agent), said_scenario(settings)
+    _check_settings({**settings, "max_steps": steps} if steps is not None else settings)
+    reds, said = _reds(red_agent), said_scenario(settings, first)
     one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=said)
     other = make_defender(second, workflow, greedy, judged=False, say=say, scenario=said or one.scenario)
-    defenders = [one, other]
-    homes = games_made_for([first, second], defenders, {**in_scenario(settings, one), "max_steps": steps}, say)
+    defenders, length = [one, other], {} if steps is None else {"max_steps": steps}
+    homes = games_made_for([first, second], defenders, {**in_scenario(settings, one), **length}, say)
     games = [game_and_judging(home)[0].against(red) for home in homes for red in reds]
+    _tell_reward(one.scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
     return Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
 
@@ -185,15 +191,30 @@ def _list_of(what: str, values: Any) -> list[Any]:
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
-def said_scenario(settings: Mapping[str, Any]) -> Scenario | None:
-    """Return the scenario that was asked for; None: whatever the policy was trained on."""
-    said = settings.get("scenario")
-    return None if said is None else scenario_named(said, settings.get("images"))
+def said_scenario(settings: Mapping[str, Any], policy: Who) -> Scenario | None:
+    """Return the scenario that was asked for; None: whatever the policy was trained on.
+
+    A reward alone is put in the place of the one that the policy was trained for.
+    """
+    said, images, reward = (settings.get(name) for name in ("scenario", "images", "reward"))
+    if said is None and images is None and reward is None:
+        return None
+    return scenario_of(home_of(policy) if said is None else said, images, reward)
 
 
 def in_scenario(settings: Mapping[str, Any], defender: Defender) -> dict[str, Any]:
     """Return the settings with the scenario in which a defender plays."""
-    return {**settings, "scenario": defender.scenario, "images": None}
+    return {**settings, "scenario": defender.scenario, "images": None, "reward": None}
+
+
+def _tell_reward(scenario: Scenario, say: Say) -> None:
+    if scenario.own_reward:
+        say(f"{scenario.name}: {reward_in_words(scenario)}")
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse what are no settings, before anything is loaded. A reward is read with its scenario, perhaps a policy's."""
+    game_and_judging({**settings, "reward": None})
 
 
 def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:

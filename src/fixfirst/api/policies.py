@@ -117,6 +117,16 @@ def agent_of(policy: Who) -> Agent | None:
     return None if isinstance(policy, Policy | PolicyTable) else Agent(policy)
 
 
+def home_of(policy: Who) -> Scenario:
+    """Return the scenario in which somebody plays unless another is asked for: that of its training, else CAGE2."""
+    if isinstance(policy, PolicyTable):
+        return policy.spec.scenario
+    if _is_named(policy):
+        return load_named(policy).spec.scenario
+    agent = None if isinstance(policy, str) and policy in BASELINES else agent_of(policy)
+    return (None if agent is None else agent.scenario) or CAGE2
+
+
 def make_defender(
     policy: Who,
     workflow: str | None = None,
@@ -132,7 +142,7 @@ def make_defender(
     judged: is it judged by the order, too? say: is given a line if the order is not the policy's own. scenario: in which it
     is to play; unless given, a policy's own, and CAGE2 for all others.
     """
-    defender = _defender(policy, workflow, greedy, later, judged, say, scenario or CAGE2)
+    defender = _defender(policy, workflow, greedy, later, judged, say, scenario)
     if scenario not in (None, defender.scenario):
         did = "plays in" if defender.policy is None else "trained on"
         raise errors.PolicyError(f"{name_of(policy)}: {did} {defender.scenario.label}, not on {scenario.name}")
@@ -140,8 +150,9 @@ def make_defender(
 
 
 def _defender(
-    policy: Who, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, scenario: Scenario
+    policy: Who, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, asked: Scenario | None
 ) -> Defender:
+    scenario = asked or CAGE2
     greedy = checks.check_bool("greedy", greedy)
     if isinstance(policy, str) and policy in BASELINES:
         if later and workflow is None:
@@ -154,8 +165,9 @@ def _defender(
     if not _is_named(policy):
         agent = agent_of(policy)
         assert agent is not None, "tables and baselines have returned"
-        return _defend_by_agent(agent, workflow, greedy, later, judged, say, agent.scenario or scenario)
-    loaded = load_named(policy)
+        home = scenario if agent.scenario is None else _under_reward(agent.scenario, asked)
+        return _defend_by_agent(agent, workflow, greedy, later, judged, say, home)
+    loaded = _in_scenario(policy, asked, say)
     if loaded.scheme is None:  # it cannot follow an order, but can be judged by one
         if later:
             raise errors.ConfigError(f"{policy} follows no order, so that none can change: train one with --workflow all")
@@ -170,6 +182,21 @@ def _defender(
         say(f"{policy} was trained for {loaded.workflow}; it is {'told and judged by' if judged else 'told'} another order")
     orders = first + tuple(Workflow.parse(text, loaded.scheme) for text in later)
     return Defender(loaded.player_of(orders, greedy=greedy), orders, loaded)
+
+
+def _under_reward(home: Scenario, asked: Scenario | None) -> Scenario:
+    """Return the scenario that was asked for, if it is the same network with another reward; else the first one."""
+    return asked if asked is not None and asked.without_reward == home.without_reward else home
+
+
+def _in_scenario(policy: Named, asked: Scenario | None, say: Say) -> Policy:
+    """Load a policy; it can play under another reward than it was trained for, and a line says so."""
+    loaded = load_named(policy)
+    played = _under_reward(loaded.spec.scenario, asked)
+    if played == loaded.spec.scenario:
+        return loaded
+    say(f"{name_of(policy)} was trained for the reward of {loaded.spec.scenario.label}; it plays for that of {played.label}")
+    return loaded.in_scenario(played)
 
 
 def _defend_by_agent(
@@ -307,7 +334,7 @@ def rollout(
     count, number = checks.check_int("steps", steps), checks.check_seed("seed", seed, bits=63)
     greedy, track = checks.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs, envs.world.scenario)
     if _is_named(policy):
-        loaded = load_named(policy)
+        loaded = _in_scenario(policy, envs.world.scenario, say)
         if loaded.spec.scenario != envs.world.scenario:
             trained, played = loaded.spec.scenario.label, envs.world.scenario.name
             raise errors.PolicyError(f"{name_of(policy)}: trained on {trained}, not on {played}")

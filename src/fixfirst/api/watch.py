@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 import numpy as np
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
-from fixfirst.api.policies import Say, Who, games_made_for, make_defender, name_of
+from fixfirst.api.policies import Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import checks, errors
 from fixfirst.base.typed import WatchSettings
 from fixfirst.play import habits
 from fixfirst.play.episodes import describe_episode, document, notable
-from fixfirst.play.evaluation import MOST_KEPT, EpisodeBatch
+from fixfirst.play.evaluation import MOST_KEPT, PROTOCOL_STEPS, EpisodeBatch
 from fixfirst.play.rollout import Change
 from fixfirst.policy.file import Policy
 from fixfirst.reporter.page import open_page as show_page
@@ -61,7 +61,7 @@ def replay(
     then: str | Sequence[str] = (),
     number: int | None = None,
     greedy: bool = False,
-    steps: int = 100,
+    steps: int | None = None,
     episodes: int | None = None,
     seed: int = 0,
     say: Say = errors.note,
@@ -75,7 +75,11 @@ def replay(
     beside_workflow: its order, if it is another; the page opens where the two part. then: other orders from some step on,
     such as "30: user_priority". number: this episode only.
     """
-    seed, steps = checks.check_seed("seed", seed), checks.check_int("steps", steps)
+    given = {name: value for name, value in settings.items() if value is not None}
+    seed, scenario = checks.check_seed("seed", seed), said_scenario(given, policy)
+    if steps is None:
+        steps = (scenario or home_of(policy)).steps or max(PROTOCOL_STEPS)
+    steps = checks.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
     changes = [Change(step, place) for place, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):
@@ -83,8 +87,6 @@ def replay(
     whom = [policy, *([] if beside is None else [beside])]
     notes = [say, lambda text: None]  # about the first one only
     firsts = [workflow, workflow if beside_workflow is None else beside_workflow]
-    given = {name: value for name, value in settings.items() if value is not None}
-    scenario = said_scenario(given)
     defenders = []
     for one, first, note in zip(whom, firsts, notes, strict=False):
         orders = [order for _, order in later]

@@ -15,6 +15,7 @@ class GameSettings(TypedDict, total=False):
     images: str | None
     max_steps: int | None
     red_agent: str | Sequence[str]
+    reward: str | None
     scenario: Any
     variant: Literal["current", "leaderboard", "debugged"] | None
 
@@ -25,6 +26,7 @@ class EvaluateSettings(TypedDict, total=False):
     cyborg: str | None
     green: bool
     images: str | None
+    reward: str | None
     rule: Literal["no_higher", "top", "fixed_types"]
     scenario: Any
     variant: Literal["current", "leaderboard", "debugged"] | None
@@ -35,6 +37,7 @@ class CompareSettings(TypedDict, total=False):
     cyborg: str | None
     green: bool
     images: str | None
+    reward: str | None
     scenario: Any
     variant: Literal["current", "leaderboard", "debugged"] | None
 
@@ -52,11 +55,12 @@ class WatchSettings(TypedDict, total=False):
     max_steps: int | None
     number: int | None
     red_agent: str | Sequence[str]
+    reward: str | None
     rule: Literal["no_higher", "top", "fixed_types"]
     say: Any
     scenario: Any
     seed: int
-    steps: int
+    steps: int | None
     then: Any
     variant: Literal["current", "leaderboard", "debugged"] | None
     workflow: str | None
@@ -76,6 +80,7 @@ class VecSettings(TypedDict, total=False):
     num_workers: int | None
     red_agent: str | Sequence[str]
     render_mode: str | None
+    reward: str | None
     scenario: Any
     timeout_s: float | None
     variant: Literal["current", "leaderboard", "debugged"] | None
@@ -136,6 +141,7 @@ class TrainSettings(TypedDict, total=False):
     preset: str
     red_agent: str | Sequence[str]
     returns: Literal["monte_carlo", "gae"]
+    reward: str | None
     reward_scale: float
     row_parts: int
     rule: Literal["no_higher", "top", "fixed_types"]
@@ -237,6 +243,7 @@ class SearchSettings(TypedDict, total=False):
     replicates: int
     report: bool
     returns: Literal["monte_carlo", "gae"]
+    reward: str | None
     reward_scale: float
     round_orders: int
     round_size: int

@@ -25,7 +25,7 @@ def compare_command(
     workflow: OrderFlag = None,
     greedy: bool = False,
     red_agent: str = "b_line,meander",
-    steps: Whole = 100,
+    steps: Whole | None = None,
     episodes: Whole = 2_000,
     seed: Whole = 0,
     game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
@@ -50,7 +50,7 @@ def compare_command(
     red_agent
         Only these, separated by commas.
     steps
-        Length of an episode.
+        Length of an episode; default: 100, or that of the scenario's own reward.
     episodes
         How many against each red agent.
     seed

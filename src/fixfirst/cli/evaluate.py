@@ -117,7 +117,7 @@ def evaluate_command(
             print(standing_table(standing, policy, results().width))
         return 0
     try:
-        lengths = [as_whole(part) for part in steps.split(",")]
+        lengths = None if steps == ALL_STEPS else [as_whole(part) for part in steps.split(",")]
     except ValueError:
         raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 

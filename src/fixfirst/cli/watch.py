@@ -32,7 +32,7 @@ def watch_command(
     greedy: bool = False,
     red_agent: str | None = None,
     variant: VariantName | None = None,
-    steps: Whole = 100,
+    steps: Whole | None = None,
     episodes: Whole | None = None,
     seed: Whole = 0,
     game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
@@ -65,7 +65,7 @@ def watch_command(
     variant
         current, leaderboard or debugged; default: the one the policy was trained in (on CybORG: the one it is).
     steps
-        Length of an episode.
+        Length of an episode; default: 100, or that of the scenario's own reward.
     episodes
         How many to play before choosing (200; on CybORG 10). They are the first ones of `fixfirst evaluate` with this seed.
     seed

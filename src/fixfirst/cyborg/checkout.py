@@ -87,7 +87,9 @@ def scenario_file(cyborg: Cyborg, scenario: Scenario) -> Iterator[str]:
 
 
 def check_images(folder: Path, scenario: Scenario) -> None:
-    """Refuse a scenario with an image that CybORG does not have, or has otherwise."""
+    """Refuse a scenario with an image that CybORG does not have, or has otherwise, or with a reward that it cannot give."""
+    if scenario.own_reward:
+        raise errors.CyborgError(f"{scenario.name} has a reward of its own, which CybORG cannot give; play the simulator")
     images = ImageFolder(folder / "CybORG" / _SCENARIO.parent / "images")
     for host in scenario.hosts:
         name = host.image.name

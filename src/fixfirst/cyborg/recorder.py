@@ -27,9 +27,9 @@ from fixfirst.cyborg.conformance import HOST_LETTERS, LEARNED_RED, OT_NAMES, PID
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.learned_red import LearnedRed
 from fixfirst.cyborg.variant import Identity, identify
-from fixfirst.game.chance import P_DETECTED, P_TOP_EXPLOIT
+from fixfirst.game import parts
+from fixfirst.game.chance import P_TOP_EXPLOIT
 from fixfirst.game.game import learned_in, red_agent_spec, red_odds, scenario_named
-from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import CAGE2, Scenario, VariantName
 from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb
 from fixfirst.game.world import check_seeds, pack
@@ -265,7 +265,7 @@ class Recorder:
         exploits.random = _Dice(
             lambda weight: self._note("other", _EXPLOIT_OF_WEIGHT[weight]), _Odds(self._note, "top", P_TOP_EXPLOIT)
         )
-        detection = _Dice(lambda _: None, _Odds(self._note, "detected", P_DETECTED))
+        detection = _Dice(lambda _: None, _Odds(self._note, "detected", parts.P_DETECTED))
         cyborg.module(f"{actions}.ConcreteActions.ExploitAction").random = detection.random
         cyborg.module(f"{actions}.AbstractActions.Misinform").choice = _Dice(self._hear_decoy).choice
         self._wrap(cyborg.module("Simulator.Host").Host, "add_process", self._hear_process)
@@ -364,4 +364,4 @@ class _Draw(float):
 
 def _hex(observation: np.ndarray) -> str:
     """One hex digit per host; 8, 4, 2, 1 stand for its four positions."""
-    return "".join(f"{digit:x}" for digit in observation.reshape(-1, BITS_PER_HOST) @ (8, 4, 2, 1))
+    return "".join(f"{digit:x}" for digit in observation.reshape(-1, parts.BITS_PER_HOST) @ (8, 4, 2, 1))

@@ -38,7 +38,6 @@ class Decision(IntEnum):
 
 P_GREEN_SCANS = 0.5
 P_TOP_EXPLOIT = 0.75
-P_DETECTED = 0.95
 MISINFORM_SERVICES = ("SSHD", "Apache", "SMSS", "Tomcat", "Svchost")  # by number; their ports: MISINFORM_PORTS
 VOID_NAME = -2  # a recorded `green_host`: one of green's names that stands for no host
 
@@ -287,9 +286,9 @@ def takes_top_exploit(env, chance):
 
 
 @inlined
-def shell_detected(env, chance):
+def shell_detected(env, chance, tables):
     bits = _bits(env, chance, Decision.DETECTED)
-    return chance.detected == 1 if chance.recorded else _happens(bits, P_DETECTED)
+    return chance.detected == 1 if chance.recorded else bits >> uint64(11) < tables.detected_below
 
 
 @inlined

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import checks, errors
-from fixfirst.game import parts
+from fixfirst.game import parts, reward
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario, VariantName
 from fixfirst.game.state import LEARNED, RedAgent
@@ -93,6 +93,14 @@ def _generated(text: str) -> Scenario:
     return Scenario.generate(int(seed), **settings)
 
 
+def scenario_of(value: Any, images: Any = None, reward: Any = None) -> Scenario:
+    """Return the scenario that is named, with own images and an own reward where these are."""
+    if images is not None and not isinstance(value, str | os.PathLike):
+        raise errors.ConfigError("own images are those of a scenario file: give --scenario FILE with --images")
+    scenario = scenario_named(value, images)
+    return scenario if reward is None else scenario.with_reward(reward)
+
+
 class Game(checks.Settings):
     """In which network, against whom, in which release of the game, for how long, and who simulates it.
 
@@ -110,6 +118,11 @@ class Game(checks.Settings):
         None,
         exclude=True,
         description="A folder of own images, for --scenario FILE; they become part of the scenario.",
+    )
+    reward: str | None = Field(
+        None,
+        exclude=True,
+        description="A file with a reward of your own (docs/scenarios.md); it becomes part of the scenario.",
     )
     red_agent: str | tuple[str, ...] = Field(
         "b_line",
@@ -132,13 +145,21 @@ class Game(checks.Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _own_images(cls, values: Any) -> Any:
-        """Read a scenario together with the folder of its images, which is not needed after that."""
-        if not isinstance(values, Mapping) or values.get("images") is None:
+    def _whole_scenario(cls, values: Any) -> Any:
+        """Read a scenario together with its images and its reward, of which no file is needed after that."""
+        if not isinstance(values, Mapping) or not {"scenario", "images", "reward"} & set(values):
             return values
-        if not isinstance(values.get("scenario"), str | os.PathLike):
-            raise errors.ConfigError("own images are those of a scenario file: give --scenario FILE with --images")
-        return {**values, "scenario": scenario_named(values["scenario"], values["images"]), "images": None}
+        scenario = scenario_of(values.get("scenario", CAGE2), values.get("images"), values.get("reward"))
+        length = {} if scenario.steps is None or "max_steps" in values else {"max_steps": scenario.steps}
+        return {**values, "scenario": scenario, "images": None, "reward": None, **length}
+
+    @model_validator(mode="after")
+    def _cyborg_knows_the_reward(self) -> "Game":
+        if self.backend == "cyborg" and self.scenario.own_reward:
+            raise errors.ScenarioError(
+                f"{self.scenario.name} has a reward of its own, which CybORG cannot give: play it on the simulator"
+            )
+        return self
 
     @model_validator(mode="after")
     def _b_line_has_a_target(self) -> "Game":
@@ -162,6 +183,11 @@ class Game(checks.Settings):
     @classmethod
     def _known_variant(cls, value: str | None) -> str | None:
         return None if value is None else check_variant(value)
+
+    @property
+    def where(self) -> str:
+        """The world in words, see `world_in_words`."""
+        return world_in_words(f"variant {self.variant}", self.scenario)
 
     @property
     def attacker(self) -> str:
@@ -215,6 +241,12 @@ def world_game(**settings: Any) -> Game:
     if settings.get("max_steps") is not None:
         checks.check_int("max_steps", settings["max_steps"])
     return Game(**settings)
+
+
+def world_in_words(variant: str, scenario: Scenario) -> str:
+    """Return a world in words, for texts: the variant, the scenario unless it is CAGE2, and a reward of its own."""
+    own = "" if scenario == CAGE2 else f"scenario {scenario.label}"
+    return ", ".join(filter(None, (variant, own, reward.in_words(scenario))))
 
 
 # ---------------------------------------------------------------- what users may say

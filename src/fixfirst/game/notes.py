@@ -8,7 +8,7 @@ their own, a *fallback* (docs/scenarios.md). The notes say so, each in a sentenc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fixfirst.game import parts
+from fixfirst.game import parts, reward
 
 if TYPE_CHECKING:
     from fixfirst.game.parts import Host
@@ -103,6 +103,8 @@ def _can_be_taken(scenario: "Scenario", host: "Host") -> bool:
 def notes_of(scenario: "Scenario") -> Iterator[str]:
     """Tell what a reader of the file should know."""
     yield from scenario.remarks
+    if scenario.own_reward:
+        yield reward.in_words(scenario)
     gated = [subnet.name for subnet in scenario.subnets if subnet.reach == parts.GATED]
     keys = [name for name in scenario.host_names if parts.GATE_WORD in name]
     if gated and not keys:

@@ -13,6 +13,7 @@ LINUX, WINDOWS = "linux", "windows"
 NOTHING, USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD, NO_PASSWORD, IMMUNE, GUESSED_ROOT_PASSWORD = range(7)
 BITS_PER_HOST = 4  # of blue's view: two of activity, two of belief
 RESTORE_COST = 1.0
+P_DETECTED = 0.95  # how often a reverse shell is seen
 INVALID_COST = 0.1  # of an action that blue cannot take: on a host that is not listed
 MOST_HOSTS = 63  # as many as a signed word has bits
 TARGET_NAME, HOME_NAME, GATE_WORD = "Op_Server0", "User0", "Enterprise"  # names that CybORG's agents look for

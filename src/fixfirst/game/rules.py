@@ -283,7 +283,7 @@ def exploit_host(env, tables, host, chance):
         gain_session(env, host, finds == GUESSED_ROOT_PASSWORD, False)
         return BRUTE_FORCE_EVENTS + 1, port, False
     env.malware |= 1 << host
-    detected = dice.shell_detected(env, chance)
+    detected = dice.shell_detected(env, chance, tables)
     gain_session(env, host, finds == ROOT_SHELL, detected and tables.watched >> host & 1 != 0)
     return (2 if detected else 1), port, detected
 

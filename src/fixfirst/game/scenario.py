@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from fixfirst.base import checks, errors
-from fixfirst.game import documents, images as image_files, making, notes, parts, scenario_file
+from fixfirst.game import documents, images as image_files, making, notes, parts, reward as rewards, scenario_file
 from fixfirst.game.parts import BlueAction, Decoy, ExploitKind, Finding, Host, Image, Subnet
 
 VariantName = Literal["current", "leaderboard", "debugged"]
@@ -77,6 +77,10 @@ class Scenario:
     decoys: tuple[Decoy, ...] = parts.DECOYS  # those that are among the verbs
     green_hosts: tuple[str, ...] | None = ()  # of parts.GREEN_NAMES, those green can scan, as hosts go; None: no green
     red_before_green: bool = False  # chances are drawn in this order
+    own_reward: bool = False  # costs, and what follows, are not those of CAGE2 (`reward.py`)
+    restore_cost: float = parts.RESTORE_COST
+    detection: float = parts.P_DETECTED  # how often a reverse shell is seen where blue watches
+    steps: int | None = None  # length of an episode unless another is asked for; None: the usual
     map_rows: tuple[tuple[str, ...], ...] = field(default=(), compare=False)  # as pictures show hosts; () = by subnet
     remarks: tuple[str, ...] = field(default=(), compare=False)  # what its reader noticed
 
@@ -99,7 +103,11 @@ class Scenario:
     ) -> "Scenario":
         """Make one from the contents of a scenario file. file: what errors call it."""
         loaded = cls(**scenario_file.fields_from(document, name, file or name, images))
-        return replace(loaded, map_rows=CAGE2.map_rows) if loaded == CAGE2 else loaded
+        if rewards.TABLE in document:
+            place = documents.Place(file or name, (rewards.TABLE,))
+            loaded = rewards.with_reward(loaded, document[rewards.TABLE], place)
+        is_cage2 = loaded.without_reward == CAGE2.without_reward
+        return replace(loaded, map_rows=CAGE2.map_rows) if is_cage2 else loaded
 
     @classmethod
     def from_table(cls, path: str | Path, say: Callable[[str], None] = print) -> "Scenario":
@@ -124,6 +132,25 @@ class Scenario:
         everywhere and for ever.
         """
         return cls.from_document(making.generated(seed, hosts, subnets, values), f"generated{making.GENERATOR}-{seed}")
+
+    def with_reward(self, path: str | Path) -> "Scenario":
+        """Return it with the reward of a YAML file: hosts, service, restore, detection, steps (docs/scenarios.md)."""
+        file = checks.check_path("reward", path)
+        changed = rewards.with_reward(self, documents.read_yaml(file), documents.Place(str(file)))
+        return replace(changed, name=f"{self.name}+{file.stem}")
+
+    @cached_property
+    def without_reward(self) -> "Scenario":
+        """The same network with nothing at stake: equal where two scenarios differ in their rewards only."""
+        return replace(
+            self,
+            hosts=tuple(replace(host, value=0.0) for host in self.hosts),
+            ot_cost=0.0,
+            restore_cost=parts.RESTORE_COST,
+            detection=parts.P_DETECTED,
+            steps=None,
+            own_reward=False,
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the contents of a complete scenario file."""
@@ -161,10 +188,6 @@ class Scenario:
     @property
     def exploits(self) -> tuple[ExploitKind, ...]:
         return parts.EXPLOITS
-
-    @property
-    def restore_cost(self) -> float:
-        return parts.RESTORE_COST
 
     @cached_property
     def num_hosts(self) -> int:
@@ -384,6 +407,9 @@ class Scenario:
             del facts[name]
         for host in facts["hosts"]:
             del host["image"]["name"]
+        if not self.own_reward:
+            for name in ("own_reward", "restore_cost", "detection", "steps"):
+                del facts[name]
         return hashlib.sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def __hash__(self) -> int:

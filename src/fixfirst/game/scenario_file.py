@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fixfirst.base.errors import did_you_mean, printable
-from fixfirst.game import parts
+from fixfirst.game import parts, reward as rewards
 from fixfirst.game.documents import Place, as_list, as_table, as_text, short
 from fixfirst.game.images import OT_SERVICE, PRIVILEGED, built_in, image_from
 from fixfirst.game.parts import Finding, Host, Image, Service, Subnet
@@ -56,6 +56,7 @@ class _Reader:
         for key in _TABLES:
             if key not in self.top:
                 raise place.refuse(f"has no table {key}{did_you_mean(key, self.top)}")
+        self._note_slips(self.top, (*_TABLES, "Images", rewards.TABLE), place)
         self.images = built_in() if images is None else images
         if "Images" in self.top:
             own, at = as_table(self.top["Images"], place / "Images"), place / "Images"
@@ -452,9 +453,10 @@ def document_of(scenario: "Scenario") -> dict[str, Any]:
         table: dict[str, Any] = {"image": host.image.name}
         if host.reveals:
             table["info"] = {finding.host: _finding_of(finding) for finding in host.reveals}
-        table["ConfidentialityValue"] = _word_of(host.value)
+        words = {"ConfidentialityValue": _word_of(host.value)}
         if host.name == scenario.target:
-            table["AvailabilityValue"] = _word_of(scenario.ot_cost)
+            words["AvailabilityValue"] = _word_of(scenario.ot_cost)
+        table |= {key: word for key, word in words.items() if word is not None}  # else `Reward` says it
         document["Hosts"][host.name] = table
     source = scenario.subnet_names[hosts[scenario.start_id].subnet]
     for subnet in scenario.subnets:
@@ -470,6 +472,8 @@ def document_of(scenario: "Scenario") -> dict[str, Any]:
     own = {host.image.name: host.image for host in hosts if built_in().get(host.image.name) != host.image}
     if own:
         document["Images"] = {name: image_document(image) for name, image in own.items()}
+    if scenario.own_reward:
+        document[rewards.TABLE] = rewards.table_of(scenario)
     return document
 
 
@@ -543,8 +547,9 @@ def _finding_of(finding: Finding) -> dict[str, Any]:
     return table
 
 
-def _word_of(value: float) -> str:
-    return next(word for word, number in VALUES.items() if number == value)
+def _word_of(value: float) -> str | None:
+    """Return CybORG's word for a value, or None if it has none."""
+    return next((word for word, number in VALUES.items() if number == value), None)
 
 
 def image_document(image: Image) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def tables_dtype(size: Size) -> np.dtype:
             ("action_effect", np.int8, actions),  # what comes of it; SLEEP where blue has no session
             ("action_host", np.int8, actions),  # -1: none
             ("action_success", np.int8, actions),  # Success, unless the outcome says otherwise
-            ("action_tenths", np.int8, actions),  # what it costs
+            ("action_tenths", np.int16, actions),  # what it costs
             ("place", np.int8, hosts),  # where a host stands in what blue sees, or -1
             ("watched", host_set),  # where blue sees events
             ("decoy_opens", np.int16, (len(DECOYS), hosts)),  # mask; 0: the decoy does not fit the host
@@ -166,6 +166,7 @@ def tables_dtype(size: Size) -> np.dtype:
             ("target", np.int8),  # of Impact; -1: there is none
             ("target_runs_ot", np.bool_),
             ("ot_tenths", np.int64),  # what the stopped service costs
+            ("detected_below", np.uint64),  # a reverse shell is seen when 53 random bits are below this
             ("users", host_set),  # B_line goes through one of these; if there are none, through:
             ("only_user", np.int8),
             ("bline_target", np.int8, (len(BLINE_STAGES), hosts)),  # by stage and user host
@@ -278,6 +279,7 @@ def _red(scenario: Scenario) -> dict[str, object]:
         "target": target,
         "target_runs_ot": target >= 0 and scenario.hosts[target].runs_ot,
         "ot_tenths": round(10 * scenario.ot_cost),
+        "detected_below": int(scenario.detection * 2.0**53),
     }
 
 

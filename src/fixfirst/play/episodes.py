@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.game import drawing
+from fixfirst.game import drawing, reward
 from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import OTService, RedVerb, Success
@@ -291,6 +291,7 @@ def document(
     return {
         **facts,
         **({} if scenario == CAGE2 else {"scenario": scenario.as_dict()}),
+        **({"reward": reward.in_words(scenario)} if scenario.own_reward else {}),
         "variant": played.variant,
         "workflow": [scheme.names[unit] for unit in workflows[0].order] if workflows else None,
         "changes": [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base import arrays, checks, errors
+from fixfirst.game.scenario import Scenario
 from fixfirst.game.world import pack
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.network import Network, Weights, shapes
@@ -86,6 +87,12 @@ class Policy:
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: what it remembers goes with it, what it can work out again does not."""
         return self.__dict__ | {"_kept": {name: kept for name, kept in self._kept.items() if name == "play"}}
+
+    def in_scenario(self, scenario: Scenario) -> "Policy":
+        """Return it for the same network under another reward: what it reads and chooses is the same."""
+        spec = PolicySpec.from_dict(self.spec.as_dict() | {"scenario": scenario.as_dict()})
+        order = None if self.workflow is None or spec.units is None else Workflow.parse(str(self.workflow), spec.units)
+        return Policy(self.weights, order, spec, self.config, self.facts)
 
     @property
     def scheme(self) -> UnitScheme | None:

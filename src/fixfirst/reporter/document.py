@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors
+from fixfirst.game.game import scenario_named, world_in_words
+from fixfirst.game.scenario import CAGE2
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import AGAIN, num, percent
@@ -128,8 +130,14 @@ def glossary_sections(entries: Sequence[tuple[str, str]]) -> list[Section]:
 
 def describe_game(run: RunData) -> str:
     """Say against whom it was played, in which world."""
-    red, variant = (errors.printable(str(run.config.get(key, "unknown"))) for key in ("red_agent", "variant"))
-    return f"red agent {red}, variant {variant}"
+    red = errors.printable(str(run.config.get("red_agent", "unknown")))
+    return f"red agent {red}, {describe_world(run)}"
+
+
+def describe_world(run: RunData) -> str:
+    """Say in which world it was played: the variant, the scenario unless it is CAGE2, and a reward of its own."""
+    variant = f"variant {run.config.get('variant', 'unknown')}"
+    return errors.printable(world_in_words(variant, scenario_named(run.config.get("scenario", CAGE2))))
 
 
 def _replays(run: RunData) -> dict[str, Replay]:

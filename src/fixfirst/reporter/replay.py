@@ -92,6 +92,8 @@ def headline(document: dict[str, Any]) -> str:
         f"order {' > '.join(order)}" if order else "no order",
         *(f"from step {change['step']} on {' > '.join(change['workflow'])}" for change in document["changes"]),
         f"against {document['red_agent']} on {document['backend']}, variant {document['variant']}",
+        f"scenario {document['scenario']['name']}" if "scenario" in document else "",
+        document.get("reward", ""),
         f"memory {document['memory']}" if document["memory"] != "none" else "",
         f"opening {', '.join(document['opening'])}" if document["opening"] else "",
         f"{played['episodes']:,} episodes of {document['steps']} steps, mean return {played['mean_return']:.2f}",

@@ -46,6 +46,8 @@ class Player {
       doc.workflow ? `order ${doc.workflow.join(" > ")}` : "no order to keep to",
       ...doc.changes.map((change) => `from step ${change.step} on ${change.workflow.join(" > ")}`),
       `against ${doc.red_agent} on ${doc.backend}, variant ${doc.variant}`,
+      doc.scenario ? `scenario ${doc.scenario.name}` : "",
+      doc.reward || "",
       this.remembers ? `memory ${doc.memory}` : "",
       doc.opening.length ? `opening ${doc.opening.join(", ")}` : "",
       `mean return of ${doc.played.episodes} episodes ${number(10 * doc.played.mean_return)}`,

@@ -17,6 +17,7 @@ from fixfirst.reporter.document import (
     PageTable,
     Section,
     describe_game,
+    describe_world,
     glossary_sections,
     make_table,
     pairs_table,
@@ -65,7 +66,7 @@ def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
     return run_document(
         run,
         question=QUESTION,
-        lead=f"Against {answer.red_agent}, variant {answer.variant}, memory {answer.memory}:",
+        lead=f"Against {answer.red_agent}, {describe_world(run)}, memory {answer.memory}:",
         headline=(f"{answer.rule}.",),
         figures_of_merit=_merits(answer),
         answer=(*answer.sentences, f"{answer.trainings}."),

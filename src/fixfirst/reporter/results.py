@@ -116,7 +116,8 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
             prose(console, f"{name}: {answer.sentences[0]}")
         console.print(f"next:        fixfirst report {shlex.quote(str(searches[0].folder))}", soft_wrap=True)
         return
-    for answer in answers:
+    worlds = [search.config.training.game.where for search in searches if search.answer is not None]
+    for answer, where in zip(answers, worlds, strict=True):
         if len(answers) > 1:
             console.print()
         _print_sentences(console, answer.sentences)
@@ -126,7 +127,7 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
             console.print(f"{answer.adaptive.lead}:", highlight=False)
             console.print(_adaptive_swaps(answer.adaptive, console.width))
             console.print(_adaptive_orders(answer, answer.adaptive, console.width))
-        facts = f"{answer.episodes:,} training episodes, variant {answer.variant}; {answer.trainings}"
+        facts = f"{answer.episodes:,} training episodes, {where}; {answer.trainings}"
         console.print(facts, soft_wrap=True, highlight=False)
     best = shlex.quote(str(searches[0].folder / layout.BEST))
     console.print(f"policy:      {best} (follows any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
@@ -195,7 +196,7 @@ def _print_search(console: Console, search: "PublishedSearch") -> None:
     found, tried = search.standings(), len({trial.workflow for trial in search.trials})
     others = [trial for trial in search.trials if not trial.accepted]
     game = search.config.training.game
-    facts = f"{search.used:,} training episodes, red agent {game.red_agent}, variant {game.variant}"
+    facts = f"{search.used:,} training episodes, red agent {game.red_agent}, {game.where}"
     prose(console, f"{len(search.trials)} trials, {tried} orders tried, {facts}")
     if found is None:
         console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")

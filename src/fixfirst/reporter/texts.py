@@ -339,7 +339,10 @@ COURSE_AND_PRICE = (
 GLOSSARY = (
     ("order, workflow", "The unit types in the order in which the defender repairs them when several need it."),
     ("unit type", "A group of machines that are treated alike, such as user or enterprise."),
-    ("return", "The sum of CAGE2's rewards over one episode: at most 0, nearer 0 is better."),
+    (
+        "return",
+        "The sum of rewards over one episode, CAGE2's unless the page says no: at most 0, nearer 0 is better.",
+    ),
     ("held-out episodes", "Episodes that no training saw; the same for all orders."),
     (
         "interval",
