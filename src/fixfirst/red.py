@@ -10,9 +10,10 @@
         else:
             intends(env, Verb.SCAN, any_user(env, chance))
 
-intends(env, verb, target): what red does next. any_user(env, chance): one of User1 to User4. any_host(env, chance, hosts):
-one of a set of hosts, bit h = host h, or -1. HOST_ID, USER, ENTERPRISE, OPERATIONAL: numbers of hosts and subnets, the
-targets.
+intends(env, verb, target): what red does next. any_user(env, chance): one of those that B_line begins with, in CAGE2 User1
+to User4. any_host(env, chance, hosts): one of a set of hosts, bit h = host h, or -1. HOST_ID, USER, ENTERPRISE, OPERATIONAL:
+numbers of CAGE2's hosts and subnets, the targets. Of another scenario, `scenario.host_ids["mail1"]` and
+`scenario.subnet_ids["hall"]` are constants that a function can use.
 """
 
 from fixfirst.game.attackers import intends

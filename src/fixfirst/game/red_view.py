@@ -42,7 +42,7 @@ class RedArrays(NamedTuple):
     starts: np.ndarray  # [len(Group)] int64: the bit of a row at which each group begins
     ports: np.ndarray  # [extra ports, 2] int64: host and port, as a set of one, that is open there only by a decoy
     pairs: np.ndarray  # [M] int64: the host of each choice that names an exploit
-    gates: np.ndarray  # [S] int64: hosts of which red must hold one to reach the subnet; 0: it always does
+    gates: np.ndarray  # [S] int64: hosts of which red must hold one to reach the subnet; 0: holding some changes nothing
     subnets: np.ndarray  # [H] int64: of each host
     verbs: np.ndarray  # [A] int64: of each choice, likewise:
     targets: np.ndarray  # [A] int64

@@ -225,6 +225,11 @@ class Scenario:
     def subnet_names(self) -> tuple[str, ...]:
         return tuple(subnet.name for subnet in self.subnets)
 
+    @cached_property
+    def subnet_ids(self) -> Mapping[str, int]:
+        """Subnet name -> number."""
+        return MappingProxyType({name: index for index, name in enumerate(self.subnet_names)})
+
     @property
     def start_id(self) -> int:
         return self.host_ids[self.start]
