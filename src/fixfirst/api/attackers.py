@@ -249,7 +249,7 @@ def defended_game(
     policy: Who, workflow: str | None, greedy: bool, settings: Mapping[str, Any], say: Say = errors.note
 ) -> tuple[Defender, Game]:
     """Return a defender, ready to play, and the game in which it is attacked."""
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings))
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings, policy))
     return defender, _game(in_scenario(settings, defender), defender.policy)
 
 
