@@ -166,8 +166,9 @@ def _settings_section(run: RunData) -> Section:
     origin += [] if run.policy_sha256 is None else [("policy, sha256", run.policy_sha256)]
     origin += [(f"{name}, sha256", digest) for name, digest in run.hashes]
     command = None
-    if run.kind == layout.Kind.LEAGUE:  # its flags are its settings
-        command = str(run.manifest.get("command", "fixfirst train --league"))
+    if run.kind == layout.Kind.LEAGUE:  # no file holds its flags; one that was begun from Python has none
+        told = str(run.manifest.get("command", ""))
+        command = errors.printable(told) if told.startswith("fixfirst train") else None
     elif run.config:
         command = (
             f"fixfirst {run.kind} --config {shlex.quote(errors.printable(str(run.folder / layout.CONFIG)))} --out runs/again"
