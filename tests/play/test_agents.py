@@ -49,6 +49,38 @@ class OneGame:
         self.steps = 0
 
 
+class NeverTold:
+    """Counts its steps, and nobody can tell it that an episode begins."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def act(self, obs):
+        self.steps += 1
+        return np.zeros(len(obs), int)
+
+
+class OneGameNeverTold:
+    """One game at a time, likewise."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def get_action(self, observation, action_space):
+        self.steps += 1
+        return 0 if self.steps <= 20 else 139  # it would restore in its second episode
+
+
+def test_an_agent_without_reset_gets_one_line_and_one_without_end_episode_a_copy_for_every_episode():
+    said = []
+    ff.evaluate(NeverTold(), **SMALL, say=said.append)
+    assert said == [
+        "NeverTold has no reset(): it is not told that an episode begins; what it remembers goes on into the next"
+    ]
+    assert ff.evaluate(OneGameNeverTold(), **SMALL, say=said.append) == ff.evaluate("sleep", **SMALL)
+    assert len(said) == 1
+
+
 def test_a_function_earns_what_the_baseline_of_the_same_rule_earns():
     assert ff.evaluate(react, **SMALL) == ff.evaluate("react-restore", **SMALL)
     shown = ff.leaderboard(react, episodes=10, quiet=True)

@@ -23,6 +23,7 @@ from fixfirst.play.evaluation import (
     play,
 )
 from fixfirst.play.leaderboard import LEADERBOARD_REDS, LeaderboardScore, leaderboard_score
+from fixfirst.policy.red_file import load_red
 from fixfirst.reporter.live import ProgressLine
 
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
@@ -152,6 +153,7 @@ def play_all(
     Unless quiet, stderr shows how far it is.
     """
     seed, done = checks.check_seed("seed", seed), 0
+    note_picky(games, quiet)
     announce_compilation()
     with ProgressLine(episodes * len(games) * len(defenders), quiet=checks.check_bool("quiet", quiet)) as progress:
         for game in games:
@@ -176,6 +178,14 @@ def play_all(
                 )
                 done += episodes
             yield game, batches
+
+
+def note_picky(games: Sequence[Game], quiet: bool) -> None:
+    """Say which learned attackers name their exploit, which scripts and other attackers leave to the game."""
+    named = dict.fromkeys((name, game.scenario) for game in games for name in game.learned)
+    for name, scenario in [] if quiet else named:
+        if load_red(name, scenario).spec.picky:
+            errors.note(f"{name} names its exploit: decoys do not fool it")
 
 
 def _reds(red_agent: Any) -> list[str]:

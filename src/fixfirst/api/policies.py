@@ -203,6 +203,8 @@ def _defend_by_agent(
     agent: Agent, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, scenario: Scenario
 ) -> Defender:
     """Make an agent of the user's own ready; only a file that takes an order at every turn can be told one."""
+    if agent.may_mix_episodes:
+        say(f"{agent.name} has no reset(): it is not told that an episode begins; what it remembers goes on into the next")
     if greedy and not agent.may_draw:
         say(f"{agent.name} decides by itself: greedy changes nothing")
     if agent.scheme is None:

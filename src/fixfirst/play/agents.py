@@ -107,6 +107,14 @@ class Agent:
         return self.asked.workflow if isinstance(self.asked, OnnxFile) else None
 
     @property
+    def may_mix_episodes(self) -> bool:
+        """Has it attributes of its own, and no way to be told that an episode begins?"""
+        told = hasattr(self.asked, "reset") or "episode_start" in _parameters(_function(self.asked))
+        return (
+            self.way is _Acting and bool(getattr(self.asked, "__dict__", None)) and hasattr(self.asked, "act") and not told
+        )
+
+    @property
     def may_draw(self) -> bool:
         """Can it be asked for the most probable action as well as for a drawn one?"""
         if isinstance(self.asked, OnnxFile):
@@ -294,6 +302,8 @@ class _PlayingOneGame:
             for place in np.flatnonzero(turn.starts):
                 if hasattr(self._copies[place], "end_episode"):
                     self._copies[place].end_episode()
+                else:  # nobody can tell it that a game begins
+                    self._copies[place] = _copied(self._agent)
         seen = turn.observations.astype(np.int64)
         return [int(own.get_action(one, turn.masks.shape[1])) for own, one in zip(self._copies, seen, strict=True)]
 
