@@ -87,6 +87,19 @@ def test_what_is_watched_is_what_is_evaluated(policy):
         assert told["return10"] / 10 == measured.returns[told["number"]]
 
 
+def test_what_a_learned_attacker_believes_stands_beside_what_is_true():
+    """`noise` and a defender that restores: what was taken from red it believes to hold until something fails there."""
+    told = replay("react-restore", red_agent="noise", steps=40, episodes=5)
+    steps = [step for episode in told["episodes"] for step in episode["steps"]]
+    pairs = {pair for step in steps for pair in zip(step["red_belief"], step["access"], strict=True)}
+    assert ("user", "none") in pairs or ("root", "none") in pairs  # believed, and not so
+    assert {"none", "user"} <= {belief for belief, _ in pairs} and told["episodes"][0]["red_agent"].startswith("noise@")
+    assert any("of its turns it scans" in sentence for sentence in told["habits"])
+    assert "thinks red: " in replay_text(told)
+    plain = replay("react-restore", red_agent="b_line", steps=5, episodes=1)
+    assert "habits" not in plain and plain["episodes"][0]["steps"][-1]["red_belief"] == ()
+
+
 def test_what_a_policy_remembers_is_told_turn_by_turn():
     """Of decoys it knows the truth. What was seen in a step is remembered from the next one on."""
     remembering = replay("champion", episodes=3, steps=20)

@@ -120,6 +120,7 @@ def _step_lines(step: dict[str, Any], hosts: list[str]) -> list[str]:
         ("red", step["red"] + drawing.outcome(step["red_worked"])),
         ("blue", step["blue"] + drawing.outcome(step["blue_worked"]) + judged),
         ("true", ", ".join(f"{name} {access}" for name, access in by_host(step["access"]) if access != "none")),
+        ("thinks", f"red: {held}" if (held := _believed_by_red(step, hosts)) else ""),
         ("seen", ", ".join(f"{name} {believed}" for name, believed in by_host(_seen(step)) if believed)),
         ("decoys", ", ".join(f"{name} {' '.join(map(str, d))}" for name, d in by_host(step["decoys"]) if d)),
         ("memory", "; ".join(f"{whom} {what}" for whom, what in step["remembered"].items())),
@@ -131,6 +132,11 @@ def _step_lines(step: dict[str, Any], hosts: list[str]) -> list[str]:
     ]
     shown = [(name, words) for name, words in rows if words]
     return [f"{step['step'] if i == 0 else '':>4}  {name:6} {words}" for i, (name, words) in enumerate(shown)]
+
+
+def _believed_by_red(step: dict[str, Any], hosts: list[str]) -> str:
+    """Say what a learned attacker believes to have, and what it found lost; empty if nothing."""
+    return ", ".join(f"{name} {what}" for name, what in zip(hosts, step["red_belief"], strict=False) if what != "none")
 
 
 def shield_words(step: dict[str, Any]) -> str:
