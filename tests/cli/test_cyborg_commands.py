@@ -56,13 +56,25 @@ def test_an_episode_of_cyborg_is_watched_like_any_other(tmp_path, capsys):
 
 
 @needs_cyborg
-def test_what_is_recorded_can_be_replayed(tmp_path, capsys):
+@pytest.mark.parametrize("scenario", ["cage2", "tiny", "office"])
+def test_what_is_recorded_can_be_replayed(scenario, tmp_path, capsys):
     path = tmp_path / "fresh.jsonl.gz"
-    options = ["--out", str(path), "--episodes", "3", "--steps", "20", "--seed", "5", "--green"]
+    options = ["--scenario", scenario, "--out", str(path), "--episodes", "3", "--steps", "20", "--seed", "5", "--green"]
     assert main(["record", *options, "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["steps"] == 60 and summary["cyborg"]["variant"] == next(read_episodes(path)).variant
     assert main(["conform", str(path)]) == 0
+    assert (tmp_path / "fresh.yaml").exists() == (scenario != "cage2")
+
+
+@needs_cyborg
+def test_what_cyborg_does_not_have_is_not_recorded(tmp_path, capsys):
+    shop, mine = tmp_path / "shop.yaml", tmp_path / "mine.yaml"
+    assert main(["scenario", "examples/shop.csv", "--out", str(shop)]) == 0
+    mine.write_text(f"{shop.read_text()}Reward: {{restore: 2}}\n")
+    for file, why in ((shop, "has no image linux-ssh-smtp, which mail1 has"), (mine, "has a reward of its own")):
+        assert main(["record", "--scenario", str(file), "--out", str(tmp_path / "x.jsonl")]) == 2
+        assert why in capsys.readouterr().err and not (tmp_path / "x.jsonl").exists()
 
 
 @needs_cyborg

@@ -87,6 +87,8 @@ def parse_yaml(text: str | bytes, name: str) -> Any:
     try:
         _check_size(yaml, yaml.parse(text, Loader=loader), place)
         return yaml.load(text, Loader=loader)  # a safe loader: plain data only
+    except ScenarioError:
+        raise
     except yaml.YAMLError as e:
         raise place.refuse(f"is not YAML that can be read ({' '.join(str(e).split())})") from e
     except (UnicodeError, ValueError, RecursionError) as e:  # no Unicode, no date, too many digits
