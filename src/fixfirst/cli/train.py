@@ -52,7 +52,7 @@ def train_command(
     from_policy
         A policy or run to start from.
     units
-        A TOML file that groups the hosts otherwise than the five types.
+        A TOML file that groups the hosts in another way.
     config
         A TOML file with settings, as written to config.toml of every run.
     workers

@@ -51,21 +51,23 @@ class PPOConfig(checks.Settings):
     entropy_schedule: Schedule = Field("constant", description="linear: down to 0 over the budget.")
     value_weight: float = Field(0.5, ge=0, description="Weight of the value loss.")
     max_grad_norm: float = Field(0.5, gt=0, description="Gradients are clipped to this norm.")
-    learning_rate: float = Field(0.002, gt=0, description="Of Adam.")
+    learning_rate: float = Field(0.002, gt=0, description="Learning rate of Adam.")
     lr_schedule: Schedule = Field("constant", description="linear: down to --lr-final over the budget.")
     lr_final: float = Field(0.0, ge=0, le=1, description="Share of the learning rate that is left at the end, if linear.")
     settle: float = Field(
-        0.0, ge=0, lt=1, description="Last share of the budget in which schedules have come to their end already."
+        0.0, ge=0, lt=1, description="Share of the budget, at its end, that is trained with the final values."
     )
-    norms_apart: bool = Field(False, description="Clip the gradients of actor and critic each by itself.")
+    norms_apart: bool = Field(False, description="Clip the gradients of actor and critic separately.")
     free_restores: int = Field(
-        0, ge=0, description="Episodes over which the learner's price of Restore rises from 0 to its own; 0 = at once."
+        0, ge=0, description="Episodes over which the price of Restore rises from 0 to 1 in training; 0 = at once."
     )
-    adam_betas: tuple[Beta, Beta] = Field((0.9, 0.99), description="Of Adam.")
-    last_layer: float = Field(1.0, gt=0, description="Factor on the first weights of the last layers: small is unsure.")
+    adam_betas: tuple[Beta, Beta] = Field((0.9, 0.99), description="Decay rates of Adam.")
+    last_layer: float = Field(
+        1.0, gt=0, description="Factor on the first weights of the last layers; a small one makes all actions likely."
+    )
     reward_scale: float = Field(0.1, gt=0, description="The learner sees rewards times this.")
     engine: Engine = Field(
-        "auto", description="Who learns: compiled, or torch (its twin with PyTorch); auto: torch for minibatches only."
+        "auto", description="Which learner: compiled, or torch (PyTorch); auto: torch for minibatches only."
     )
 
     @model_validator(mode="after")
@@ -149,13 +151,13 @@ class Alignment(checks.Settings):
         "delta are the published rewards for keeping to it.",
     )
     alignment_lambda: float = Field(
-        2.0, ge=0, description="Its weight: of delta (there 30), or the multiplier that penalty starts with."
+        2.0, ge=0, description="Weight of --keep delta (there 30), or the multiplier that --keep penalty starts with."
     )
     alignment_adaptive: bool = Field(True, description="Let the multiplier of penalty adapt.")
     alignment_rate: float = Field(2.0, gt=0, description="How fast the multiplier adapts.")
-    alignment_target: float = Field(0.97, gt=0, le=1, description="The compliance it aims at.")
+    alignment_target: float = Field(0.97, gt=0, le=1, description="Compliance that the multiplier aims at.")
     alignment_limit: float = Field(30.0, gt=0, description="The largest multiplier.")
-    alignment_explore: float = Field(0.01, ge=0, description="Least entropy bonus below the target.")
+    alignment_explore: float = Field(0.01, ge=0, description="Least entropy bonus while compliance is below the target.")
 
     @model_validator(mode="before")
     @classmethod
@@ -185,12 +187,12 @@ class Course(checks.Settings):
     seek_episodes: int = Field(
         50_000, ge=1, description="With --opening find: episodes of a line that begin with decoys, ever fewer of them."
     )
-    halvings: int = Field(6, ge=1, description="How often the worse half of these is dropped; 6 lead to three pairs.")
-    finals: int = Field(3, ge=1, description="How many openings then go on by themselves, beside none.")
-    final_episodes: int = Field(10_000, ge=1, description="How many episodes each of them has.")
-    ends: int = Field(1, ge=1, description="How many of these are trained to the end; the best is kept.")
-    opening_episodes: int = Field(0, ge=0, description="The last episodes of each, trained with its opening.")
-    opening_rate: float = Field(0.0015, gt=0, description="The learning rate with which they begin.")
+    halvings: int = Field(6, ge=1, description="How often the worse half of the openings is dropped; 6 leave three.")
+    finals: int = Field(3, ge=1, description="How many openings are then trained separately, beside none.")
+    final_episodes: int = Field(10_000, ge=1, description="Episodes of each of --finals.")
+    ends: int = Field(1, ge=1, description="How many of --finals are trained to the end; the best is kept.")
+    opening_episodes: int = Field(0, ge=0, description="Last episodes of each of --ends.")
+    opening_rate: float = Field(0.0015, gt=0, description="Learning rate at the start of --opening-episodes.")
 
     @model_validator(mode="after")
     def _makes_sense(self) -> "Course":
