@@ -104,7 +104,7 @@ def test_equal_values_under_another_name_train_the_same_weights():
     ("settings", "says"),
     [
         ({"preset": "turbo"}, "--preset must be one of sequential, hybrid"),
-        ({"preset": ["default"]}, "original, default, champion, got ['default']"),
+        ({"preset": ["default"]}, "original, default, champion, guardian, got ['default']"),
         ({"ppo": 3}, "unknown setting 'ppo'"),
         ({"ppo": {"num_envs": 0}}, "--n-envs must be at least 1, got 0"),
         ({"n_envs": "many"}, "--n-envs must be a whole number, got 'many'"),

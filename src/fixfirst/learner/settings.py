@@ -114,7 +114,7 @@ def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
 
 def check_preset(name: Any) -> str:
     """The name itself, if there is a preset of this name."""
-    if name == LEAGUE:
+    if isinstance(name, str) and name == LEAGUE:  # an array is compared element by element
         raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
     if not isinstance(name, str) or name not in PRESETS:
         hint = errors.did_you_mean(str(name), (*PRESETS, LEAGUE))
