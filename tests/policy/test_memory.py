@@ -175,7 +175,7 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
 def test_the_three_schemes_have_52_62_and_175_inputs():
     assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full")] == [52, 62, 175]
     assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10]
-    assert memory_dtype(CAGE2).itemsize == 47
+    assert memory_dtype(CAGE2).itemsize == 53
 
 
 def test_any_groups_make_a_scheme_and_their_order_is_fixed():

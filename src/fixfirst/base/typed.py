@@ -120,7 +120,7 @@ class TrainSettings(TypedDict, total=False):
     halvings: int
     idle: Sequence[str]
     images: str | None
-    keep: Literal["shield", "penalty", "delta", "none"]
+    keep: Literal["shield", "evidence", "recheck", "expiry", "limit", "penalty", "delta", "none"]
     last_layer: float
     learning_rate: float
     lines: int
@@ -212,7 +212,7 @@ class SearchSettings(TypedDict, total=False):
     images: str | None
     inherit: Literal["last", "nearest", "best", "none"]
     initial_orders: int
-    keep: Literal["shield", "penalty", "delta", "none"]
+    keep: Literal["shield", "evidence", "recheck", "expiry", "limit", "penalty", "delta", "none"]
     last_layer: float
     learning_rate: float
     lines: int

@@ -20,7 +20,7 @@ from fixfirst.orders.compliance import Gate, Judging
 from fixfirst.orders.order import NAMED_ORDERS, UnitScheme, Workflow, all_workflows
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.spec import SHIELDS, PolicySpec
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
@@ -145,10 +145,10 @@ class Alignment(checks.Settings):
     what the defender is used to are learned only by trying something else.
     """
 
-    keep: Literal["shield", "penalty", "delta", "none"] = Field(
+    keep: Literal["shield", "evidence", "recheck", "expiry", "limit", "penalty", "delta", "none"] = Field(
         "shield",
-        description="How the order is kept: shield masks repairs that would break it, as far as blue knows; penalty and "
-        "delta are the published rewards for keeping to it.",
+        description="How the order is kept: shield masks repairs that would break it, as far as blue knows; evidence, "
+        "recheck, expiry and limit do so less often (docs/method.md); penalty and delta are the published rewards.",
     )
     alignment_lambda: float = Field(
         2.0, ge=0, description="Weight of --keep delta (there 30), or the multiplier that --keep penalty starts with."
@@ -420,7 +420,7 @@ class TrainConfig(PlayerSettings):
     def spec(self) -> PolicySpec:
         """What the policy reads and may choose."""
         scheme = self.policy_scheme
-        shield = scheme is not None and self.keep == "shield"
+        shield = scheme is not None and self.keep in SHIELDS
         spec = PolicySpec(
             MemoryScheme.parse(self.memory, self.scenario),
             ActionSet.parse(self.action_set, self.scenario),
@@ -428,6 +428,7 @@ class TrainConfig(PlayerSettings):
             (),
             shield,
             self.idle_units,
+            self.keep if shield else "shield",
         )
         if self.opening == "find" and not spec.action_set.macros:
             raise errors.ConfigError(

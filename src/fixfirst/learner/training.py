@@ -24,6 +24,7 @@ from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import EpisodeBatch, Evaluation, play
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.policy.network import Network, Weights
+from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.rows import EpisodeRow, UpdateRow
 
@@ -254,7 +255,7 @@ class Training:
 
     def _alignment(self, judgement: Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
         kind = self.config.keep
-        if judgement is None or kind in ("none", "shield"):
+        if judgement is None or kind == "none" or kind in SHIELDS:
             return np.zeros(shape)
         if kind == "delta":
             return delta_reward(judgement, self.config.alignment_lambda)

@@ -121,6 +121,7 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
     filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
     starts, meanings, shifts, slots, openings = spec.starts, spec.meanings, spec.shifts, spec.slots, spec.openings
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
+    keeping = spec.keeping
     effects, host_slots, host_scans, listed = spec.effects, spec.host_slots, spec.host_scans, spec.listed
     states, tables, chances, red_odds = inside.states, inside.tables[0], inside.chances, inside.red_odds
     views, hosts, rooted, found, choices = track.packed_obs, track.held, track.privileged, track.found, track.choices
@@ -154,7 +155,20 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                 for k in range(read.shape[1]):
                     read[g, k] = orders[order, k]
                 read_row(
-                    memory, starts, listed, suspicion, first_macro, slots, remembers, ranked, forbidden, order, view, read, g
+                    memory,
+                    starts,
+                    listed,
+                    suspicion,
+                    keeping,
+                    first_macro,
+                    slots,
+                    remembers,
+                    ranked,
+                    forbidden,
+                    order,
+                    view,
+                    read,
+                    g,
                 )
                 known = filled[0]
                 number = find_row(table_slots, rows, filled, read, g)
@@ -197,9 +211,9 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                     forget_one(memory)
                 else:
                     if remembers:
-                        remember_one(memory, effects, host_slots, host_scans, listed, view, action)
+                        remember_one(memory, effects, host_slots, host_scans, listed, view, action, keeping)
                     elif suspicion >= 0:
-                        suspect_one(memory, effects, view, action)
+                        suspect_one(memory, effects, view, action, keeping)
                     if red is not None and learned:
                         red_choice = draw_action(red_cumulative, red_likely, red_number, red_keys[g], env.step)
                         env.red_verb = verbs[red_choice]

@@ -108,6 +108,10 @@ class Portable:
     def of(cls, policy: Policy, workflow: Workflow | str | None = None) -> "Portable":
         """Return those of a policy that follows this order, or its own, or any that it is given at every turn."""
         spec, weights, memory = policy.spec, policy.weights, memory_matrices(policy.spec.scenario)
+        if spec.shield and spec.keeping != "shield":
+            raise errors.ConfigError(
+                f"a policy that keeps its order by {spec.keeping} cannot be exported, one by shield can"
+            )
         hosts = len(spec.scenario.listed)
         sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
         starts = np.cumsum([0, *sizes.values()]).tolist()

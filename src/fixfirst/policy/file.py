@@ -307,12 +307,15 @@ def load_parent(path: Path, spec: PolicySpec) -> Policy:
         known = ", ".join(policy.scheme.names)
         wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
         raise errors.ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
-    if policy.scheme is not None and policy.spec.shield != spec.shield:
-        kept = {True: "a shield", False: "rewards only"}
-        raise errors.ConfigError(
-            f"{path}: keeps its order by {kept[policy.spec.shield]}, the training by {kept[spec.shield]} (--keep)"
-        )
+    kept, needed = ("rewards only" if not one.shield else f"a {_way(one)}" for one in (policy.spec, spec))
+    if policy.scheme is not None and kept != needed:
+        raise errors.ConfigError(f"{path}: keeps its order by {kept}, the training by {needed} (--keep)")
     return policy
+
+
+def _way(spec: PolicySpec) -> str:
+    """Name a shield, in words."""
+    return "shield" if spec.keeping == "shield" else f"shield by {spec.keeping}"
 
 
 def policy_folder(path: Path) -> Path:

@@ -70,13 +70,15 @@ def scan_hosts(scenario: Scenario) -> tuple[str, ...]:
 def memory_dtype(scenario: Scenario) -> np.dtype:
     """Return the type of a record: a field per group, then what suspicion needs. Packed.
 
-    Beside the groups stand the suspect hosts, and the host analysed last, both as sets (`remembering.py: suspects`).
+    Beside the groups stand the suspect hosts and the host analysed last, as sets, and what some ways to keep an order need
+    (`remembering.py: suspects, keep_account`).
     """
     size = size_of(scenario)
     kinds: dict[str, tuple[type, *tuple[int, ...]]] = {"quiet": (np.int8,), "decoy": (np.uint64, size.slots)}
     kinds["seen"] = kinds["decoy"]
     groups = [(group.field, *kinds.get(group.name, (size.host_set,))) for group in memory_groups(scenario)]
-    return np.dtype([*groups, ("suspect", size.host_set), ("analysed", size.host_set)])
+    sets = [(name, size.host_set) for name in ("suspect", "analysed", "recent", "noticed")]
+    return np.dtype([*groups, *sets, ("window", np.int8), ("busy", np.int8)])
 
 
 # ---------------------------------------------------------------- for compiled functions

@@ -18,6 +18,7 @@ from fixfirst.policy.spec import PolicySpec
 LONG_QUIET = (1 << QUIET_TURNS) - 1
 _ACTIVITY = 0x1111111111111111  # of a word of an observation: the first of every host's four bits
 RESTORES, ANALYSES, FILLS, CLEARS = range(4)  # columns of `MemoryTables.effects`
+EVIDENCE, RECHECK, EXPIRY, LIMIT = 1, 2, 8, 16  # of `ShieldWay.code`: two bits, and where two numbers of 8 bits begin
 
 
 # ---------------------------------------------------------------- one environment
@@ -37,15 +38,19 @@ def forget_one(memory):
     memory.was_scanned = 0
     memory.suspect = 0
     memory.analysed = 0
+    memory.recent = 0
+    memory.noticed = 0
+    memory.window = 0
+    memory.busy = 0
 
 
 @inlined
-def remember_one(memory, effects, host_slots, host_scans, listed, view, action):
+def remember_one(memory, effects, host_slots, host_scans, listed, view, action, keeping):
     """Remember that blue saw `view`, words of an observation, and took `action` of the world.
 
-    What it sees next is not memory yet. effects, host_slots, host_scans, listed: see `MemoryTables`.
+    What it sees next is not memory yet. effects, host_slots, host_scans, listed: see `MemoryTables`; keeping: `ShieldWay`.
     """
-    suspect_one(memory, effects, view, action)
+    suspect_one(memory, effects, view, action, keeping)
     active, exploited = active_hosts(view), exploited_hosts(view)
     memory.last_active = active & -active if active else memory.last_active  # with green there may be two
     memory.was_exploited |= exploited
@@ -67,21 +72,58 @@ def remember_one(memory, effects, host_slots, host_scans, listed, view, action):
 
 
 @inlined
-def suspect_one(memory, effects, view, action):
+def suspect_one(memory, effects, view, action, keeping):
     """Remember as `remember_one` does, but no more than it takes to know whom to suspect."""
-    memory.suspect = suspects(memory, view) & ~effects[action, RESTORES]
+    suspect = suspects(memory, view, keeping)
+    if keeping:
+        suspect = keep_account(memory, effects, view, action, keeping, suspect)
+    memory.suspect = suspect & ~effects[action, RESTORES]
     memory.analysed = effects[action, ANALYSES]
     memory.was_active |= active_hosts(view)
 
 
 @inlined
-def suspects(memory, view):
+def suspects(memory, view, keeping):
     """Return the suspect hosts now that blue sees `view`: exploited, or active again, not restored or analysed since.
 
-    Analyse clears a host whose belief it does not turn to "privileged".
+    Analyse clears a host whose belief it does not turn to "privileged". keeping: the way may count less (`ShieldWay`).
     """
-    again, seen = active_hosts(view) & memory.was_active, exploited_hosts(view)
-    return memory.suspect & ~(memory.analysed & ~privileged_hosts(view)) | seen | again
+    return memory.suspect & ~(memory.analysed & ~privileged_hosts(view)) | reasons(memory, view, keeping)
+
+
+@inlined
+def reasons(memory, view, keeping):
+    """Return the hosts that `view` itself gives a reason to suspect."""
+    seen = exploited_hosts(view)
+    if keeping & EVIDENCE:
+        return seen
+    return seen | active_hosts(view) & (memory.noticed if keeping & RECHECK else memory.was_active)
+
+
+@inlined
+def keep_account(memory, effects, view, action, keeping, suspect):
+    """Remember what ways other than the plain one need; return whom they still suspect."""
+    cleared = memory.analysed & ~privileged_hosts(view)
+    memory.recent |= reasons(memory, view, keeping)
+    memory.noticed = (memory.noticed & ~cleared | active_hosts(view)) & ~effects[action, RESTORES]
+    expiry, limit = keeping >> EXPIRY & 255, keeping >> LIMIT & 255
+    memory.window += 1
+    if expiry and memory.window >= expiry:
+        suspect &= memory.recent
+        memory.recent = 0
+        memory.window = 0
+    if not suspect or memory.busy >= limit:
+        memory.busy = 0
+    else:
+        memory.busy += 1
+    return suspect
+
+
+@inlined
+def is_free(memory, keeping):
+    """Return whether this turn is free of the mask: the turns before it were under suspicion for as long as is allowed."""
+    limit = keeping >> LIMIT & 255
+    return limit > 0 and memory.busy >= limit
 
 
 @inlined
@@ -212,17 +254,17 @@ def forget_batch(memories, mask):
 
 
 @compiled
-def remember_batch(memories, effects, host_slots, host_scans, listed, words, actions):
+def remember_batch(memories, effects, host_slots, host_scans, listed, words, actions, keeping):
     """Remember what was seen, words [N, W] uint64, and done, actions [N] int64."""
     for i in range(len(memories)):
-        remember_one(memories[i], effects, host_slots, host_scans, listed, words[i], actions[i])
+        remember_one(memories[i], effects, host_slots, host_scans, listed, words[i], actions[i], keeping)
 
 
 @compiled
-def suspect_batch(memories, words, suspect, dirty):
+def suspect_batch(memories, words, suspect, dirty, keeping):
     """Fill suspect [N] and dirty [N] with the sets of suspect hosts, and of those believed not clean."""
     for i in range(len(memories)):
-        suspect[i] = suspects(memories[i], words[i])
+        suspect[i] = suspects(memories[i], words[i], keeping)
         dirty[i] = unclean_hosts(words[i])
 
 
@@ -285,12 +327,13 @@ class Memories:
         if not self.idle:
             arrays = self._arrays
             tables = arrays.effects, arrays.host_slots, arrays.host_scans, arrays.listed
-            remember_batch(self.records, *tables, word_rows(words), np.ascontiguousarray(actions, np.int64))
+            taken = np.ascontiguousarray(actions, np.int64)
+            remember_batch(self.records, *tables, word_rows(words), taken, arrays.keeping)
 
     def suspicion(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the hosts that are suspect now, and those believed not clean, as sets [N], where words are seen."""
         suspect, dirty = np.empty((2, len(self.records)), np.int64)
-        suspect_batch(self.records, word_rows(words), suspect, dirty)
+        suspect_batch(self.records, word_rows(words), suspect, dirty, self._arrays.keeping)
         return suspect, dirty
 
     def bits(self) -> np.ndarray:

@@ -5,12 +5,14 @@ where choices may be masked, further words hold the set of those that are. N env
 
 The *shield* is an order as a mask on what blue may repair, computed from what blue knows: repairing a unit type is
 forbidden while one ranked above it is *suspected*, that is, a host of it is suspect or believed not clean
-(`remembering.py`). Red's foothold cannot be cleaned and counts for nothing. Unit types that red never holds are moved to the
-end of every order first: a false alarm there must not keep anybody from repairing.
+(`remembering.py`). How suspicion comes and goes is one of SHIELDS. Red's foothold cannot be cleaned and counts for nothing.
+Unit types that red never holds are moved to the end of every order first: a false alarm there must not keep anybody from
+repairing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +24,36 @@ from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme, memory_tables
 
 _NO_MEMORY, _ALL_ACTIONS = MemoryScheme.parse("none"), ActionSet.parse("all")
+
+
+class ShieldWay(NamedTuple):
+    """A way to keep an order: what raises suspicion, and how long it may forbid repairs.
+
+    evidence: only an exploit that was seen, or a belief; not activity that comes again. recheck: Restore or a clean Analyse
+    makes the next activity the first one. expiry: suspicion ends after so many to twice as many turns without anything new;
+    0: never. limit: after so many turns in a row with a suspect host, one turn is free of the mask; 0: never.
+    """
+
+    evidence: bool = False
+    recheck: bool = False
+    expiry: int = 0
+    limit: int = 0
+
+    @property
+    def code(self) -> int:
+        """As one number, for compiled functions; see `remembering.py`."""
+        return int(self.evidence) | int(self.recheck) << 1 | self.expiry << 8 | self.limit << 16
+
+
+SHIELDS: Mapping[str, ShieldWay] = MappingProxyType(
+    {
+        "shield": ShieldWay(),
+        "evidence": ShieldWay(evidence=True),
+        "recheck": ShieldWay(recheck=True),
+        "expiry": ShieldWay(expiry=5),
+        "limit": ShieldWay(limit=2),
+    }
+)
 
 
 class Role(Protocol):
@@ -59,6 +91,7 @@ class SpecArrays(NamedTuple):
     host_scans: np.ndarray  # [L] int64, likewise
     listed: np.ndarray  # [D] uint64: the slots that a policy reads
     suspicion: int  # the bit of a row from which on the suspect hosts stand, or -1
+    keeping: int  # how suspicion comes and goes: `ShieldWay.code`
     first_macro: int  # the number of the first macro among the choices
     openings: np.ndarray  # [openings, O] int64: the choices of the first steps; one of them is drawn for every episode
     words: int  # K
@@ -85,8 +118,11 @@ class PolicySpec:
     opening: tuple[int, ...] = ()
     shield: bool = False  # the order is a mask, and it reads whom it suspects
     idle: tuple[int, ...] = ()  # unit types that red never holds: whatever the order, they come last
+    keeping: str = "shield"  # which of SHIELDS
 
     def __post_init__(self) -> None:
+        if self.keeping not in SHIELDS:
+            raise errors.ConfigError(f"an order is kept by one of {', '.join(SHIELDS)}, got {errors.quoted(self.keeping)}")
         for part in (self.action_set, self.units):
             if part is not None and part.scenario != self.scenario:
                 raise errors.ConfigError(f"a policy of {self.scenario.name} cannot have parts of {part.scenario.name}")
@@ -114,6 +150,7 @@ class PolicySpec:
             "shield": self.shield,
             "idle": [] if units is None else [units.names[unit] for unit in self.idle],
             "opening": [choices[choice] for choice in self.opening],
+            **({} if self.keeping == "shield" else {"keeping": self.keeping}),
         } | ({} if self.scenario == CAGE2 else {"scenario": self.scenario.as_dict()})
 
     @classmethod
@@ -129,6 +166,7 @@ class PolicySpec:
             opening=choices.numbers(values.get("opening", [])),
             shield=values.get("shield", False) is True,
             idle=() if units is None else units.numbers(values.get("idle", []), "idle"),
+            keeping=str(values.get("keeping", "shield")),
         )
 
     # ---- sizes
@@ -182,6 +220,7 @@ class PolicySpec:
             host_scans=tables.host_scans,
             listed=tables.listed,
             suspicion=memory.inputs if self.shield else -1,
+            keeping=SHIELDS[self.keeping].code,
             first_macro=len(chosen.actions),
             openings=np.array([self.opening], np.int64),
             words=self.words,

@@ -28,7 +28,16 @@ from fixfirst.policy.network import (
     load_output_layer,
     subtract_row_max,
 )
-from fixfirst.policy.remembering import Memories, mask_macros, suspects, unclean_hosts, word_rows, write_bits, write_group
+from fixfirst.policy.remembering import (
+    Memories,
+    is_free,
+    mask_macros,
+    suspects,
+    unclean_hosts,
+    word_rows,
+    write_bits,
+    write_group,
+)
 from fixfirst.policy.spec import PolicySpec, Shields, bits_of, spec_for, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
@@ -202,7 +211,9 @@ def probabilities(network: Network) -> Probabilities:
 
 
 @inlined
-def read_row(memory, starts, listed, suspicion, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i):
+def read_row(
+    memory, starts, listed, suspicion, keeping, first_macro, slots, remembers, ranked, forbidden, order, view, rows, i
+):
     """Complete row i of rows [N, row words], which holds the order: observation, memory, suspicion, masked choices.
 
     view: the words of the observation, or more of them, which are 0.
@@ -213,7 +224,7 @@ def read_row(memory, starts, listed, suspicion, first_macro, slots, remembers, r
     if remembers:
         write_bits(memory, starts, listed, rows, i)
     if suspicion >= 0:
-        suspect, top = suspects(memory, view), 0
+        suspect, top = suspects(memory, view, keeping), ranked.shape[1] if is_free(memory, keeping) else 0
         write_group(suspect, suspicion, rows, i)
         doubtful = suspect | unclean_hosts(view)
         while top < ranked.shape[1] and not doubtful & ranked[order, top]:
@@ -227,12 +238,26 @@ def read_row(memory, starts, listed, suspicion, first_macro, slots, remembers, r
 def _read_rows(memories, arrays, shields, assigned, words, rows):
     """Complete rows [N, row words] of N environments that see words [N, W] and have to keep orders assigned [N]."""
     starts, suspicion, first_macro, slots = arrays.starts, arrays.suspicion, arrays.first_macro, arrays.slots
+    keeping, remembers = arrays.keeping, arrays.remembers
     ranked, forbidden, listed = shields.ranked, shields.forbidden, arrays.listed
     for i in range(len(words)):
         memory, order = memories[i], assigned[i]
         view = words[i]
         read_row(
-            memory, starts, listed, suspicion, first_macro, slots, arrays.remembers, ranked, forbidden, order, view, rows, i
+            memory,
+            starts,
+            listed,
+            suspicion,
+            keeping,
+            first_macro,
+            slots,
+            remembers,
+            ranked,
+            forbidden,
+            order,
+            view,
+            rows,
+            i,
         )
 
 

@@ -14,7 +14,7 @@ from fixfirst.game.game import scenario_named, scenarios_listed
 from fixfirst.learner.config import ALL, NONE, PlayerSettings, TrainConfig
 from fixfirst.learner.settings import PRESETS, Needs, gather_settings, needs, resolve
 from fixfirst.orders.order import Workflow
-from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.spec import SHIELDS, PolicySpec
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]
@@ -239,7 +239,7 @@ class SearchConfig(PlayerSettings, Exploitation):
             )
 
     def _check_shared(self) -> None:
-        if self.keep != "shield":
+        if self.keep not in SHIELDS:
             raise errors.ConfigError(
                 f"one network for all orders keeps them by a shield; --keep {self.keep} needs --separate"
             )
@@ -401,7 +401,9 @@ class SearchConfig(PlayerSettings, Exploitation):
     @property
     def trial_role(self) -> PolicySpec:
         """What the policies of trials read and may choose."""
-        return replace(self.training.spec, units=self.scheme, shield=self.keep == "shield", idle=self.idle_units)
+        shield = self.keep in SHIELDS
+        keeping = self.keep if shield else "shield"
+        return replace(self.training.spec, units=self.scheme, shield=shield, idle=self.idle_units, keeping=keeping)
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """How trial `number` is trained, with streams of its own."""
