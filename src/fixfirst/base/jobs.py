@@ -139,7 +139,7 @@ def _run_plans(
             scheduler.submit((index, key), task.run, task.argument)
 
     def begin() -> None:
-        while waiting and len(tasks) < scheduler.workers and not interrupt:
+        while waiting and len(tasks) < max(scheduler.workers, 1) and not interrupt:
             index, plan = waiting.popleft()
             submit(index, next(plan, {}))
 

@@ -217,12 +217,15 @@ class Survey(tables.Tabular):
         waiting = sum(not world.is_settled for world in self.worlds)
         if waiting:
             texts.append(f"There is no answer yet in {waiting} of {len(self.worlds)} worlds; they count as open.")
-        for name in self.attackers:
+        for name, worlds in self.attackers.items():
+            if not any(world.is_settled for world in worlds):
+                continue
             for tally in self.tallies:
                 if tally.attacker == name and (tally.told or tally.open):
                     texts.append(f"Against {name}, {tally}.")
             matters, told = self.indifferent[name]
-            texts.append(f"Against {name}, no order matters in {matters} of {told} networks that tell.")
+            if told:
+                texts.append(f"Against {name}, no order matters in {matters} of {told} networks that tell.")
         shown = [split for split in self.splits if split.is_shown]
         texts += [f"Against {split.attacker}, {split}." for split in shown]
         if self.splits and not shown:
