@@ -131,6 +131,7 @@ def costs(turn: np.void, variant: VariantName, scenario: Scenario = CAGE2) -> tu
 
 
 FEW_IN_A_ROW, MOST_IN_A_ROW, SMALL_MAP = 5, 8, 30  # hosts: up to 30, names can be read on a telephone
+LETTERS_IN_A_ROW = 72
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,8 @@ class NetworkMap:
         first = scenario.hosts[scenario.start_id].subnet
         last = scenario.hosts[scenario.target_id].subnet if scenario.target is not None else -1
         order = sorted(range(len(scenario.subnets)), key=lambda s: (s != first, s == last, s))
-        most = FEW_IN_A_ROW if scenario.num_hosts <= SMALL_MAP else MOST_IN_A_ROW
+        fitting = LETTERS_IN_A_ROW // (max(map(len, scenario.host_names)) + 2)  # names of neighbours must not overlap
+        most = FEW_IN_A_ROW if scenario.num_hosts <= SMALL_MAP else max(FEW_IN_A_ROW, min(MOST_IN_A_ROW, fitting))
         return tuple(row for s in order for row in _even_rows(scenario.subnets[s].hosts, most))
 
     @property
