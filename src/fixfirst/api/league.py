@@ -32,7 +32,7 @@ class LeagueRun(tables.Tabular):
 
     For example:
 
-        run = ff.train_league(updates=2, responses=0, out="runs/league", quiet=True)
+        run = ff.train_league(updates=2, responses=0, out="runs/small-league", quiet=True)
         run.rounds[-1].scripts["b_line"], run.best
     """
 
