@@ -139,6 +139,7 @@ def test_the_folder_of_a_study_names_its_agents_and_seeds():
         (["--red-agent", "b_line,b_line"], "a study has each scenario, red agent and seed once, got b_line-0 more"),
         (["--scenario", "tiny,tiny"], "a study has each scenario, red agent and seed once, got tiny-b_line-0 more often"),
         (["--scenario", "tiny,nowhere"], "unknown scenario 'nowhere'"),
+        (["--scenario", "tiny,flat", "--images", "nowhere"], "nowhere/images.yaml: cannot be read"),
         (["--scenario", "generate:5-1"], "a random network is generate:SEED or generate:FIRST-LAST, with :hosts=8-12"),
         (["--scenario", "generate:0-3:size=3"], "a random network is generate:SEED or generate:FIRST-LAST"),
         (["--scenario", "generate:0-3:hosts=3"], "hosts must be a whole number in 8..63, or two of them, got (3, 3)"),

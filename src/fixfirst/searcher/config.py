@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import checks, errors, statistics
-from fixfirst.game.game import scenario_named, scenarios_listed
+from fixfirst.game.game import scenarios_listed
 from fixfirst.learner.config import ALL, NONE, PlayerSettings, TrainConfig
 from fixfirst.learner.settings import PRESETS, Needs, gather_settings, needs, resolve
 from fixfirst.orders.order import Workflow
@@ -462,10 +462,10 @@ def search_configs(
 
 
 def _scenarios(said: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the setting `scenario` of each one that is named, which is read once; of none, no setting."""
+    """Return the setting `scenario` of each one that is named; of none, no setting."""
     if said.get("scenario") is None:
         return [{}]
-    found = [scenario_named(one, said.get("images")) for one in scenarios_listed(said["scenario"])]
+    found = scenarios_listed(said["scenario"])
     if not found:
         raise errors.ConfigError("--scenario names no network")
     return [{"scenario": scenario} for scenario in found]
