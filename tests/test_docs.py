@@ -348,9 +348,9 @@ def documents_with(language):
 
 @pytest.mark.parametrize("name", documents_with("sh"))
 def test_every_command_runs(name, here, done):
-    """TOML blocks come first: they are the files the commands read, named in their first line as `# name.toml`."""
-    for block in fenced(TEXTS[name], "toml"):
-        if file := re.match(r"# (\w+\.toml)\n", block):
+    """TOML and YAML blocks come first: they are the files the commands read, named in their first line as `# name.toml`."""
+    for block in (*fenced(TEXTS[name], "toml"), *fenced(TEXTS[name], "yaml")):
+        if file := re.match(r"# (\w+\.(?:toml|yaml))\n", block):
             (here / file[1]).write_text(block)
     missing = set()
     for script in fenced(TEXTS[name], "sh"):
