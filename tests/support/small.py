@@ -11,7 +11,8 @@ SMALLER = dict(
     total_episodes=80 episodes=4 warmup_episodes=8 max_episodes=8 min_episodes=4 test_episodes=10 gate_episodes=10 n_envs=4
     episodes_per_update=4 max_steps=20 start_episodes=8 seek_episodes=8 final_episodes=4 replicates=2 rounds=2
     base_episodes=8 watch_episodes=8 selection_episodes=4 measure_episodes=8 opening_episodes=8 min_judged=2
-    compliance_threshold=0.05 workers=1 seeds=2 exploit_episodes=50 train_episodes=50 updates=2 response_episodes=50""",
+    compliance_threshold=0.05 workers=1 seeds=2 exploit_episodes=50 exploit_updates=2 exploit_rounds=1
+    exploit_replicates=1 exploit_test_episodes=4 train_episodes=50 updates=2 response_episodes=50""",
     )
 )
 SMALL_VARIABLES = {ENVIRONMENT_PREFIX + name.upper(): value for name, value in SMALLER.items()}

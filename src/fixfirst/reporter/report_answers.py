@@ -167,7 +167,7 @@ def _adaptive_sections(answer: Answer, draw: Draw) -> list[Section]:
                 s.price,
                 interval(s.low, s.high),
                 *(", ".join(num(value) for value in values) for values in (s.by_replicate, s.history)),
-                settled_under_attack(s, found.rounds),
+                settled_under_attack(s, found),
             )
             for s in found.swaps
         ],

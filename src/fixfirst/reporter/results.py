@@ -171,7 +171,7 @@ def _adaptive_swaps(found: Adaptive, width: int) -> Table:
             swap_name(s),
             f"{s.price:+.1f}",
             "-" if s.low is None else f"[{s.low:.1f}, {s.high:.1f}]",
-            settled_under_attack(s, found.rounds),
+            settled_under_attack(s, found),
             ", ".join(f"{value:.0f}" for value in s.history),
         )
         for s in found.swaps

@@ -58,9 +58,11 @@ def settled(swap: Swap) -> str:
     return "so far: train longer" if swap.falling else "settled"
 
 
-def settled_under_attack(swap: Swap, rounds: int) -> str:
+def settled_under_attack(swap: Swap, found: Adaptive) -> str:
     """Say the same of a price against an attacker who adapts."""
-    return "at most" if swap.falling else "settled" if rounds else "defender as it is"
+    if not found.has_answer:
+        return "so far"
+    return "at most" if swap.falling else "settled" if found.rounds else "defender as it is"
 
 
 AFTER_ROUNDS, ATTACKED = "after the rounds", "against the best attacker found"

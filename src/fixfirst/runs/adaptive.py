@@ -21,6 +21,11 @@ class Adaptive:
     long_enough: bool = True  # did both sides learn for long enough?
 
     @property
+    def has_answer(self) -> bool:
+        """Were there enough replicates, and did both sides learn for long enough?"""
+        return self.long_enough and self.replicates >= ENOUGH_REPLICATES
+
+    @property
     def lead(self) -> str:
         """Against whom."""
         if self.rounds:
@@ -47,7 +52,7 @@ class Adaptive:
         return self._verdict(), self._taken()
 
     def _verdict(self) -> str:
-        if not self.long_enough or self.replicates < ENOUGH_REPLICATES:
+        if not self.has_answer:
             few = f"there are {self.replicates} replicates, at least {ENOUGH_REPLICATES} are needed"
             why = few if self.long_enough else "attackers or defenders learned for too short"
             so_far = ", ".join(f"{s.first} before {s.second} {s.price:.1f}" for s in self.swaps)
