@@ -214,7 +214,7 @@ def test_a_folder_that_others_write_is_refused(folder, mode, uid, says, tmp_path
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(base))
     if uid:  # of somebody who is not this user
         monkeypatch.setattr(os, "getuid", lambda: os.stat(base).st_uid + uid)
-        monkeypatch.setattr(machine_code, "ROOT", -1)
+        monkeypatch.setattr(machine_code, "_ROOT", -1)
     if says is None:
         assert machine_code.cache_folder().parent == base / "fixfirst"
     else:
