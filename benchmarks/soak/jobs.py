@@ -221,7 +221,7 @@ def content(path: Path) -> object:
     if path.suffix == ".csv":
         with open(path, newline="", encoding="utf-8", errors="replace") as file:
             return [{k: v for k, v in row.items() if k not in CLOCK} for row in csv.DictReader(file)]
-    if path.name == "result.json":  # how long it took stands there, too
+    if path.name == "result.json" or path.match("checkpoint-*.json"):  # how long it took stands there, too
         return _without_times(path.read_text(errors="replace"))
     return path.read_bytes()
 

@@ -120,7 +120,7 @@ def test_equal_values_under_another_name_train_the_same_weights():
         ({"total_episodes": 49}, "--total-episodes must be at least 50, got 49"),
         ({"seed": -1}, "--seed must be at least 0, got -1"),
         ({"sed": 1}, "unknown setting 'sed'; did you mean 'seed'?"),
-        ({"keep": 3}, "--keep must be shield, penalty, delta or none, got 3"),
+        ({"keep": 3}, "--keep must be shield, evidence, recheck, expiry, limit, penalty, delta or none, got 3"),
         ({"compliance_threshold": 1.5}, "--compliance-threshold must be at most 1, got 1.5"),
         ({"red_agent": "redd"}, "unknown red agent 'redd'; use b_line, meander, sleep"),
         ({"variant": "newest"}, "unknown variant 'newest'; use current, leaderboard, debugged"),

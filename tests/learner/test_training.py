@@ -372,7 +372,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
         ("sed = 1", "config.toml: unknown setting 'sed'; did you mean 'seed'?"),
         ("[ppo]\nepoch = 1", "unknown setting 'epoch'; did you mean 'epochs'?"),
         ("ppo = 3", "unknown setting 'ppo'"),
-        ("keep = 3", "--keep must be shield, penalty, delta or none, got 3"),
+        ("keep = 3", "--keep must be shield, evidence, recheck, expiry, limit, penalty, delta or none, got 3"),
         ("seed = ", "config.toml: cannot be read as TOML"),
         ('preset = ["default"]', "preset must be one of "),
     ],

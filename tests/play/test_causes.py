@@ -18,7 +18,7 @@ def episode(*turns):
         empty = ((),) * len(HOST_NAMES)
         words = ("none",) * len(HOST_NAMES)
         moments.append(
-            TurnSummary(step, "", None, None, "", target, None, access, belief, words, empty, "running", parts, total)
+            TurnSummary(step, "", None, None, "", target, None, access, belief, words, empty, "running", parts, total, ())
         )
     return moments
 

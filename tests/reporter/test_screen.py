@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from fixfirst.game.game import Game
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter import live, page
 from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
@@ -45,7 +46,7 @@ class FakeSearch:
 
     @property
     def config(self):
-        game = SimpleNamespace(red_agent="b_line", variant="current")
+        game = Game(red_agent="b_line")
         training = SimpleNamespace(game=game)
         return SimpleNamespace(total_episodes=1000, seed=self.seed, separate=True, test_episodes=1000, training=training)
 

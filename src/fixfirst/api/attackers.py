@@ -273,11 +273,10 @@ def _folder(policy: Who) -> Path | None:
 
 def _begin(starts: Sequence[str], folder: Path | None, spec: RedSpec, *, must: bool) -> dict[str, Weights | None]:
     """Return the weights of every start by its name. Without `must`, those that are not there or do not fit are left out."""
-    names = checks.check_strings("starts", starts)
-    if not names:
-        raise errors.ConfigError("starts are scratch, last, or attackers by name; none was given")
+    if not isinstance(starts, list | tuple) or not starts or not all(isinstance(name, str) for name in starts):
+        raise errors.ConfigError(f"starts are scratch, last, or attackers by name, in a list, got {errors.quoted(starts)}")
     begins: dict[str, Weights | None] = {}
-    for name in names:
+    for name in starts:
         if name == "scratch":
             begins[name] = None
             continue

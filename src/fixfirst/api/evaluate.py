@@ -152,10 +152,10 @@ def play_all(
 
     Unless quiet, stderr shows how far it is.
     """
-    seed, done = checks.check_seed("seed", seed), 0
+    seed, quiet, done = checks.check_seed("seed", seed), checks.check_bool("quiet", quiet), 0
     note_picky(games, quiet)
     announce_compilation()
-    with ProgressLine(episodes * len(games) * len(defenders), quiet=checks.check_bool("quiet", quiet)) as progress:
+    with ProgressLine(episodes * len(games) * len(defenders), quiet=quiet) as progress:
         for game in games:
             batches = []
             for defender in defenders:

@@ -67,7 +67,8 @@ class CyborgGame:
         """
         agent = self._red_agents[red_agent] if isinstance(red_agent, RedAgent) else red_agent
         if agent is None:
-            raise errors.CyborgError(f"CybORG has no red agent {red_agent!r}; play it on the simulator")
+            name = red_agent.name.lower() if isinstance(red_agent, RedAgent) else str(red_agent)
+            raise errors.CyborgError(f"CybORG has no red agent {name!r}; play it on the simulator")
         for_python, for_numpy = np.random.SeedSequence(list(entropy)).spawn(2)
         random.seed(for_python.generate_state(8).tobytes())
         self._numpy_generator = np.random.MT19937(for_numpy)

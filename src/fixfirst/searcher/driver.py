@@ -76,7 +76,8 @@ def run_searches(searches: Sequence[PlanOfJobs], scheduler: Scheduler, view: Any
             opened.enter_context(locked(search.folder))
             search.reload()
             session = Session(search.folder, scheduler.workers)
-            plan = search.plan(view, opened.enter_context(session), opened)
+            plan = search.plan(view, session, opened)  # refuses what is damaged, before the session leaves a row
+            opened.enter_context(session)
             yield from plan
         view.end(search)
         ended.append(session.finished)
