@@ -88,8 +88,10 @@ def test_cold_and_warm_cache_give_the_same_bytes_and_the_cold_one_says_that_it_c
 
 def test_the_simulator_is_compiled_once_whatever_the_number_of_environments():
     """One environment, several, and a red agent for each: the same types of arrays, so the same machine code."""
+    compiled = []  # how many machine codes after each: other tests may have loaded larger networks before
     for options in ({"num_envs": 1}, {"num_envs": 3}, {"num_envs": 2, "red_agent": ["b_line", "meander"]}):
         envs = ff.make_vec(**options)
         envs.reset(seed=0)
         envs.step(np.zeros(envs.num_envs, int))
-    assert {len(entry.signatures) for entry in (rules.reset_batch, rules.step_batch)} == {1}
+        compiled.append((len(rules.reset_batch.signatures), len(rules.step_batch.signatures)))
+    assert compiled[0] == compiled[1] == compiled[2]
