@@ -158,6 +158,10 @@ class Scenario:
 
     def to_yaml(self) -> str:
         """Return a complete scenario file, as CybORG reads it."""
+        return self._file
+
+    @cached_property
+    def _file(self) -> str:  # a search writes it with every round: 7 % of its time, if it were made anew
         import yaml
 
         return str(yaml.safe_dump(self.document(), sort_keys=False, allow_unicode=True, width=120))
