@@ -26,7 +26,7 @@ from fixfirst.runs import layout
 
 STARTS = ("scratch", BASE, *KNOWN, "last")
 _EPISODES = 10_000
-TEST_EPISODES = 1_000
+_TEST_EPISODES = 1_000
 CHECKPOINT_EVERY = 50  # updates
 
 
@@ -56,6 +56,20 @@ class Exploit:
         told = {name: value for name, value in vars(self).items() if name != "red"}
         return told | {"tried": [list(one) for one in self.tried], "habits": list(self.habits)}
 
+    def in_words(self, scripts: Sequence[Evaluation]) -> list[str]:
+        """Return lines: what scripts and the attacker take, how hard it was to find, and what it does."""
+        beside = ", ".join(f"against {row.red_agent} {row.mean:.1f}" for row in scripts)
+        tried = ", ".join(f"{start} {mean:.1f}" for start, mean in self.tried)
+        who = "An attacker who learns and names its exploit" if self.picky else "An attacker who learns"
+        return [
+            f"{beside[:1].upper()}{beside[1:]}.",
+            f"{who} takes {self.mean:.1f} [{self.low:.1f}, {self.high:.1f}]: a lower bound.",
+            f"Best of {len(self.tried)} trainings: {tried}.",
+            " ".join(self.habits),
+            f"{self.episodes:,} fresh episodes of {self.steps} steps, variant {self.variant}, "
+            f"the policy plays {'its most probable action' if self.greedy else 'drawn actions'}",
+        ]
+
 
 def exploit(
     policy: Who,
@@ -65,7 +79,7 @@ def exploit(
     picky: bool = False,
     starts: Sequence[str] | None = None,
     train_episodes: int = _EPISODES,
-    episodes: int = TEST_EPISODES,
+    episodes: int = _TEST_EPISODES,
     seed: int = 0,
     out: str | Path | None = None,
     quiet: bool = False,
@@ -104,21 +118,6 @@ def exploit(
 
         attempts = best_response(opponent, game, spec, begins, episodes=budget, seed=number, tell=tell, interrupt=interrupt)
     return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, name_of(policy))
-
-
-def in_words(found: Exploit, scripts: Sequence[Evaluation]) -> list[str]:
-    """Return lines: what scripts and the attacker take, how hard it was to find, and what it does."""
-    beside = ", ".join(f"against {row.red_agent} {row.mean:.1f}" for row in scripts)
-    tried = ", ".join(f"{start} {mean:.1f}" for start, mean in found.tried)
-    who = "An attacker who learns and names its exploit" if found.picky else "An attacker who learns"
-    return [
-        f"{beside[:1].upper()}{beside[1:]}.",
-        f"{who} takes {found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]: a lower bound.",
-        f"Best of {len(found.tried)} trainings: {tried}.",
-        " ".join(found.habits),
-        f"{found.episodes:,} fresh episodes of {found.steps} steps, variant {found.variant}, "
-        f"the policy plays {'its most probable action' if found.greedy else 'drawn actions'}",
-    ]
 
 
 def _conclude(

@@ -141,7 +141,7 @@ def evaluate_command(
 
 def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, Any], as_json: bool) -> None:
     """What an attacker takes that learns, after what the scripts take."""
-    from fixfirst.api.attackers import exploit, in_words
+    from fixfirst.api.attackers import exploit
 
     length = as_whole(steps) if steps != ALL_STEPS else max(PROTOCOL_STEPS)
     found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
@@ -150,7 +150,7 @@ def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, A
     if as_json:
         print_json(found.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
     else:
-        print(fitted(in_words(found, scripts)))
+        print(fitted(found.in_words(scripts)))
 
 
 def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from fixfirst.game.game import scenario_named
 from fixfirst.game.scenario import VARIANTS, Scenario
 from fixfirst.policy.action_sets import decoy_slots
 
-NEW, TABLE = "new", ".csv"
+NEW, HOST_TABLE = "new", ".csv"
 
 
 def scenario_command(
@@ -48,7 +48,9 @@ def scenario_command(
     elif hosts is not None or subnets is not None:
         raise errors.ConfigError(f"--hosts and --subnets are of a new network: fixfirst scenario {NEW} --hosts 20")
     else:
-        scenario = Scenario.from_table(file, errors.note) if Path(file).suffix == TABLE else scenario_named(file, images)
+        scenario = (
+            Scenario.from_table(file, errors.note) if Path(file).suffix == HOST_TABLE else scenario_named(file, images)
+        )
     if out is not None:
         try:
             files.write_atomically(out, scenario.to_yaml().encode())

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game import red_view, tables
+from fixfirst.game import images, red_view, tables
 from fixfirst.game.chance import chance_dtype
 from fixfirst.game.red_view import RedChoice
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import LEARNED, NO_TARGET, RedVerb, Success, state_dtype
 from fixfirst.policy.red_file import RedPolicy, load_red
 from fixfirst.policy.reds import Reds
-
-OT_SERVICE = "OTService"
 
 
 class LearnedRed:
@@ -127,7 +125,7 @@ class LearnedRed:
             env["red_exploit"] = used[0] if used else last.wish
         elif last.verb == RedVerb.ESCALATE and env["red_success"] == Success.TRUE:
             processes = (each for facts in told.values() if isinstance(facts, dict) for each in facts.get("Processes", ()))
-            env["ot_known"] |= any(process.get("Service Name") == OT_SERVICE for process in processes)
+            env["ot_known"] |= any(process.get("Service Name") == images.OT_SERVICE for process in processes)
 
     def _ports(self, told: dict[str, Any], host: int) -> list[tuple[int, bool]]:
         """Return the ports of a host that an observation names, each with whether it was attacked."""

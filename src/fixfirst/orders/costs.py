@@ -8,12 +8,12 @@ import numpy as np
 
 from fixfirst.orders.order import UnitScheme
 
-SERVICE, RESTORE_COST = "stopped service", "Restore"
+SERVICE, OWN_RESTORES = "stopped service", "Restore"
 
 
 def part_names(scheme: UnitScheme) -> tuple[str, ...]:
     """Return the names of the U + 2 parts: the unit types, then the service, then Restores."""
-    return (*scheme.names, SERVICE, RESTORE_COST)
+    return (*scheme.names, SERVICE, OWN_RESTORES)
 
 
 def count_verb(actions: np.ndarray, verb: str, scheme: UnitScheme) -> np.ndarray:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def replay_page(document: dict[str, Any]) -> str:
     """Build the replay page. The same document gives the same bytes."""
     style, player, script = map(read_part, ("replay.css", "replay_player.js", "replay.js"))
-    data = as_data(document | {"map": _map(scenario_of(document))})
+    data = as_data(document | {"map": _map(_scenario_of(document))})
     return fill("replay.html", style=style, player=player, script=script, data=data)
 
 
@@ -40,7 +40,7 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
         raise errors.ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --out") from e
 
 
-def scenario_of(document: dict[str, Any]) -> Scenario:
+def _scenario_of(document: dict[str, Any]) -> Scenario:
     """Return the scenario that was played."""
     return scenario_named(document.get("scenario", CAGE2))
 
@@ -173,7 +173,7 @@ def check_gif(path: Path) -> Path:
 def write_gif(path: Path, document: dict[str, Any]) -> None:
     """Write the first episode of a replay, from the step before red's first success on; two players stand side by side."""
     players = [document, *([document["beside"]] if "beside" in document else [])]
-    start = max(0, min(first_compromise(player["episodes"][0], scenario_of(document)) for player in players) - 1)
+    start = max(0, min(first_compromise(player["episodes"][0], _scenario_of(document)) for player in players) - 1)
     frames = [_frame(players, step) for step in range(start, len(document["episodes"][0]["steps"]))]
     data = BytesIO()
     times = [STEP_MS] * (len(frames) - 1) + [LAST_MS]
@@ -210,7 +210,7 @@ def _panel(player: dict[str, Any], number: int) -> "Image":
     from PIL import Image, ImageDraw, ImageFont
 
     step = player["episodes"][0]["steps"][number]
-    drawn = drawing.picture(_moment(step), scenario_of(player))
+    drawn = drawing.picture(_moment(step), _scenario_of(player))
     panel = Image.new("RGB", (drawn.shape[1], HEAD + len(drawn) + FOOT), PAPER)
     panel.paste(Image.fromarray(np.ascontiguousarray(drawn)), (0, HEAD))
     pen, large, small = ImageDraw.Draw(panel), ImageFont.load_default(22), ImageFont.load_default(19)

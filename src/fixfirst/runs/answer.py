@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors, files, tables
-from fixfirst.orders.costs import RESTORE_COST, SERVICE
+from fixfirst.orders.costs import OWN_RESTORES, SERVICE
 from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.adaptive import ENOUGH_REPLICATES, Adaptive
 from fixfirst.runs.layout import ANSWER, run_hash_of
@@ -258,13 +258,13 @@ def _worth(swap: Swap, *, named: bool) -> str:
 
 def _longer(part: str) -> str:
     """Why a part of the cost is larger."""
-    words = {SERVICE: "the service is stopped for longer", RESTORE_COST: "more Restores are needed"}
+    words = {SERVICE: "the service is stopped for longer", OWN_RESTORES: "more Restores are needed"}
     return words.get(part, f"{part} hosts are held for longer")
 
 
 def _shorter(part: str) -> str:
     """Why a part of the cost is smaller."""
-    words = {SERVICE: "the service is stopped for less time", RESTORE_COST: "fewer Restores are needed"}
+    words = {SERVICE: "the service is stopped for less time", OWN_RESTORES: "fewer Restores are needed"}
     return words.get(part, f"{part} hosts are held for less time")
 
 
