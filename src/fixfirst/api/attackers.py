@@ -8,23 +8,20 @@ from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
 from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of
-from fixfirst.base import checks, errors, jobs
+from fixfirst.base import checks, errors, jobs, statistics
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.statistics import t_quantile
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import VariantName
-from fixfirst.learner.red_training import RED_PPO, Attempt, Opponent, RedTraining, best_response, episodes_of, play_red
-from fixfirst.learner.resumable import forget, go_on, train_on
-from fixfirst.play import habits
-from fixfirst.play.evaluation import Evaluation
+from fixfirst.learner import red_training, resumable
+from fixfirst.play import evaluation, habits
+from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, policy_folder
 from fixfirst.policy.network import Weights
-from fixfirst.policy.red_file import BASE, KNOWN, RedPolicy, load_red, save_red
 from fixfirst.reporter.live import ProgressLine
 from fixfirst.runs import layout
 
-STARTS = ("scratch", BASE, *KNOWN, "last")
+STARTS = ("scratch", red_file.BASE, *red_file.KNOWN, "last")
 _EPISODES = 10_000
 _TEST_EPISODES = 1_000
 CHECKPOINT_EVERY = 50  # updates
@@ -49,14 +46,14 @@ class Exploit:
     picky: bool
     tried: tuple[tuple[str, float], ...]  # every training: where it began, what blue earned against it; the best first
     habits: tuple[str, ...]  # in words
-    red: RedPolicy
+    red: red_file.RedPolicy
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         told = {name: value for name, value in vars(self).items() if name != "red"}
         return told | {"tried": [list(one) for one in self.tried], "habits": list(self.habits)}
 
-    def in_words(self, scripts: Sequence[Evaluation]) -> list[str]:
+    def in_words(self, scripts: Sequence[evaluation.Evaluation]) -> list[str]:
         """Return lines: what scripts and the attacker take, how hard it was to find, and what it does."""
         beside = ", ".join(f"against {row.red_agent} {row.mean:.1f}" for row in scripts)
         tried = ", ".join(f"{start} {mean:.1f}" for start, mean in self.tried)
@@ -105,26 +102,29 @@ def exploit(
     spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
     folder = _folder(policy) if out is None else checks.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
-    opponent, budget = Opponent(defender.player, defender.orders), checks.check_int("train_episodes", train_episodes, 50)
+    opponent = red_training.Opponent(defender.player, defender.orders)
+    budget = checks.check_int("train_episodes", train_episodes, 50)
     announce_compilation()
     with (
         jobs.interrupts() as interrupt,
-        ProgressLine(episodes_of(len(begins), budget), quiet=checks.check_bool("quiet", quiet)) as progress,
+        ProgressLine(red_training.episodes_of(len(begins), budget), quiet=checks.check_bool("quiet", quiet)) as progress,
     ):
 
         def tell(done: int, mean: float) -> None:
             if progress.due():
                 progress.show(done, f"attackers learn, return {mean:.1f}")
 
-        attempts = best_response(opponent, game, spec, begins, episodes=budget, seed=number, tell=tell, interrupt=interrupt)
+        attempts = red_training.best_response(
+            opponent, game, spec, begins, episodes=budget, seed=number, tell=tell, interrupt=interrupt
+        )
     return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, name_of(policy))
 
 
 def _conclude(
-    opponent: Opponent,
+    opponent: red_training.Opponent,
     game: Game,
     spec: RedSpec,
-    attempts: list[Attempt],
+    attempts: list[red_training.Attempt],
     episodes: int,
     seed: int,
     greedy: bool,
@@ -133,10 +133,10 @@ def _conclude(
 ) -> Exploit:
     """Play the best attacker on fresh episodes, and write it down."""
     best = attempts[0]
-    duel = play_red(opponent, best.weights, spec, game, episodes=episodes, seed=seed, purpose="exploit")
+    duel = red_training.play_red(opponent, best.weights, spec, game, episodes=episodes, seed=seed, purpose="exploit")
     returns = duel.blue.returns
     mean, error = float(returns.mean()), float(returns.std(ddof=1)) / math.sqrt(episodes)
-    margin = t_quantile(episodes - 1, 0.975) * error
+    margin = statistics.t_quantile(episodes - 1, 0.975) * error
     tried = tuple((attempt.start, round(attempt.mean, 2)) for attempt in attempts)
     facts: dict[str, Any] = {
         "against": [against],
@@ -148,7 +148,7 @@ def _conclude(
     facts |= {"seed": seed, "tried": [list(one) for one in tried], "mean": mean, "low": mean - margin, "high": mean + margin}
     if folder is not None:
         try:
-            save_red(folder, best.weights, spec, facts)
+            red_file.save_red(folder, best.weights, spec, facts)
         except OSError as e:
             raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
     return Exploit(
@@ -162,7 +162,7 @@ def _conclude(
         picky=spec.picky,
         tried=tried,
         habits=habits.describe(duel, spec),
-        red=RedPolicy(dict(best.weights), spec, facts),
+        red=red_file.RedPolicy(dict(best.weights), spec, facts),
     )
 
 
@@ -180,7 +180,7 @@ def train_red(
     seed: int = 0,
     quiet: bool = False,
     **settings: Any,
-) -> RedPolicy:
+) -> red_file.RedPolicy:
     """Train an attacker against one or several defenders that stay as they are, and write red.safetensors and red.json.
 
     against: runs, policies or baselines, in a list or joined by commas; they take turns. out: runs/red-SEED unless given;
@@ -204,7 +204,7 @@ def train_red(
     folder = layout.RUNS / f"red-{number}" if out is None else checks.check_path("out", out)
     if (folder / layout.RED_JSON).exists():
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RED_JSON}")
-    first = None if start is None else load_red(start, spec.scenario)
+    first = None if start is None else red_file.load_red(start, spec.scenario)
     if first is not None and first.spec != spec:
         raise errors.ConfigError(f"{start}: {'names its' if first.spec.picky else 'does not name its'} exploit (--picky)")
     config = {
@@ -212,12 +212,12 @@ def train_red(
         "greedy": greedy,
         "picky": picky,
         "start": None if first is None else first.facts.get("sha256"),
-        "episodes": checks.check_int("total_episodes", total_episodes, RED_PPO.episodes_per_update),
+        "episodes": checks.check_int("total_episodes", total_episodes, red_training.RED_PPO.episodes_per_update),
         "seed": number,
         "game": game.model_dump(mode="json"),
     }
-    training = RedTraining(
-        [Opponent(defender.player, defender.orders) for defender in defenders],
+    training = red_training.RedTraining(
+        [red_training.Opponent(defender.player, defender.orders) for defender in defenders],
         game,
         spec,
         episodes=total_episodes,
@@ -225,7 +225,7 @@ def train_red(
         start=None if first is None else first.weights,
     )
     announce_compilation()
-    go_on(folder, training, config)
+    resumable.go_on(folder, training, config)
     with jobs.interrupts() as interrupt, ProgressLine(total_episodes, quiet=checks.check_bool("quiet", quiet)) as progress:
 
         def step() -> None:
@@ -234,11 +234,11 @@ def train_red(
             if progress.due():
                 progress.show(training.episodes, f"return {mean:.1f}")
 
-        train_on(folder, training, config, step, CHECKPOINT_EVERY, interrupt)
+        resumable.train_on(folder, training, config, step, CHECKPOINT_EVERY, interrupt)
     weights = training.learner.weights
-    save_red(folder, weights, spec, {"config": config, "against": config["against"], "episodes": training.episodes})
-    forget(folder)
-    return load_red(folder, spec.scenario)
+    red_file.save_red(folder, weights, spec, {"config": config, "against": config["against"], "episodes": training.episodes})
+    resumable.forget(folder)
+    return red_file.load_red(folder, spec.scenario)
 
 
 # ---------------------------------------------------------------- what is asked for
@@ -280,7 +280,7 @@ def _begin(starts: Sequence[str], folder: Path | None, spec: RedSpec, *, must: b
             begins[name] = None
             continue
         try:
-            red = load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
+            red = red_file.load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
         except errors.PolicyError:
             if must:
                 raise

@@ -16,7 +16,7 @@ import numpy as np
 
 from fixfirst.api.policies import load_named
 from fixfirst.base import checks, errors, statistics
-from fixfirst.cyborg.checkout import find_cyborg
+from fixfirst.cyborg import checkout
 from fixfirst.policy.file import NamedOrder, Policy
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
@@ -87,7 +87,7 @@ class BlueAgent:
 
 def run_script(script: Path) -> None:
     """Run an evaluation script of a CybORG checkout as a program, with `BlueAgent` in place of its example agent."""
-    folder = find_cyborg(script.resolve().parent.parent)
+    folder = checkout.find_cyborg(script.resolve().parent.parent)
     BlueAgent()  # a policy that cannot be loaded is told before the script asks its questions
     module = ModuleType(EXAMPLE_AGENT)
     setattr(module, EXAMPLE_AGENT.rpartition(".")[2], BlueAgent)

@@ -4,26 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender
-from fixfirst.base import checks, errors
+from fixfirst.base import checks, errors, typed
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.typed import CompareSettings, EvaluateSettings
 from fixfirst.game.game import Game, red_agent_spec, scenario_of
 from fixfirst.game.reward import in_words as reward_in_words
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
+from fixfirst.play import evaluation
 from fixfirst.play.comparison import Comparisons, paired
-from fixfirst.play.evaluation import (
-    PROTOCOL_PURPOSE,
-    PROTOCOL_REDS,
-    PROTOCOL_STEPS,
-    EpisodeBatch,
-    Evaluation,
-    Evaluations,
-    check_enough,
-    play,
-)
 from fixfirst.play.leaderboard import LEADERBOARD_REDS, LeaderboardScore, leaderboard_score
-from fixfirst.policy.red_file import load_red
+from fixfirst.policy import red_file
 from fixfirst.reporter.live import ProgressLine
 
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
@@ -34,14 +24,14 @@ def evaluate(
     *,
     workflow: str | None = None,
     greedy: bool = False,
-    red_agent: str | Sequence[str] = PROTOCOL_REDS,
+    red_agent: str | Sequence[str] = evaluation.PROTOCOL_REDS,
     steps: int | Sequence[int] | None = None,
     episodes: int = 1_000,
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
-    **settings: Unpack[EvaluateSettings],
-) -> Evaluations:
+    **settings: Unpack[typed.EvaluateSettings],
+) -> evaluation.Evaluations:
     """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
 
     policy: a run, a policy folder, a loaded policy, or a baseline (sleep, random, react-restore, react-remove,
@@ -59,17 +49,17 @@ def evaluate(
     The result is a list that also has `to_pandas()`, `to_csv()` and `to_latex()`.
     """
     _check_settings(settings)
-    check_enough(episodes)
+    evaluation.check_enough(episodes)
     lengths = None if steps is None else [checks.check_int("steps", length) for length in _list_of("steps", steps)]
     reds = _reds(red_agent)
     defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings, policy))
     (home,) = games_made_for([policy], [defender], in_scenario(settings, defender), say)
     game, judging = game_and_judging(home)
     _tell_reward(game.scenario, say)
-    own = (game.scenario.steps,) if game.scenario.steps is not None else PROTOCOL_STEPS
+    own = (game.scenario.steps,) if game.scenario.steps is not None else evaluation.PROTOCOL_STEPS
     games = [game.against(red, max_steps=n) for red in reds for n in lengths or own]
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return Evaluations(Evaluation.of(batch, judging) for _, (batch,) in played)
+    return evaluation.Evaluations(evaluation.Evaluation.of(batch, judging) for _, (batch,) in played)
 
 
 def leaderboard(
@@ -81,7 +71,7 @@ def leaderboard(
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
-    **settings: Unpack[EvaluateSettings],
+    **settings: Unpack[typed.EvaluateSettings],
 ) -> LeaderboardScore:
     """Play the challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and the total.
 
@@ -99,10 +89,10 @@ def leaderboard(
                 "the leaderboard is played for 30, 50 and 100 steps against b_line and meander, in variant leaderboard, "
                 f"without green: leave out {name} (--{name.replace('_', '-')})"
             )
-    game, judging = game_and_judging({**settings, **_RULES, "max_steps": max(PROTOCOL_STEPS)})
+    game, judging = game_and_judging({**settings, **_RULES, "max_steps": max(evaluation.PROTOCOL_STEPS)})
     if game.scenario != CAGE2:
         raise errors.ConfigError(f"the leaderboard is of CAGE2 and its reward, not of {game.scenario.label}: use evaluate")
-    check_enough(episodes)
+    evaluation.check_enough(episodes)
     games = [game.against(red) for red in LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
     games_made_for([policy], [defender], {**settings, **_RULES}, say)  # says so if it was made for another
@@ -122,7 +112,7 @@ def compare(
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
-    **settings: Unpack[CompareSettings],
+    **settings: Unpack[typed.CompareSettings],
 ) -> Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 
@@ -132,7 +122,7 @@ def compare(
         for row in ff.compare("runs/first", "champion"):
             print(row.red_agent, row.mean, row.low, row.high, row.different)
     """
-    check_enough(episodes)
+    evaluation.check_enough(episodes)
     _check_settings({**settings, "max_steps": steps} if steps is not None else settings)
     reds, said = _reds(red_agent), said_scenario(settings, first)
     one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=said)
@@ -147,7 +137,7 @@ def compare(
 
 def play_all(
     defenders: Sequence[Defender], games: Sequence[Game], *, episodes: int, seed: int, quiet: bool = True, **options: Any
-) -> Iterator[tuple[Game, list[EpisodeBatch]]]:
+) -> Iterator[tuple[Game, list[evaluation.EpisodeBatch]]]:
     """Yield for each game what every defender played in it, all on the same held-out episodes. options: of `play`.
 
     Unless quiet, stderr shows how far it is.
@@ -165,12 +155,12 @@ def play_all(
                         progress.show(before + passed, f"{game.red_agent}, {game.max_steps} steps on {game.backend}")
 
                 batches.append(
-                    play(
+                    evaluation.play(
                         defender.player,
                         game,
                         episodes=episodes,
                         seed=seed,
-                        purpose=PROTOCOL_PURPOSE,
+                        purpose=evaluation.PROTOCOL_PURPOSE,
                         workflows=defender.orders,
                         on_pass=on_pass,
                         **options,
@@ -184,7 +174,7 @@ def note_picky(games: Sequence[Game], quiet: bool) -> None:
     """Say which learned attackers name their exploit, which scripts and other attackers leave to the game."""
     named = dict.fromkeys((name, game.scenario) for game in games for name in game.learned)
     for name, scenario in [] if quiet else named:
-        if load_red(name, scenario).spec.picky:
+        if red_file.load_red(name, scenario).spec.picky:
             errors.note(f"{name} names its exploit: decoys do not fool it")
 
 

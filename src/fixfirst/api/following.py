@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fixfirst.game.state import RedAgent
 from fixfirst.learner.config import TrainConfig
-from fixfirst.runs.manifest import finished_like
+from fixfirst.runs import manifest
 from fixfirst.searcher.config import SearchConfig
 
 
@@ -44,7 +44,7 @@ def finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) 
     reds = {part.partition(":")[0].strip().upper() for text in named for part in text.split(",")}
     if game.backend == "cyborg" or not reds <= set(RedAgent.__members__) or getattr(config, "from_policy", None) is not None:
         return None
-    folder = finished_like(name, config.model_dump(mode="json"))
+    folder = manifest.finished_like(name, config.model_dump(mode="json"))
     if folder is not None and not quiet:
         print(f"fixfirst: {folder} has this answer; --again to repeat", file=sys.stderr, flush=True)
     return folder

@@ -7,12 +7,11 @@ from typing import Any
 
 from fixfirst.api import following
 from fixfirst.api.policies import load_named
-from fixfirst.base import arrays, checks, errors, jobs, tables
+from fixfirst.base import arrays, checks, errors, jobs, statistics, tables
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.statistics import t_quantile
 from fixfirst.game.red_view import RedSpec
+from fixfirst.learner import resumable
 from fixfirst.learner.league import League, LeagueConfig
-from fixfirst.learner.resumable import go_on, train_on
 from fixfirst.learner.training_run import conclude
 from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, load_policy
@@ -133,7 +132,7 @@ def _known(spec: RedSpec) -> dict[str, Weights]:
 
 def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -> None:
     """Train, write down every round, and conclude; or raise Interrupted."""
-    go_on(folder, league, document)
+    resumable.go_on(folder, league, document)
     log = rows.CsvLog(folder / layout.MATRIX, rows.MatrixRow, lambda row: row.round <= league.rounds)
     if (0 if log.last is None else log.last.round) < league.rounds:
         raise errors.RunDirError(f"{folder / layout.MATRIX}: rows of the first {league.rounds} rounds are missing")
@@ -153,7 +152,7 @@ def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -
                 progress.show(league.episodes, told)
 
         try:
-            train_on(folder, league, document, step, SAVE_EVERY, interrupt)
+            resumable.train_on(folder, league, document, step, SAVE_EVERY, interrupt)
         except errors.Interrupted as e:
             raise errors.Interrupted(f"{str(e).partition(';')[0]}; go on with: fixfirst resume {folder}") from None
         finally:
@@ -186,7 +185,7 @@ def _save(folder: Path, league: League, document: dict[str, Any]) -> None:
 def _result(league: League, last: Sequence[rows.MatrixRow]) -> dict[str, Any]:
     """Return what result.json says: against the attacker that takes most, and the last round."""
     worst, episodes = min(last, key=lambda row: row.mean), league.config.matrix_episodes
-    margin = t_quantile(episodes - 1, 0.975) * worst.standard_error
+    margin = statistics.t_quantile(episodes - 1, 0.975) * worst.standard_error
     evaluation = {"mean": worst.mean, "low": worst.mean - margin, "high": worst.mean + margin, "episodes": episodes}
     rounds = matrix.rounds_of(last)
     return {

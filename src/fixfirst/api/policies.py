@@ -11,12 +11,11 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
 from fixfirst.orders.judging import held_mask
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.play.agents import ONNX, Acts, Agent, AgentPlayer, PlaysOneGame, Predicts
-from fixfirst.play.baselines import BASELINES, make_baseline
+from fixfirst.play import agents, baselines
 from fixfirst.play.rollout import Player, Trajectory, play_steps
+from fixfirst.policy import red_file
 from fixfirst.policy.export import SUFFIXES, Target, export_policy
 from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
-from fixfirst.policy.red_file import shipped_reds
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of, spec_for
 from fixfirst.policy.table import PolicyTable, chance_keys
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
 # Also an ONNX file, a table, or an agent of the user's own, as `Agent` takes it.
-Who = Named | PolicyTable | Agent | Callable[..., Any] | Acts | Predicts | PlaysOneGame
+Who = Named | PolicyTable | agents.Agent | Callable[..., Any] | agents.Acts | agents.Predicts | agents.PlaysOneGame
 Say = Callable[[str], None]  # is given a line that the user should read
 
 
@@ -35,12 +34,12 @@ def load_named(policy: Named) -> Policy:
     if isinstance(policy, Policy):
         return policy
     path = checks.check_path("a policy", policy)
-    if not path.exists() and str(path) in shipped_reds():
+    if not path.exists() and str(path) in red_file.shipped_reds():
         raise errors.ConfigError(f"{path} is an attacker, not a defender: name it with --red-agent")
     if not path.exists() and str(path) not in shipped_policies():
         shipped = ", ".join(shipped_policies()) or "there is none"
-        known = f"a baseline ({', '.join(BASELINES)}), nor a policy that comes with fixfirst ({shipped})"
-        hint = errors.did_you_mean(str(path), (*BASELINES, *shipped_policies()))
+        known = f"a baseline ({', '.join(baselines.BASELINES)}), nor a policy that comes with fixfirst ({shipped})"
+        hint = errors.did_you_mean(str(path), (*baselines.BASELINES, *shipped_policies()))
         raise errors.ConfigError(f"{str(path)!r} is neither a file or run nor {known}{hint}")
     return load_policy(path)
 
@@ -108,13 +107,13 @@ def name_of(policy: Who) -> str:
     return "a policy" if agent is None else agent.name
 
 
-def agent_of(policy: Who) -> Agent | None:
+def agent_of(policy: Who) -> agents.Agent | None:
     """Return the agent that a user hands in; None if it is a policy, a baseline or a table. Imports nothing by name."""
-    if isinstance(policy, Agent):
+    if isinstance(policy, agents.Agent):
         return policy
     if isinstance(policy, str | Path):
-        return Agent(policy) if Path(policy).suffix == ONNX and Path(policy).is_file() else None
-    return None if isinstance(policy, Policy | PolicyTable) else Agent(policy)
+        return agents.Agent(policy) if Path(policy).suffix == agents.ONNX and Path(policy).is_file() else None
+    return None if isinstance(policy, Policy | PolicyTable) else agents.Agent(policy)
 
 
 def home_of(policy: Who) -> Scenario:
@@ -123,7 +122,7 @@ def home_of(policy: Who) -> Scenario:
         return policy.spec.scenario
     if _is_named(policy):
         return load_named(policy).spec.scenario
-    agent = None if isinstance(policy, str) and policy in BASELINES else agent_of(policy)
+    agent = None if isinstance(policy, str) and policy in baselines.BASELINES else agent_of(policy)
     return (None if agent is None else agent.scenario) or CAGE2
 
 
@@ -154,12 +153,12 @@ def _defender(
 ) -> Defender:
     scenario = asked or CAGE2
     greedy = checks.check_bool("greedy", greedy)
-    if isinstance(policy, str) and policy in BASELINES:
+    if isinstance(policy, str) and policy in baselines.BASELINES:
         if later and workflow is None:
             raise errors.ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
         texts = [text for text in (workflow, *later) if text is not None]
         orders = tuple(Workflow.parse(text, UnitScheme.by_type(scenario)) for text in texts)
-        return Defender(make_baseline(policy, orders, scenario), orders, None, scenario)
+        return Defender(baselines.make_baseline(policy, orders, scenario), orders, None, scenario)
     if isinstance(policy, PolicyTable):
         return _defend_by_table(policy, workflow, greedy, later)
     if not _is_named(policy):
@@ -200,7 +199,7 @@ def _in_scenario(policy: Named, asked: Scenario | None, say: Say) -> Policy:
 
 
 def _defend_by_agent(
-    agent: Agent, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, scenario: Scenario
+    agent: agents.Agent, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, scenario: Scenario
 ) -> Defender:
     """Make an agent of the user's own ready; only a file that takes an order at every turn can be told one."""
     if agent.may_mix_episodes:
@@ -359,7 +358,7 @@ def rollout(
 def _is_named(policy: Who) -> TypeGuard[Named]:
     """Return whether this is a policy of ours, or names one."""
     if isinstance(policy, str | Path):
-        return policy not in BASELINES and agent_of(policy) is None
+        return policy not in baselines.BASELINES and agent_of(policy) is None
     return isinstance(policy, Policy)
 
 
@@ -376,7 +375,7 @@ def _play_on(envs: "VecCage2", player: Player, assigned: np.ndarray, seed: int, 
         if starts.any():
             chance_keys(seed, t, fresh)
             keys[starts], steps[starts] = fresh[starts], 0
-        if isinstance(player, AgentPlayer):
+        if isinstance(player, agents.AgentPlayer):
             actions = player.choose_with(memories, track.packed_obs[t], assigned, keys, t, starts)
         elif isinstance(player, PolicyTable):
             actions = player.choose_with(memories, track.packed_obs[t], assigned, keys, steps)[2]

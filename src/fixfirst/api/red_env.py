@@ -13,8 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from fixfirst.api.attackers import defended_game
 from fixfirst.api.policies import Who, agent_of
-from fixfirst.base import checks, errors
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base import checks, errors, statistics
 from fixfirst.game import red_view
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.state import RedVerb
@@ -78,7 +77,7 @@ class VecRedEnv(gym.vector.VectorEnv):
             self._episode += 1
         self._step = 0
         self.world.reset(self._seed, episode=self._episode)
-        chance_keys(np.uint64(stream_seed(self._seed, "policy")), self._episode, self._keys)
+        chance_keys(np.uint64(statistics.stream_seed(self._seed, "policy")), self._episode, self._keys)
         return self._shown()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:

@@ -9,8 +9,7 @@ from fixfirst.api.run_objects import SearchRun, StudyRun, TrainRun
 from fixfirst.api.searching import resume_searches
 from fixfirst.api.training import resume_training
 from fixfirst.base import checks, errors, jobs
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import changed_since, refuse_links
+from fixfirst.runs import layout, manifest
 
 
 def resume(
@@ -37,9 +36,9 @@ def resume(
     folder = checks.check_path("run", run)
     report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
     kind = layout.kind_of(folder)
-    refuse_links(folder)
+    manifest.refuse_links(folder)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
-    if changes := changed_since(
+    if changes := manifest.changed_since(
         layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)
     ):
         said = errors.in_one_line(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")

@@ -9,9 +9,8 @@ from typing import Any, Literal, Unpack, overload
 from fixfirst.api.following import Callback, Progress, finished_before, say_where
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.watch import write_replays
-from fixfirst.base import checks, errors, jobs
+from fixfirst.base import checks, errors, jobs, typed
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.typed import SearchSettings
 from fixfirst.game.world import compile_kernel
 from fixfirst.learner.training import check_trainable
 from fixfirst.reporter.live import SearchView
@@ -25,9 +24,9 @@ _MOST_PAGES = 12  # searches of a study that have a page each; of more, `fixfirs
 
 
 @overload
-def search(*, seeds: Literal[1] = 1, **settings: Unpack[SearchSettings]) -> SearchRun: ...
+def search(*, seeds: Literal[1] = 1, **settings: Unpack[typed.SearchSettings]) -> SearchRun: ...
 @overload
-def search(*, seeds: int, **settings: Unpack[SearchSettings]) -> SearchRun | StudyRun: ...
+def search(*, seeds: int, **settings: Unpack[typed.SearchSettings]) -> SearchRun | StudyRun: ...
 def search(
     *,
     out: str | Path | None = None,

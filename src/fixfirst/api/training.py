@@ -6,10 +6,9 @@ from typing import Any, Unpack
 
 from fixfirst.api.following import Callback, Progress as Reached, finished_before, say_where
 from fixfirst.api.run_objects import TrainRun, load_training
-from fixfirst.base import checks, errors, jobs
+from fixfirst.base import checks, errors, jobs, typed
 from fixfirst.base.compile import announce_compilation
-from fixfirst.base.typed import TrainSettings
-from fixfirst.learner.checkpoint import delete_checkpoints
+from fixfirst.learner import checkpoint
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import gather_settings, resolve
 from fixfirst.learner.tournament import train_in
@@ -18,8 +17,7 @@ from fixfirst.learner.training_run import conclude
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.live import ProgressLine
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import Session, create_run, last_outcome, locked, read_config
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Outcome, UpdateRow
 
 TEST_EPISODES = 1_000
@@ -36,7 +34,7 @@ def train(
     again: bool = False,
     quiet: bool = False,
     callback: Callback | None = None,
-    **settings: Unpack[TrainSettings],
+    **settings: Unpack[typed.TrainSettings],
 ) -> TrainRun:
     """Train a defender and evaluate it on episodes it never saw.
 
@@ -70,7 +68,7 @@ def train(
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
     options = {"from_policy": parent} | ({} if tested == TEST_EPISODES else {"test_episodes": tested})
-    create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
+    manifest.create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
     say_where(folder, quiet)
     return _run(resolved, folder, start, processes, tested, quiet, callback)
 
@@ -78,7 +76,7 @@ def train(
 def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
     """Go on with an interrupted training; it ends with the same files as one that was not interrupted."""
     parent, tested = _options(folder)
-    config = resolve(TrainConfig, {"cyborg": cyborg}, read_config(folder))
+    config = resolve(TrainConfig, {"cyborg": cyborg}, manifest.read_config(folder))
     check_trainable(config)
     announce_compilation()
     return _run(config, folder, _starting_weights(config, parent), workers, tested, quiet)
@@ -108,7 +106,7 @@ def _run(
     callback: Callback | None = None,
 ) -> TrainRun:
     try:
-        with locked(folder):
+        with manifest.locked(folder):
             if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
                 return _close(folder)
             return _work(config, folder, start, workers, tested, quiet, callback)
@@ -120,11 +118,11 @@ def _run(
 
 def _close(folder: Path) -> TrainRun:
     """A training that has its result: a kill may have come before all was cleared and noted."""
-    if last_outcome(folder) == Outcome.FINISHED:
+    if manifest.last_outcome(folder) == Outcome.FINISHED:
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
     trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
-    with Session(folder) as session:
-        delete_checkpoints(folder)
+    with manifest.Session(folder) as session:
+        checkpoint.delete_checkpoints(folder)
         session.finished = True
     return trained
 
@@ -141,7 +139,7 @@ def _work(
     """Train and evaluate, or raise Interrupted."""
     board = folder / layout.TENSORBOARD if config.tensorboard else None
     with (
-        Session(folder) as session,
+        manifest.Session(folder) as session,
         jobs.interrupts() as interrupt,
         ProgressLine(config.total_episodes, quiet=quiet) as progress,
     ):

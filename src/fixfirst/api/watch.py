@@ -9,11 +9,9 @@ import numpy as np
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
 from fixfirst.api.policies import Say, Who, games_made_for, home_of, make_defender, name_of
-from fixfirst.base import checks, errors
-from fixfirst.base.typed import WatchSettings
-from fixfirst.play import habits
+from fixfirst.base import checks, errors, typed
+from fixfirst.play import evaluation, habits
 from fixfirst.play.episodes import describe_episode, document, notable
-from fixfirst.play.evaluation import MOST_KEPT, PROTOCOL_STEPS, EpisodeBatch
 from fixfirst.play.rollout import Change
 from fixfirst.policy.file import Policy
 from fixfirst.reporter.page import open_page as show_page
@@ -32,7 +30,7 @@ def watch(
     out: str | Path | None = None,
     gif: str | Path | None = None,
     open_page: bool = False,
-    **options: Unpack[WatchSettings],
+    **options: Unpack[typed.WatchSettings],
 ) -> Path:
     """Write a page that replays the worst, median and best of some episodes, and return its path. options: as in `replay`.
 
@@ -78,7 +76,7 @@ def replay(
     given = {name: value for name, value in settings.items() if value is not None}
     seed, scenario = checks.check_seed("seed", seed), said_scenario(given, policy)
     if steps is None:
-        steps = (scenario or home_of(policy)).steps or max(PROTOCOL_STEPS)
+        steps = (scenario or home_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
     steps = checks.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
     changes = [Change(step, place) for place, (step, _) in enumerate(later, start=1)]
@@ -97,8 +95,8 @@ def replay(
     game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
     count = _EPISODES[game.backend] if episodes is None else checks.check_int("episodes", episodes, 0)
     if number is not None:
-        if checks.check_int("number", number, 0) >= MOST_KEPT:
-            raise errors.ConfigError(f"number must be in 0..{MOST_KEPT - 1}, got {number}")
+        if checks.check_int("number", number, 0) >= evaluation.MOST_KEPT:
+            raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
     numbers = notable(*batches) if number is None else {"chosen": number}
@@ -125,14 +123,14 @@ def replay(
     return documents[0] | {"beside": documents[1], "start": _parting(numbers, *batches)}
 
 
-def _habits(batch: EpisodeBatch) -> dict[str, Any]:
+def _habits(batch: evaluation.EpisodeBatch) -> dict[str, Any]:
     """Return what a learned attacker does and how the defender answers, in words; nothing of scripts."""
     if batch.turns is None or not batch.game.learned:
         return {}
     return {"habits": habits.describe_turns(batch.rollout, batch.turns, batch.game.scenario)}
 
 
-def _parting(numbers: Mapping[str, int], first: EpisodeBatch, second: EpisodeBatch) -> str:
+def _parting(numbers: Mapping[str, int], first: evaluation.EpisodeBatch, second: evaluation.EpisodeBatch) -> str:
     """Return the address of the turn from which on two players pay differently, in the episode that differs most."""
     label = max(numbers, key=lambda name: abs(float(second.returns[numbers[name]] - first.returns[numbers[name]])))
     number = numbers[label]

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from fixfirst.base import errors
 
 if TYPE_CHECKING:
-    from fixfirst.api.policies import Who
+    from fixfirst.api import policies
 
 
-def named_agent(text: str) -> "Who":
+def named_agent(text: str) -> "policies.Who":
     """Return the agent that a word of the command line names, or the word itself where it names a policy."""
     place, colon, name = text.rpartition(":")
     is_file = place.endswith(".py")
@@ -29,16 +29,16 @@ def named_agent(text: str) -> "Who":
             known = [each for each in vars(found) if not each.startswith("_")] if isinstance(found, ModuleType) else []
             raise errors.ConfigError(f"{place} has no {part!r}{errors.did_you_mean(part, known)}")
         found = getattr(found, part)
-    from fixfirst.play.agents import Agent
+    from fixfirst.play import agents
     from fixfirst.policy.file import Policy
     from fixfirst.policy.table import PolicyTable
 
     if isinstance(found, Policy | PolicyTable):
         return found
-    if isinstance(found, Agent):
+    if isinstance(found, agents.Agent):
         found.name = text
         return found
-    return Agent(found, name=text)
+    return agents.Agent(found, name=text)
 
 
 def _import_module(name: str) -> ModuleType:

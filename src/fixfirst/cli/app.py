@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
     from rich.console import Console, ConsoleOptions
 
-    from fixfirst.base.tables import Tabular
+    from fixfirst.base import tables
 
 COMMANDS = (  # in the order of use
     "search", "train", "resume", "runs", "report",
@@ -103,7 +103,7 @@ def say(text: str) -> None:
     print(f"fixfirst: {errors.in_one_line(text)} ...", file=sys.stderr, flush=True)
 
 
-def write_tables(result: "Tabular", csv: Path | None, latex: Path | None) -> None:
+def write_tables(result: "tables.Tabular", csv: Path | None, latex: Path | None) -> None:
     """Write a result to the files that were named."""
     if csv is not None:
         result.to_csv(csv)

@@ -24,7 +24,7 @@ from cyclopts import Parameter
 
 from fixfirst.base import errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
-from fixfirst.cyborg.checkout import check_images, find_cyborg, load_cyborg, scenario_file
+from fixfirst.cyborg import checkout
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game, scenario_named
@@ -57,9 +57,9 @@ def bench_command(
     played = scenario_named(scenario)
     if played.target is None:
         raise errors.ScenarioError(f"{played.name}: speeds are measured against b_line and meander; b_line needs a target")
-    folder = None if cyborg is None else find_cyborg(cyborg)
+    folder = None if cyborg is None else checkout.find_cyborg(cyborg)
     if folder is not None:
-        check_images(folder, played)
+        checkout.check_images(folder, played)
     result = measure(folder, say=say, scenario=played)
     if as_json:
         print_json(result)
@@ -199,8 +199,8 @@ _games: list[CyborgGame]  # of a process that plays plain CybORG
 def _open_games(folder: Path, number: int, scenario: Scenario) -> None:
     global _games
     jobs.follow_parent()
-    cyborg = load_cyborg(folder)
-    with scenario_file(cyborg, scenario) as file:
+    cyborg = checkout.load_cyborg(folder)
+    with checkout.scenario_file(cyborg, scenario) as file:
         _games = [CyborgGame(cyborg, scenario=scenario, file=file) for _ in range(number)]
 
 

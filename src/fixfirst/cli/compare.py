@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.base.errors import note
+from fixfirst.base import errors
 from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, print_json, write_tables
 from fixfirst.cli.flags import OrderFlag, flags_of, given
@@ -67,7 +67,9 @@ def compare_command(
         "steps": steps,
         "episodes": episodes,
     }
-    rows = compare(named_agent(first), named_agent(second), seed=seed, quiet=quiet, say=note, **settings, **given(game))
+    rows = compare(
+        named_agent(first), named_agent(second), seed=seed, quiet=quiet, say=errors.note, **settings, **given(game)
+    )
     write_tables(rows, csv, latex)
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])

@@ -12,7 +12,7 @@ from fixfirst import __version__
 from fixfirst.base import errors, jobs
 from fixfirst.base.compile import cache_folder, is_compiled
 from fixfirst.cli.app import CyborgFlag, Json, print_json
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, check_images, find_cyborg
+from fixfirst.cyborg import checkout
 from fixfirst.cyborg.variant import identify
 from fixfirst.game.game import scenario_named
 from fixfirst.game.scenario import Scenario
@@ -72,9 +72,9 @@ def _as_text(findings: dict[str, Any]) -> str:
 
 
 def _cyborg(path: Path | None) -> dict[str, Any]:
-    asked_for = path is not None or ENVIRONMENT_VARIABLE in os.environ
+    asked_for = path is not None or checkout.ENVIRONMENT_VARIABLE in os.environ
     try:
-        return {"found": True} | vars(identify(find_cyborg(path)))
+        return {"found": True} | vars(identify(checkout.find_cyborg(path)))
     except errors.CyborgError as e:
         if asked_for:
             raise
@@ -86,7 +86,7 @@ def _scenario(scenario: Scenario, cyborg: dict[str, Any]) -> dict[str, Any]:
     played: str | None = None
     if cyborg["found"]:
         try:
-            check_images(find_cyborg(cyborg["folder"]), scenario)
+            checkout.check_images(checkout.find_cyborg(cyborg["folder"]), scenario)
             played = "yes"
         except errors.CyborgError as e:
             played = str(e)

@@ -12,7 +12,7 @@ from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, print_jso
 from fixfirst.cli.flags import OrderFlag, flags_of, given
 from fixfirst.game.game import Backend, Game
 from fixfirst.orders.compliance import Judging
-from fixfirst.play.evaluation import PROTOCOL_REDS, PROTOCOL_STEPS, SIMULATOR_SHARE, Evaluations, difference
+from fixfirst.play import evaluation
 from fixfirst.reporter.results import evaluation_table, side_by_side, standing_document, standing_table
 from fixfirst.reporter.screen import fitted, results
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "max_steps", "backend")), flags_of(Judging)
 
-ALL_REDS, ALL_STEPS = ",".join(PROTOCOL_REDS), ",".join(map(str, PROTOCOL_STEPS))
+ALL_REDS, ALL_STEPS = ",".join(evaluation.PROTOCOL_REDS), ",".join(map(str, evaluation.PROTOCOL_STEPS))
 
 
 def evaluate_command(
@@ -121,7 +121,7 @@ def evaluate_command(
     except ValueError:
         raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
-    def run(where: Backend, episodes: int = episodes, **more: Any) -> Evaluations:
+    def run(where: Backend, episodes: int = episodes, **more: Any) -> evaluation.Evaluations:
         fixed = {"red_agent": red_agent, "steps": lengths, "episodes": episodes, "backend": where}
         return evaluate(who, **{**settings, **fixed, **more})
 
@@ -143,7 +143,7 @@ def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, A
     """What an attacker takes that learns, after what the scripts take."""
     from fixfirst.api.attackers import exploit
 
-    length = as_whole(steps) if steps != ALL_STEPS else max(PROTOCOL_STEPS)
+    length = as_whole(steps) if steps != ALL_STEPS else max(evaluation.PROTOCOL_STEPS)
     found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
     kept = {name: value for name, value in settings.items() if name not in ("picky", "starts", "variant")}
     scripts = evaluate(policy, red_agent=("b_line", "meander"), steps=length, variant=found.variant, **kept)
@@ -159,11 +159,14 @@ def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> No
         raise errors.ConfigError(f"--margin must be above 0, got {margin}")
     theirs = run("cyborg", say=errors.note)
     # Cheap, and it makes the difference more precise; in the variant that CybORG is, and what had to be said was said.
-    ours = run("simulator", SIMULATOR_SHARE * episodes, variant=theirs[0].variant, say=lambda text: None)
+    ours = run("simulator", evaluation.SIMULATOR_SHARE * episodes, variant=theirs[0].variant, say=lambda text: None)
     if as_json:
         both = zip(ours, theirs, strict=True)
         print_json(
-            [{"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(difference(a, b, margin))} for a, b in both]
+            [
+                {"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(evaluation.difference(a, b, margin))}
+                for a, b in both
+            ]
         )
     else:
         print(side_by_side(ours, theirs, margin))

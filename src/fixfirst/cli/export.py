@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.base.errors import note
+from fixfirst.base import errors
 from fixfirst.cli.app import Json, print_json
 from fixfirst.orders.order import NAMED_ORDERS
 
@@ -39,14 +39,14 @@ def export_command(
     out
         The file; default: policy.onnx, .pt2 or .npz beside the policy.
     """
-    from fixfirst.api.policies import export, load_named, made_for  # --help need not wait for it
+    from fixfirst.api import policies
 
-    loaded = load_named(policy)
-    path = export(policy, to, out, workflow=workflow)
+    loaded = policies.load_named(policy)
+    path = policies.export(policy, to, out, workflow=workflow)
     if as_json:
-        print_json({"file": str(path), "to": to, "bytes": path.stat().st_size, "made_for": made_for(loaded)})
+        print_json({"file": str(path), "to": to, "bytes": path.stat().st_size, "made_for": policies.made_for(loaded)})
     else:
-        for what, value in made_for(loaded).items():
-            note(f"{policy} was made for {what} {value}: play it there")
+        for what, value in policies.made_for(loaded).items():
+            errors.note(f"{policy} was made for {what} {value}: play it there")
         print(path)
     return 0

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
-from fixfirst.cyborg.checkout import find_cyborg
+from fixfirst.cyborg import checkout
 from fixfirst.cyborg.recorder import Recording, record
 
 
@@ -25,7 +25,7 @@ def record_command(
     out
         The recording to write, .jsonl.gz or .jsonl.
     """
-    summary = record(find_cyborg(cyborg), out, settings, say=say)
+    summary = record(checkout.find_cyborg(cyborg), out, settings, say=say)
     if as_json:
         print_json(asdict(summary))
     else:

@@ -47,10 +47,10 @@ def report_command(
         Show it in the browser.
     """
     if replays:
-        from fixfirst.api.watch import write_replays  # plays, for which much is imported
+        from fixfirst.api import watch
 
         for run in runs:
-            write_replays(run)
+            watch.write_replays(run)
     written = report(runs, out, figures=figures, form=form, say=say)
     while follow and written.document.running:
         if open_it:

@@ -29,22 +29,21 @@ def resume_command(
     report
         As in `fixfirst search`.
     """
+    from fixfirst.api import run_objects
     from fixfirst.api.league import LeagueRun
     from fixfirst.api.resuming import resume  # --help need not wait for it
-    from fixfirst.api.run_objects import TrainRun
-    from fixfirst.runs.layout import STUDY
-    from fixfirst.runs.manifest import status
+    from fixfirst.runs import layout, manifest
     from fixfirst.runs.rows import Outcome
     from fixfirst.runs.run import UNREADABLE, find_runs
 
     was_finished = False
     with suppress(*UNREADABLE):  # what is wrong with it, `resume` says
-        runs = find_runs(run, 1) if (run / STUDY).is_file() else [run]
-        was_finished = bool(runs) and all(status(one) == Outcome.FINISHED for one in runs)
+        runs = find_runs(run, 1) if (run / layout.STUDY).is_file() else [run]
+        was_finished = bool(runs) and all(manifest.status(one) == Outcome.FINISHED for one in runs)
     result = resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
     if was_finished:
         print(f"fixfirst: {run} was finished already; this is its result", file=sys.stderr)
-    if isinstance(result, TrainRun):
+    if isinstance(result, run_objects.TrainRun):
         tell_training(result, as_json)
     elif isinstance(result, LeagueRun):
         tell_league(result, as_json)

@@ -12,12 +12,11 @@ from fixfirst import __version__
 from fixfirst.base import errors
 from fixfirst.cli.app import Json, app, print_json
 from fixfirst.reporter.screen import fitted, results
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import RUNNING, duration
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import RunSummary, summarise_runs
 
-_COLOURS: dict[str, str] = {Outcome.FINISHED: "green", RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
+_COLOURS: dict[str, str] = {Outcome.FINISHED: "green", manifest.RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
 _WIDE, LONGEST_WORD = 110, 10
 MOST_SHOWN = 300  # characters of a text
 
@@ -77,7 +76,7 @@ def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
             "red agent": _plain(run.red_agent or ""),
             "status": f"[{_COLOURS[run.status]}]{run.status}[/]" if run.status in _COLOURS else _plain(run.status),
             "return": "" if run.mean is None else f"{run.mean:.2f}",
-            "time": "" if run.seconds is None else duration(run.seconds),
+            "time": "" if run.seconds is None else manifest.duration(run.seconds),
             "begun (UTC)": _plain(run.created[:16].replace("T", " ")),
         }
         table.add_row(*(cells[column] for column in (*left, *right)), _plain(run.workflow or ""))

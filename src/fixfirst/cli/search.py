@@ -13,7 +13,7 @@ from fixfirst.learner.settings import PRESETS
 from fixfirst.searcher.config import SHARED_DEFAULTS, TRIAL_DEFAULTS, SearchConfig
 
 if TYPE_CHECKING:
-    from fixfirst.api.run_objects import SearchRun, StudyRun
+    from fixfirst.api import run_objects
 
     SearchFlags = Any
 else:
@@ -80,14 +80,14 @@ def search_command(
     return 0
 
 
-def tell_searches(run: "SearchRun | StudyRun", report: bool, as_json: bool) -> None:
+def tell_searches(run: "run_objects.SearchRun | run_objects.StudyRun", report: bool, as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.api.run_objects import SearchRun
+    from fixfirst.api import run_objects
     from fixfirst.reporter.results import print_searches, searches_document
-    from fixfirst.runs.layout import REPORT
+    from fixfirst.runs import layout
 
-    searches = [run.search] if isinstance(run, SearchRun) else [member.search for member in run.searches]
-    page = run.folder / f"{REPORT}.html"
+    searches = [run.search] if isinstance(run, run_objects.SearchRun) else [member.search for member in run.searches]
+    page = run.folder / f"{layout.REPORT}.html"
     shown = page if report and page.exists() else None
     if as_json:
         print_json(searches_document(searches, run.folder, shown))

@@ -14,8 +14,8 @@ from fixfirst.learner.settings import LEAGUE
 from fixfirst.runs import layout
 
 if TYPE_CHECKING:
+    from fixfirst.api import run_objects
     from fixfirst.api.league import LeagueRun
-    from fixfirst.api.run_objects import TrainRun
 
     TrainFlags = Any
 else:
@@ -154,7 +154,7 @@ def tell_league(run: "LeagueRun", as_json: bool) -> None:
     print(f"policy: {run.folder}\nnext:   fixfirst report {run.folder}, fixfirst evaluate {run.folder} --exploit")
 
 
-def tell_training(run: "TrainRun", as_json: bool) -> None:
+def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
     from fixfirst.reporter.results import evaluation_table
     from fixfirst.reporter.screen import results

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.base.errors import note
+from fixfirst.base import errors
 from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Json, Whole, say
 from fixfirst.cli.flags import OrderFlag, flags_of, given
@@ -79,14 +79,14 @@ def watch_command(
     text
         Print the episodes instead of writing a page.
     """
-    from fixfirst.api.watch import page_path, replay  # --help need not wait for it
+    from fixfirst.api import watch
     from fixfirst.reporter.page import open_page
     from fixfirst.reporter.replay import check_gif, episode_line, headline, replay_text, write_gif, write_replay
     from fixfirst.reporter.screen import fitted
 
     if gif is not None:
         check_gif(gif)
-    document = replay(
+    document = watch.replay(
         named_agent(policy),
         beside=None if beside is None else named_agent(beside),
         workflow=workflow,
@@ -98,7 +98,7 @@ def watch_command(
         seed=seed,
         red_agent=red_agent,
         variant=variant,
-        say=note,
+        say=errors.note,
         **given(game),
         **given(judging),
     )
@@ -108,7 +108,7 @@ def watch_command(
     if as_json or text:
         print(json.dumps(document) if as_json else fitted(replay_text(document).split("\n")))
         return 0
-    path = page_path(policy, out)
+    path = watch.page_path(policy, out)
     write_replay(path, document)
     lines = [headline(document)]
     for episode in document["episodes"]:

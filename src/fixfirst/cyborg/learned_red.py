@@ -20,7 +20,7 @@ from fixfirst.game.chance import chance_dtype
 from fixfirst.game.red_view import RedChoice
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import LEARNED, NO_TARGET, RedVerb, Success, state_dtype
-from fixfirst.policy.red_file import RedPolicy, load_red
+from fixfirst.policy import red_file
 from fixfirst.policy.reds import Reds
 
 
@@ -35,8 +35,8 @@ class LearnedRed:
         agents = {"Red": ff.LearnedRed.named("noise")}  # CybORG makes an agent without arguments
     """
 
-    def __init__(self, red: RedPolicy | str | Path, *, scenario: Scenario = CAGE2, greedy: bool = False):
-        self.red = red if isinstance(red, RedPolicy) else load_red(red, scenario)
+    def __init__(self, red: red_file.RedPolicy | str | Path, *, scenario: Scenario = CAGE2, greedy: bool = False):
+        self.red = red if isinstance(red, red_file.RedPolicy) else red_file.load_red(red, scenario)
         self.scenario = self.red.spec.scenario
         self._reds = Reds([self.red.network], [self.red.spec], greedy)
         size = tables.size_of(self.scenario)
@@ -48,7 +48,7 @@ class LearnedRed:
         self.end_episode()
 
     @staticmethod
-    def named(red: RedPolicy | str | Path, **options: Any) -> Any:
+    def named(red: red_file.RedPolicy | str | Path, **options: Any) -> Any:
         """Return what CybORG takes for the class of an agent: called without arguments, it makes this attacker."""
         return partial(LearnedRed, red, **options)
 

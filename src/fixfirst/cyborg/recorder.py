@@ -33,9 +33,9 @@ from fixfirst.game.game import learned_in, red_agent_spec, red_odds, scenario_na
 from fixfirst.game.scenario import CAGE2, Scenario, VariantName
 from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb
 from fixfirst.game.world import check_seeds, pack
-from fixfirst.play.baselines import DEFENDERS
+from fixfirst.play import baselines
+from fixfirst.policy import red_file
 from fixfirst.policy.file import load_policy, shipped_policies
-from fixfirst.policy.red_file import load_red
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
@@ -93,13 +93,13 @@ def record(
     checks.check_int("episodes", recording.episodes), checks.check_int("steps", recording.steps)
     check_seeds(recording.seed, 1)
     scenario = scenario_named(recording.scenario)
-    if recording.policy not in (MIXTURE, *DEFENDERS) and not _is_policy(recording.policy):
+    if recording.policy not in (MIXTURE, *baselines.DEFENDERS) and not _is_policy(recording.policy):
         raise errors.CyborgError(
-            f"unknown policy {recording.policy!r}; use {MIXTURE}, a policy, or one of {', '.join(DEFENDERS)}"
+            f"unknown policy {recording.policy!r}; use {MIXTURE}, a policy, or one of {', '.join(baselines.DEFENDERS)}"
         )
     recording = replace(recording, red_agent=red_agent_spec(recording.red_agent, scenario))
     for name in learned_in([recording.red_agent]):
-        if load_red(name, scenario).spec.picky:
+        if red_file.load_red(name, scenario).spec.picky:
             raise errors.CyborgError(f"{name}: names its exploit, which a recording does not tell; record plain attackers")
     check_images(folder, scenario)
     cyborg = identify(folder)
@@ -180,15 +180,17 @@ class Recorder:
         scenario = scenario_named(recording.scenario)
         file = None if scenario == CAGE2 else recording.scenario
         self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
-        self._learned = [LearnedRed.named(load_red(name, scenario)) for name in learned_in([recording.red_agent])]
+        self._learned = [LearnedRed.named(red_file.load_red(name, scenario)) for name in learned_in([recording.red_agent])]
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
         setting, entropy = self._recording, [self._recording.seed, number]
         rng = np.random.default_rng([*entropy, _BLUE_STREAM])
         red = int(np.searchsorted(red_odds(setting.red_agent, 1)[0], rng.random(), side="right"))
-        policy = str(rng.choice(list(DEFENDERS))) if setting.policy == MIXTURE else setting.policy
-        choose = DEFENDERS[policy](self._game.scenario, 1, rng) if policy in DEFENDERS else _chooser(policy)
+        policy = str(rng.choice(list(baselines.DEFENDERS))) if setting.policy == MIXTURE else setting.policy
+        choose = (
+            baselines.DEFENDERS[policy](self._game.scenario, 1, rng) if policy in baselines.DEFENDERS else _chooser(policy)
+        )
         agent = self._learned[red - LEARNED] if red >= LEARNED else RedAgent(red)
         self._game.reset(agent, [*entropy, _GAME_STREAM])
         self._pid_reuses.clear()

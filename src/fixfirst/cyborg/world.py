@@ -22,7 +22,7 @@ from fixfirst.game.game import Game
 from fixfirst.game.rules import NEXT_STEP, SAME_STEP
 from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb, Success, turn_dtype
 from fixfirst.game.world import BaseWorld, pack
-from fixfirst.policy.red_file import load_red
+from fixfirst.policy import red_file
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
 
@@ -36,7 +36,7 @@ class CyborgWorld(BaseWorld):
         if game.variant not in (None, found):
             raise errors.CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
         super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
-        learned = [load_red(name, self.scenario) for name in game.learned]
+        learned = [red_file.load_red(name, self.scenario) for name in game.learned]
         self._learned = [LearnedRed.named(red) for red in learned]
         scripts = self._red_odds[:, : LEARNED if learned else None]
         if (scripts[:, len(RedAgent) - 1] < scripts[:, -1]).any():

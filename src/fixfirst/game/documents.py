@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.errors import ScenarioError, quoted
+from fixfirst.base import errors
 
 MOST_BYTES = 1_000_000
 MOST_VALUES = 100_000  # in a file, counting what an alias stands for each time
@@ -28,9 +28,9 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}: {'.'.join(self.path)}" if self.path else self.file
 
-    def refuse(self, why: str) -> ScenarioError:
+    def refuse(self, why: str) -> errors.ScenarioError:
         """Return the error to raise: what is wrong here, and what is right."""
-        return ScenarioError(f"{self}: {why}")
+        return errors.ScenarioError(f"{self}: {why}")
 
 
 def as_table(value: Any, place: Place) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def as_text(value: Any, place: Place) -> str:
 
 def short(value: Any) -> str:
     """Quote a value that came from a file, at most the beginning of it."""
-    text = quoted(value)
+    text = errors.quoted(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -67,9 +67,9 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as e:
-        raise ScenarioError(f"{path}: cannot be read ({e.strerror})") from e
+        raise errors.ScenarioError(f"{path}: cannot be read ({e.strerror})") from e
     if len(data) > MOST_BYTES:
-        raise ScenarioError(f"{path}: is larger than {MOST_BYTES:,} bytes, which no scenario needs")
+        raise errors.ScenarioError(f"{path}: is larger than {MOST_BYTES:,} bytes, which no scenario needs")
     return data
 
 
@@ -87,7 +87,7 @@ def parse_yaml(text: str | bytes, name: str) -> Any:
     try:
         _check_size(yaml, yaml.parse(text, Loader=loader), place)
         return yaml.load(text, Loader=loader)  # a safe loader: plain data only
-    except ScenarioError:
+    except errors.ScenarioError:
         raise
     except yaml.YAMLError as e:
         raise place.refuse(f"is not YAML that can be read ({' '.join(str(e).split())})") from e

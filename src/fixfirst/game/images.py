@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base.errors import did_you_mean
+from fixfirst.base import errors
 from fixfirst.game import parts
 from fixfirst.game.documents import Place, as_list, as_table, as_text, read_yaml
 from fixfirst.game.parts import Image, Service
@@ -72,7 +72,7 @@ class ImageFolder(Mapping[str, Image]):
         place = Place(str(file))
         table = as_table(read_yaml(file), place)
         if "Test_Host" not in table:
-            raise place.refuse(f"has no table Test_Host{did_you_mean('Test_Host', table)}")
+            raise place.refuse(f"has no table Test_Host{errors.did_you_mean('Test_Host', table)}")
         return image_from(name, table["Test_Host"], place / "Test_Host")
 
 
@@ -81,7 +81,7 @@ def image_from(name: str, document: Any, place: Place) -> Image:
     table = as_table(document, place)
     for key in ("System info", "Processes", "User Info"):
         if key not in table:
-            raise place.refuse(f"has no {key!r}{did_you_mean(key, table)}")
+            raise place.refuse(f"has no {key!r}{errors.did_you_mean(key, table)}")
     system, at = as_table(table["System info"], place / "System info"), place / "System info"
     os = {"LINUX": parts.LINUX, "WINDOWS": parts.WINDOWS}.get(str(system.get("OSType")))
     if os is None:

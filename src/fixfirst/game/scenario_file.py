@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fixfirst.base.errors import did_you_mean, printable
+from fixfirst.base import errors
 from fixfirst.game import parts, reward as rewards
 from fixfirst.game.documents import Place, as_list, as_table, as_text, short
 from fixfirst.game.images import OT_SERVICE, PRIVILEGED, built_in, image_from
@@ -55,7 +55,7 @@ class _Reader:
         self.top = as_table(document, place)
         for key in _TABLES:
             if key not in self.top:
-                raise place.refuse(f"has no table {key}{did_you_mean(key, self.top)}")
+                raise place.refuse(f"has no table {key}{errors.did_you_mean(key, self.top)}")
         self._note_slips(self.top, (*_TABLES, "Images", rewards.TABLE), place)
         self.images = built_in() if images is None else images
         if "Images" in self.top:
@@ -120,7 +120,7 @@ class _Reader:
         """Return a table of tables whose keys can be names."""
         table = as_table(value, place)
         for name in table:
-            if name != printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
+            if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
                 right = f"1 to {_LONGEST_NAME} printable letters, and not 'success'"
                 raise place.refuse(f"{short(name)} cannot be the name of a {what}; use {right}")
         return {name: as_table(entry, place / name) for name, entry in table.items()}
@@ -135,15 +135,15 @@ class _Reader:
         """Note keys that play no part although they look like one that does."""
         absent = [key for key in known if key not in table]
         for key in table:
-            if key not in known and (near := did_you_mean(key, absent)):
+            if key not in known and (near := errors.did_you_mean(key, absent)):
                 self.remarks.append(f"{'.'.join((*place.path, key))} plays no part{near}")
 
     def _image(self, table: Mapping[str, Any], place: Place) -> Image:
         if "image" not in table:
-            raise place.refuse(f"has no image{did_you_mean('image', table)}; use {', '.join(self.images)}")
+            raise place.refuse(f"has no image{errors.did_you_mean('image', table)}; use {', '.join(self.images)}")
         name = as_text(table["image"], place / "image")
         if name not in self.images:
-            near = did_you_mean(name, self.images)
+            near = errors.did_you_mean(name, self.images)
             raise (place / "image").refuse(f"{short(name)} is unknown; use {', '.join(self.images)}{near}")
         return self.images[name]
 
@@ -181,7 +181,7 @@ class _Reader:
 
     def _known_host(self, host: Any, place: Place) -> Place:
         if not isinstance(host, str) or host not in self.order:
-            near = did_you_mean(host, self.order) if isinstance(host, str) else ""
+            near = errors.did_you_mean(host, self.order) if isinstance(host, str) else ""
             raise place.refuse(f"names the host {short(host)}, which is not in Hosts{near}")
         return place / host
 
@@ -199,7 +199,7 @@ class _Reader:
             self._note_slips(table, _SUBNET_KEYS, at / subnet)
             for key in ("Hosts", "Size"):
                 if key not in table:
-                    raise (at / subnet).refuse(f"has no {key}{did_you_mean(key, table)}")
+                    raise (at / subnet).refuse(f"has no {key}{errors.did_you_mean(key, table)}")
             lists[subnet] = as_list(table["Hosts"], at / subnet / "Hosts")
             if not lists[subnet]:
                 raise (at / subnet / "Hosts").refuse("is empty; a subnet has at least one host")
@@ -238,7 +238,7 @@ class _Reader:
         rules = as_table(table.get("NACLs", {}), at)
         for name in rules:
             if name != "all" and name not in self.subnet_tables:
-                near = did_you_mean(name, ("all", *self.subnet_tables))
+                near = errors.did_you_mean(name, ("all", *self.subnet_tables))
                 self.remarks.append(f"Subnets.{subnet}.NACLs.{name} plays no part: there is no such subnet{near}")
         key = source if source in rules else "all"
         if key not in rules:
@@ -265,7 +265,7 @@ class _Reader:
         agents = as_table(self.top["Agents"], at)
         for name in agents:
             if name not in _AGENTS:
-                near = did_you_mean(name, _AGENTS)
+                near = errors.did_you_mean(name, _AGENTS)
                 raise at.refuse(f"has the agent {short(name)}; use {', '.join(_AGENTS)}{near}")
         for name in ("Blue", "Red"):
             if name not in agents:
@@ -340,7 +340,9 @@ class _Reader:
             raise at.refuse(f"is empty; use some of {', '.join(parts.VERBS)}")
         for verb in verbs:
             if verb not in parts.VERBS:
-                raise at.refuse(f"{short(verb)} is unknown; use {', '.join(parts.VERBS)}{did_you_mean(verb, parts.VERBS)}")
+                raise at.refuse(
+                    f"{short(verb)} is unknown; use {', '.join(parts.VERBS)}{errors.did_you_mean(verb, parts.VERBS)}"
+                )
             if verbs.count(verb) > 1:
                 raise at.refuse(f"has {verb} twice")
         clash = [verb for verb in ("DecoySmss", "DecoySvchost") if verb in verbs]

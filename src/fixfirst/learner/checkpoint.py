@@ -12,8 +12,7 @@ from fixfirst.base import arrays, checks, errors
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
 from fixfirst.policy.network import Weights, shapes
-from fixfirst.runs import layout, rows
-from fixfirst.runs.manifest import versions
+from fixfirst.runs import layout, manifest, rows
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
@@ -142,7 +141,7 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
         "actions": spec.actions,
         "episodes": training.episodes,
         "updates": training.updates,
-        "versions": versions(),
+        "versions": manifest.versions(),
         "config": config.model_dump(mode="json"),
         "notes": {"accepted": accepted},
     }

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from fixfirst.base import checks
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base import checks, statistics
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import VariantName
@@ -206,13 +205,13 @@ class League:
     def _play_script(self, name: str) -> np.ndarray:
         game = self._game.model_copy(update={"red_agent": name})
         world = World(game, self.config.matrix_episodes, autoreset="disabled")
-        seed = stream_seed(self.config.seed, "matrix")
+        seed = statistics.stream_seed(self.config.seed, "matrix")
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
         return collect(world, self._sure(), workflows=self.orders, **options).returns
 
     def _play_red(self, weights: Weights, order: int) -> np.ndarray:
         opponent, episodes = Opponent(self._sure(), self._only(order)), self.config.matrix_episodes
-        seed = stream_seed(self.config.seed, "matrix")
+        seed = statistics.stream_seed(self.config.seed, "matrix")
         duel = play_red(opponent, weights, self.red_spec, self._game, episodes=episodes, seed=seed, purpose="matrix")
         return duel.blue.returns
 
@@ -228,7 +227,7 @@ class League:
         return self._new_red(Opponent(self.player), weights, self.config.life * self.config.envs)
 
     def _new_red(self, opponent: Opponent, start: Weights, episodes: int) -> RedTraining:
-        seed = stream_seed(self.config.seed, "red", self.born)
+        seed = statistics.stream_seed(self.config.seed, "red", self.born)
         self.born += 1
         return RedTraining(
             [opponent],
@@ -247,7 +246,7 @@ class League:
         name = others[turn // 2 % len(others)] if turn % 2 else SCRATCH
         if name == SCRATCH or (name == PAST and not self.pool):
             name, size = SCRATCH, (self.red_spec.inputs, self.red_spec.actions)
-            seed = stream_seed(self.config.seed, "start", number)
+            seed = statistics.stream_seed(self.config.seed, "start", number)
             weights = initial_weights(size[0], seed, size[1], self.config.red_ppo.last_layer)
         else:
             before = self.pool[self._draw(rng, 1)[0]].weights if name == PAST else self._known[name]
@@ -282,8 +281,12 @@ class League:
     def _update(self) -> dict[str, float]:
         """Update the defender and all live attackers."""
         config, earned = self.config, {}
-        seed, number = stream_seed(config.seed, "league"), self.updates
-        options: dict[str, Any] = {"world_seed": seed, "policy_seed": stream_seed(seed, "policy"), "first_episode": number}
+        seed, number = statistics.stream_seed(config.seed, "league"), self.updates
+        options: dict[str, Any] = {
+            "world_seed": seed,
+            "policy_seed": statistics.stream_seed(seed, "policy"),
+            "first_episode": number,
+        }
         parts = [collect(self._scripts, self.player, workflows=self.orders, **options)]
         earned["scripts"] = float(parts[0].returns.mean())
         for place in self._met():
@@ -295,8 +298,8 @@ class League:
                 red.world,
                 self.player,
                 red.reds,
-                world_seed=stream_seed(red.seed, "world"),
-                policy_seed=stream_seed(red.seed, "policy"),
+                world_seed=statistics.stream_seed(red.seed, "world"),
+                policy_seed=statistics.stream_seed(red.seed, "policy"),
                 first_episode=self.ages[place],
                 workflows=self._only(place % self._fronts),
             )
@@ -337,7 +340,7 @@ class League:
             (rollout.rewards10 / 10)[opening:],
             entropy=self.learner.config.entropy_at(progress),
             progress=progress,
-            seed=stream_seed(self.config.seed, "batch", self.updates),
+            seed=statistics.stream_seed(self.config.seed, "batch", self.updates),
         )
         self.player.forget()
         self.updates += 1

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base import statistics
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.world import World
@@ -74,7 +74,7 @@ class RedTraining:
         ppo: PPOConfig = RED_PPO,
     ):
         self.opponents, self.spec, self.ppo, self.seed, self.total = tuple(opponents), spec, ppo, seed, episodes
-        self.learner = PPO(ppo, spec, stream_seed(seed, "weights"))
+        self.learner = PPO(ppo, spec, statistics.stream_seed(seed, "weights"))
         if start is not None:
             self.learner.start_from(start)
         self.reds = Reds([self.learner.policy], [spec])
@@ -96,7 +96,7 @@ class RedTraining:
 
     def learn(self, duel: Duel, progress: float) -> None:
         """Improve on episodes in which it played. progress in [0, 1]: share of its updates that are behind it."""
-        entropy, seed = self.ppo.entropy_at(progress), stream_seed(self.seed, "batch", self.updates)
+        entropy, seed = self.ppo.entropy_at(progress), statistics.stream_seed(self.seed, "batch", self.updates)
         self.learner.update(duel.red, -duel.red.rewards10 / 10, entropy=entropy, progress=progress, seed=seed)
         self.reds.forget()
         self.updates += 1
@@ -135,8 +135,8 @@ def play_against(opponent: Opponent, world: World, reds: Reds, seed: int, number
         world,
         player,
         reds,
-        world_seed=stream_seed(seed, "world"),
-        policy_seed=stream_seed(seed, "policy"),
+        world_seed=statistics.stream_seed(seed, "world"),
+        policy_seed=statistics.stream_seed(seed, "policy"),
         first_episode=number,
         workflows=opponent.orders,
     )
@@ -151,7 +151,7 @@ def play_red(
     world.meet(reds, [1.0])
     parts = []
     for number in range(-(-episodes // world.num_envs)):
-        parts.append(play_against(opponent, world, reds, stream_seed(seed, purpose), number))
+        parts.append(play_against(opponent, world, reds, statistics.stream_seed(seed, purpose), number))
     return Duel(join([part.blue for part in parts]).first(episodes), join([part.red for part in parts]).first(episodes))
 
 
@@ -187,7 +187,7 @@ def best_response(
 
     def attempt(name: str, start: Weights | None, budget: int) -> None:
         nonlocal behind
-        number = stream_seed(seed, "red", len(attempts))
+        number = statistics.stream_seed(seed, "red", len(attempts))
         training = RedTraining([opponent], game, spec, episodes=budget, seed=number, start=start)
         while not training.done and not (interrupt and attempts):
             mean = training.step()

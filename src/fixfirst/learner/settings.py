@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from fixfirst.base import checks, errors
 from fixfirst.orders.order import read_units
-from fixfirst.runs.manifest import CODE, flatten, read_settings
+from fixfirst.runs import manifest
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -128,8 +128,8 @@ def gather_settings(
     """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
     variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in model.model_fields if name != "units")
     grouping = {} if units is None else {"units": read_units(units)}
-    from_file = {} if file is None else _flat(model, read_settings(file), f"{file}: ")
-    if name := next((name for name in CODE if name in from_file), None):  # files go from hand to hand
+    from_file = {} if file is None else _flat(model, manifest.read_settings(file), f"{file}: ")
+    if name := next((name for name in manifest.CODE if name in from_file), None):  # files go from hand to hand
         variable = ENVIRONMENT_PREFIX + name.upper()
         raise errors.ConfigError(
             f"{file}: {name} names code to be run, which no file may; say it with {flag(name)} or {variable}"
@@ -183,7 +183,7 @@ def _usual(model: type[BaseModel], name: str, preset: Mapping[str, Any], said: M
 
 def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
     """Settings by flat name. source: who said so, for the error."""
-    flat = flatten(settings)
+    flat = manifest.flatten(settings)
     for name in flat:
         if name not in model.model_fields:
             hint = errors.did_you_mean(name, model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"

@@ -20,7 +20,7 @@ import numpy as np
 from fixfirst.base import errors
 from fixfirst.game.game import Game
 from fixfirst.learner.config import PPOConfig, TrainConfig
-from fixfirst.play.evaluation import evaluate_player
+from fixfirst.play import evaluation
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
@@ -149,7 +149,9 @@ def evaluate_openings(
     """What a policy earns with each of these openings, all on the same episodes."""
     games = game.model_copy(update={"backend": "simulator"})  # thousands of episodes
     players = (PolicyTable(network, spec=spec, openings=(opening,)) for opening in openings)
-    return [evaluate_player(player, games, episodes=episodes, seed=seed, purpose=purpose).mean for player in players]
+    return [
+        evaluation.evaluate_player(player, games, episodes=episodes, seed=seed, purpose=purpose).mean for player in players
+    ]
 
 
 def better_half(

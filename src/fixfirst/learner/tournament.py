@@ -24,9 +24,8 @@ from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, evaluate
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import Logs, TrainingRun
 from fixfirst.policy.network import Network, Weights
-from fixfirst.runs import layout
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.manifest import locked
 from fixfirst.runs.rows import CsvLog, UpdateRow, iterate_rows, last_checksum
 
 _Message = str | UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
@@ -132,7 +131,7 @@ class EntrantResult:
 def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantResult | None:
     """Train one to its end and measure it; None if interrupted."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    with locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
+    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         if (done := job.finished()) is not None:
             return done
         begin = {"start": job.start} if job.origin is None else {"origin": checkpoint.last_tensors(job.origin, job.begin())}

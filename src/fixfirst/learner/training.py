@@ -21,7 +21,7 @@ from fixfirst.learner.stages import Entrant, StageKind, first_entrant, first_ope
 from fixfirst.orders.compliance import Gate
 from fixfirst.orders.judging import Counts, Judgement, delta_reward, judge, penalty_reward
 from fixfirst.orders.order import Workflow
-from fixfirst.play.evaluation import EpisodeBatch, Evaluation, play
+from fixfirst.play import evaluation
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import SHIELDS
@@ -311,16 +311,16 @@ class Training:
 
     def evaluate(
         self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
-    ) -> Evaluation:
+    ) -> evaluation.Evaluation:
         """The frozen policy in its own game, on the episodes of the stream `purpose`. on_pass: as of `play`."""
         played = self._play_frozen(purpose, episodes, seed, on_pass)
-        return Evaluation.of(played, self.config.judging)
+        return evaluation.Evaluation.of(played, self.config.judging)
 
     def _play_frozen(
         self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
-    ) -> EpisodeBatch:
+    ) -> evaluation.EpisodeBatch:
         config = self.config
-        return play(
+        return evaluation.play(
             self._player,
             config.game,
             episodes=episodes,

@@ -10,10 +10,10 @@ import numpy as np
 
 from fixfirst.base import statistics, tables
 from fixfirst.game.scenario import VariantName
+from fixfirst.orders import pricing
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.costs import part_names
 from fixfirst.orders.order import UnitScheme
-from fixfirst.orders.pricing import Part
 from fixfirst.play.evaluation import EpisodeBatch
 
 SHOWN = 3  # worst episodes of each
@@ -46,7 +46,7 @@ class Paired:
     worst_of_first: tuple[PairedEpisode, ...]
     worst_of_second: tuple[PairedEpisode, ...]
     parts: tuple[
-        Part, ...
+        pricing.Part, ...
     ] = ()  # of the mean, by what it costs: hosts by unit type, the service, Restores; the largest first
     restores: tuple[float, float] = (0.0, 0.0)  # of each, per episode
     removes: tuple[float, float] = (0.0, 0.0)
@@ -98,7 +98,7 @@ def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> P
     )
 
 
-def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[Part, ...]:
+def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...]:
     """Take the difference apart: how much less the second pays for each part, with intervals that hold for all parts."""
     scheme = UnitScheme.by_type(first.game.scenario)
     gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
@@ -108,7 +108,7 @@ def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[Part, ...]:
     found = []
     for part in there:
         mean, half = float(gains[part].mean()), quantile * float(gains[part].std(ddof=1) / np.sqrt(episodes))
-        found.append(Part(names[part], mean, mean - half, mean + half))
+        found.append(pricing.Part(names[part], mean, mean - half, mean + half))
     return tuple(sorted(found, key=lambda part: -abs(part.price)))
 
 

@@ -15,8 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from fixfirst.base import checks, errors
-from fixfirst.base.typed import GameSettings, VecSettings
+from fixfirst.base import checks, errors, typed
 from fixfirst.game import drawing
 from fixfirst.game.backends import DEFAULT_TIMEOUT_S, make_world
 from fixfirst.game.game import world_game
@@ -107,7 +106,7 @@ class VecCage2(gym.vector.VectorEnv):
         arrays: Mapping[str, np.ndarray] | None = None,
         num_workers: int | None = None,
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
-        **game: Unpack[GameSettings],
+        **game: Unpack[typed.GameSettings],
     ):
         # What cannot be done is refused before a process is started.
         played, autoreset = world_game(**game), autoreset_name(autoreset_mode)
@@ -209,7 +208,7 @@ class VecCage2(gym.vector.VectorEnv):
         self.world.close()
 
 
-def make_vec(num_envs: int = 1, **settings: Unpack[VecSettings]) -> VecCage2:
+def make_vec(num_envs: int = 1, **settings: Unpack[typed.VecSettings]) -> VecCage2:
     """Make N environments as a Gymnasium vector environment. For the settings see `VecCage2` and `Game`.
 
     For example:
@@ -252,7 +251,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  gymnasium reads a plain attribute
     _spec: EnvSpec | None = None
 
-    def __init__(self, *, env_id: int = 0, render_mode: str | None = None, **game: Unpack[GameSettings]):
+    def __init__(self, *, env_id: int = 0, render_mode: str | None = None, **game: Unpack[typed.GameSettings]):
         self.render_mode = render_mode_name(render_mode)
         self.world = make_world(world_game(**game), 1, autoreset="disabled", env_ids=[env_id])
         scenario = self.world.scenario

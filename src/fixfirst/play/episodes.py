@@ -14,8 +14,8 @@ from fixfirst.game import drawing, reward
 from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import OTService, RedVerb, Success
+from fixfirst.orders import explanation
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
-from fixfirst.orders.explanation import Reason, VerdictKind, needy_hosts, reasons
 from fixfirst.orders.order import UnitScheme
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
@@ -34,7 +34,7 @@ class Step:
     forbidden: tuple[str, ...]  # unit types whose repair that mask forbade
     repair: bool  # blue removed or restored something
     contested: bool  # and two or more unit types needed repair
-    verdict: Reason | None  # of a repair, where there is a workflow
+    verdict: explanation.Reason | None  # of a repair, where there is a workflow
     impact: bool  # red stopped the OT service in this turn, or kept it stopped
     remembered: dict[str, str]  # what the policy knew of whom before it saw this moment, where it remembers anything
 
@@ -54,7 +54,7 @@ class Episode:
         """[T + 1]"""
         return [step.moment for step in self.steps]
 
-    def count(self, kind: VerdictKind) -> int:
+    def count(self, kind: explanation.VerdictKind) -> int:
         """How many repairs got this kind of verdict."""
         return sum(step.verdict is not None and step.verdict.kind == kind for step in self.steps)
 
@@ -102,7 +102,7 @@ def describe_episode(
         )
     ]
     for t, turn in enumerate(turns[1:]):
-        needy, repair = needy_hosts(int(held[t]), scheme, judging), scenario.repaired_hosts[actions[t]] >= 0
+        needy, repair = explanation.needy_hosts(int(held[t]), scheme, judging), scenario.repaired_hosts[actions[t]] >= 0
         steps.append(
             Step(
                 moment=drawing.summarise_turn(turn, played.variant, scenario),
@@ -127,15 +127,17 @@ def _grouping(played: EpisodeBatch) -> UnitScheme:
     return workflows[0].scheme if workflows else UnitScheme.by_type(played.game.scenario)
 
 
-def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[Reason | None]:
+def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[explanation.Reason | None]:
     """Return what the workflow in force says of each step [T]."""
     rollout = played.rollout
     actions, held = rollout.actions[:, number], rollout.held[:, number]
     if not rollout.workflows:
         return [None] * len(actions)
-    found = reasons(actions, held, rollout.workflows[rollout.assigned[number]], judging)
+    found = explanation.reasons(actions, held, rollout.workflows[rollout.assigned[number]], judging)
     for change in played.changes:
-        found[change.step - 1 :] = reasons(actions, held, rollout.workflows[change.workflow], judging)[change.step - 1 :]
+        found[change.step - 1 :] = explanation.reasons(actions, held, rollout.workflows[change.workflow], judging)[
+            change.step - 1 :
+        ]
     return found
 
 

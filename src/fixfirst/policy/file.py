@@ -15,8 +15,7 @@ from fixfirst.policy.network import Network, Weights, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import RUNNING, flatten, status
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import find_runs
 
@@ -292,7 +291,7 @@ def load_policy(path: str | Path) -> Policy:
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
     arrays.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
-    return Policy(tensors, workflow, spec, flatten(facts.get("config", {})), facts)
+    return Policy(tensors, workflow, spec, manifest.flatten(facts.get("config", {})), facts)
 
 
 def load_parent(path: Path, spec: PolicySpec) -> Policy:
@@ -343,8 +342,8 @@ def _why_none(folder: Path) -> str:
         return "it holds an attacker, not a defender: name it with --red-agent"
     if not (folder / layout.MANIFEST).is_file():
         return f"{layout.POLICY_JSON} is missing"
-    state = status(folder)
-    if state == RUNNING:
+    state = manifest.status(folder)
+    if state == manifest.RUNNING:
         return "the run is going on and has none yet: wait for it, or look at it with fixfirst report"
     if state == Outcome.INTERRUPTED:
         return f"the run was interrupted before it had one: fixfirst resume {folder}"

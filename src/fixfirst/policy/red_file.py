@@ -13,8 +13,7 @@ from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.file import SHIPPED_POLICIES
 from fixfirst.policy.network import Network, Weights, shapes
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import versions
+from fixfirst.runs import layout, manifest
 
 BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
 KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
@@ -56,7 +55,7 @@ def shipped_reds() -> list[str]:
 def save_red(folder: Path, weights: Weights, spec: RedSpec, facts: Mapping[str, Any]) -> None:
     """Write red.safetensors and red.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": versions(), **facts}
+    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": manifest.versions(), **facts}
     arrays.write_pair(folder / layout.RED_JSON, _KIND, document, weights)
 
 

@@ -10,12 +10,12 @@ from itertools import combinations
 import numpy as np
 
 from fixfirst.base import statistics
+from fixfirst.orders import pricing
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.orders.pricing import price_swaps
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.read import RunData
-from fixfirst.runs.manifest import result_settings
+from fixfirst.runs import manifest
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.seeds import mean_interval
 
@@ -241,14 +241,14 @@ def group_runs(runs: Sequence[RunData]) -> tuple[list[RunGroup], list[str]]:
     groups: dict[str, list[RunData]] = {}
     repeated = []
     for run in runs:
-        group = groups.setdefault(repr(sorted(result_settings(run.kind, run.config).items())), [])
+        group = groups.setdefault(repr(sorted(manifest.result_settings(run.kind, run.config).items())), [])
         twin = next((other for other in group if other.seed == run.seed), None)
         if twin is None:
             group.append(run)
         else:
             repeated.append(f"{run.name} has the configuration and seed of {twin.name}; it is left out of the comparison.")
     found = [sorted(group, key=lambda run: (str(run.seed), run.name)) for group in groups.values()]
-    labels = _labels([result_settings(group[0].kind, group[0].config) for group in found])
+    labels = _labels([manifest.result_settings(group[0].kind, group[0].config) for group in found])
     return [RunGroup(label, tuple(group)) for label, group in zip(labels, found, strict=True)], repeated
 
 
@@ -337,7 +337,7 @@ def training_courses(run: RunData, episodes: Sequence[int], swap: tuple[str, str
         for means in rounds.values():
             orders = [Workflow.parse(text, run.scheme) for text in means]
             price = float("nan")
-            for each in price_swaps(orders, np.array([list(means.values())]), relevant) if swap else ():
+            for each in pricing.price_swaps(orders, np.array([list(means.values())]), relevant) if swap else ():
                 if swap in ((each.first, each.second), (each.second, each.first)):
                     price = each.price if swap == (each.first, each.second) else -each.price
             prices.append(price)

@@ -15,8 +15,7 @@ from fixfirst.game.scenario import CAGE2
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import AGAIN, num, percent
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import RUNNING, result_settings
+from fixfirst.runs import layout, manifest
 
 MOST_CELL = 2_000  # characters of a setting that are shown
 
@@ -117,7 +116,7 @@ def run_document(
         missing=run.missing,
         sections=(*sections, _settings_section(run), *glossary_sections(glossary)),
         replays=_replays(run),
-        running=run.status == RUNNING,
+        running=run.status == manifest.RUNNING,
         **parts,
     )
 
@@ -154,8 +153,8 @@ def _replays(run: RunData) -> dict[str, Replay]:
 
 def _settings_section(run: RunData) -> Section:
     """Say where a run came from, and how to do it again."""
-    manifest = {key: value if isinstance(value, dict) else {} for key, value in run.manifest.items()}
-    versions, machine, options = (manifest.get(key, {}) for key in ("versions", "machine", "options"))
+    recorded = {key: value if isinstance(value, dict) else {} for key, value in run.manifest.items()}
+    versions, machine, options = (recorded.get(key, {}) for key in ("versions", "machine", "options"))
     origin = [("run", str(run.name)), ("state", run.status), ("created", str(run.manifest.get("created", "-")))]
     origin.append(("seed", str(run.seed)))
     origin += [(f"version of {key}", str(value)) for key, value in versions.items()]
@@ -175,7 +174,7 @@ def _settings_section(run: RunData) -> Section:
         )
         if not run.is_search and options.get("from_policy"):  # not part of its configuration
             command += f" --from {shlex.quote(errors.printable(str(options['from_policy'])))}"
-    settings = [(key, value) for key, value in result_settings(run.kind, run.config).items() if key != "kind"]
+    settings = [(key, value) for key, value in manifest.result_settings(run.kind, run.config).items() if key != "kind"]
     return Section(
         "Settings, and how to do it again",
         (AGAIN,) if command else (),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.orders.pricing import Swap
+from fixfirst.orders import pricing
 from fixfirst.reporter.analysis import (
     GroupCourse,
     PairEffect,
@@ -73,7 +73,7 @@ def swaps(answer: Answer, name: str = "swaps") -> FigureData:
     return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True, margin=answer.margin)
 
 
-def parts(swap: Swap) -> FigureData:
+def parts(swap: pricing.Swap) -> FigureData:
     """Draw what a price consists of."""
     marks, names = [], [part.name for part in swap.parts]
     for row, part in enumerate(swap.parts):
@@ -137,7 +137,7 @@ def replicates(found: Sequence[TrainingCourse], swap: str) -> FigureData:
 
 def seeds(answers: Sequence[Answer], name: str) -> FigureData:
     """Draw what several seeds say of each swap, in one world: a mark per seed with its interval, and their mean."""
-    pairs: dict[tuple[str, str], list[tuple[int, Swap]]] = {}  # the seed's place, and what it says
+    pairs: dict[tuple[str, str], list[tuple[int, pricing.Swap]]] = {}  # the seed's place, and what it says
     for place, answer in enumerate(answers):
         for s in answer.swaps:
             turned = (s.second, s.first) in pairs

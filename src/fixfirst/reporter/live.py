@@ -17,8 +17,7 @@ from rich.text import Text
 from fixfirst.base import errors
 from fixfirst.reporter.screen import PatientConsole
 from fixfirst.reporter.texts import short_order
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import duration
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class ProgressLine:
             return
         self._last = time.monotonic()
         rate = self._pace.rate(done - before)
-        left = f", {duration((self.total - done) / rate)} left" if rate and done < self.total else ""
+        left = f", {manifest.duration((self.total - done) / rate)} left" if rate and done < self.total else ""
         if self._live is None:
             speed = f", {rate:,.0f}/s" if rate else ""
             self.say(f"{done:,}/{self.total:,} episodes{speed}{left} | {facts}")
@@ -176,7 +175,7 @@ class _Watched:
         done = sum(self.measured.values())
         rate = self.pace.rate(done)
         far = f", {done:,} of {self.to_measure:,} done" if done else ""
-        left = f", {duration((self.to_measure - done) / rate)} left" if rate else ""
+        left = f", {manifest.duration((self.to_measure - done) / rate)} left" if rate else ""
         return f"{self.measuring}{far}{left}"
 
 
@@ -224,7 +223,7 @@ class SearchView(ProgressLine):
         watched.trained_before = search.config.base_budget
         used = self._used()
         rate = self._pace.rate(used - sum(one.used_before for one in self._watched.values()))
-        left = f", {duration((self.total - used) / rate)} left" if rate and used < self.total else ""
+        left = f", {manifest.duration((self.total - used) / rate)} left" if rate and used < self.total else ""
         orders = f"{len(choices)} order{'s'[: len(choices) > 1]}"
         self._event(watched, f"round {number} of {search.config.num_rounds}{left}: {orders}{_best_so_far(search)}")
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fixfirst.reporter.document import Document, PageTable, Section
-from fixfirst.runs.manifest import versions
+from fixfirst.runs import manifest
 
 TEMPLATES = Path(__file__).parent
 REFRESH_S = 10  # seconds after which the page of a running run looks for news
@@ -29,7 +29,9 @@ def report_page(document: Document, here: Path) -> str:
     }
     link = None if document.link is None else (document.link[0], _address(document.link[1], here))
     parts = {"link": link, "style": read_part("report.css"), "script": read_part("report.js"), "replays": as_data(replays)}
-    return fill("page.html", document=document, drawn=drawn, version=versions()["fixfirst"], refresh_s=REFRESH_S, **parts)
+    return fill(
+        "page.html", document=document, drawn=drawn, version=manifest.versions()["fixfirst"], refresh_s=REFRESH_S, **parts
+    )
 
 
 def read_part(name: str) -> Any:

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import WARMUP_RESULT, Run
 
@@ -33,7 +32,7 @@ def read_run(folder: Path) -> Run:
     if not shared and run.kind != layout.Kind.LEAGUE:
         _note_absent(run)
     _ = run.choices  # damage is told, whether or not they are shown
-    if run.status == RUNNING:
+    if run.status == manifest.RUNNING:
         run.note("The run is still being worked on; this is how far it is.", first=True)
     elif run.status == Outcome.INTERRUPTED:
         run.note(f"The run did not end; this is how far it came. Go on with: fixfirst resume {folder}", first=True)
@@ -48,7 +47,9 @@ def _note_absent(run: Run) -> None:
         if not run.trials:
             _note(run, layout.LEDGER, "has no finished trial.")
         if not run.config:
-            run.note(f"Without {layout.CONFIG}, five unit types and {ASSUMED_TEST_EPISODES:,} test episodes are assumed.")
+            run.note(
+                f"Without {layout.CONFIG}, five unit types and {manifest.ASSUMED_TEST_EPISODES:,} test episodes are assumed."
+            )
         if not run.choices:
             _note(run, layout.CHOICES, "has no rows: what was expected of the orders is not known.")
         if run.warmup is None and _expects_warmup(run.config):

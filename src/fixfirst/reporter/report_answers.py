@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from fixfirst.orders import pricing
 from fixfirst.orders.order import Workflow
-from fixfirst.orders.pricing import price_swaps
 from fixfirst.reporter import figures
 from fixfirst.reporter.analysis import training_courses
 from fixfirst.reporter.document import (
@@ -268,7 +268,7 @@ def _prices_so_far(run: RunData, last: int) -> _Prices:
     for after in range(1, last + 1):
         means = _means(run, after)
         orders = [Workflow.parse(text, run.scheme) for text in means]
-        for swap in price_swaps(orders, np.array([list(means.values())]), range(run.scheme.size)) if orders else ():
+        for swap in pricing.price_swaps(orders, np.array([list(means.values())]), range(run.scheme.size)) if orders else ():
             turned = f"{swap.second} before {swap.first}"
             name, price = (turned, -swap.price) if turned in found else (swap_name(swap), swap.price)
             found.setdefault(name, []).append((after, price))

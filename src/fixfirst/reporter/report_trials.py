@@ -29,8 +29,8 @@ from fixfirst.reporter.document import (
 )
 from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import interval, num, percent, some
+from fixfirst.runs import manifest
 from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.manifest import RUNNING, duration, result_settings
 from fixfirst.runs.rows import Status, Trial, number
 from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare_seeds, mean_interval
 
@@ -167,7 +167,7 @@ def _time_sections(run: RunData, draw: Draw) -> list[Section]:
     text = texts.TIME_UNKNOWN
     if use.wall_s is not None and use.workers is not None:
         sessions = "" if len(run.sessions) == 1 else f" in {len(run.sessions)} sessions"
-        text = texts.TIME.format(wall=duration(use.wall_s), sessions=sessions, workers=some(use.workers, "worker"))
+        text = texts.TIME.format(wall=manifest.duration(use.wall_s), sessions=sessions, workers=some(use.workers, "worker"))
         if use.total > 1.01 * sum(session.seconds * session.workers for session in run.sessions):
             text += texts.TIME_KILLED
     return [Section("Where the time went", (text,), (draw(lambda: figures.time(use)),))]
@@ -249,7 +249,7 @@ def comparison_report(runs: Sequence[RunData], skipped: Sequence[str], draw: Dra
         answer=tuple(answer) or ("None of the runs has a final return yet.",),
         missing=tuple(missing),
         sections=(*sections, *glossary_sections(texts.GLOSSARY + texts.GLOSSARY_OF_SEVERAL)),
-        running=any(run.status == RUNNING for run in runs),
+        running=any(run.status == manifest.RUNNING for run in runs),
     )
 
 
@@ -321,7 +321,7 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Sectio
         order = run.config.get("workflow", "-") if found is None else found.ranking.rows[0].workflow
         order = order if run.answer is None else f"{run.answer.rule} (best: {run.answer.orders[0].workflow})"
         names = run.name, label.get(run.folder, "left out"), str(run.seed)
-        time = None if wall is None else Cell(duration(wall), wall)
+        time = None if wall is None else Cell(manifest.duration(wall), wall)
         rows.append((*names, final_return(run), str(order), run.used_episodes, len(run.trials), time, run.status))
     columns = ("run", "group", "seed", "return", "order", "episodes", "trials", "time", "state")
     return Section(
@@ -330,7 +330,7 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Sectio
 
 
 def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
-    settings = [result_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
+    settings = [manifest.result_settings(group.runs[0].kind, group.runs[0].config) for group in groups]
     rows = [(key, *(group.get(key, "-") for group in settings)) for key in differing_settings(settings)]
     table = make_table("Settings that differ", ("setting", *(group.label for group in groups)), rows)
     return [Section("What differs between the groups", tables=(table,))] if rows else []

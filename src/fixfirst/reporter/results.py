@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fixfirst.orders.ranking import Ranking
+from fixfirst.play import evaluation
 from fixfirst.play.comparison import Paired
-from fixfirst.play.evaluation import Evaluation, difference
 from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, LeaderboardScore, column_name
 from fixfirst.reporter.screen import fitting_table, folded, prose, results
 from fixfirst.reporter.texts import (
@@ -262,13 +262,13 @@ def _comparison_document(comparison: Comparison) -> dict[str, Any]:
 # ---------------------------------------------------------------- evaluations
 
 
-def side_by_side(ours: Sequence[Evaluation], theirs: Sequence[Evaluation], margin: float) -> str:
+def side_by_side(ours: Sequence[evaluation.Evaluation], theirs: Sequence[evaluation.Evaluation], margin: float) -> str:
     """Write one policy in both worlds, with the difference and the verdict of two one-sided tests."""
     wide = _longest_name(ours)
     head = f"{'red agent':{wide}} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
     lines = [f"{head}  verdict at ±{margin:g}"]
     for a, b in zip(ours, theirs, strict=True):
-        gap = difference(a, b, margin)
+        gap = evaluation.difference(a, b, margin)
         shown = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
         verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
         earned = [f"{row.mean:.2f} ± {row.standard_error:.2f}" for row in (a, b)]
@@ -392,7 +392,7 @@ def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
 _NARROW = 110  # columns that a line with compliance needs
 
 
-def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
+def evaluation_table(rows: Sequence[evaluation.Evaluation], width: int = 240) -> str:
     """Write a line per setting, with less room three, then the sum that the challenge ranks by."""
     wide = _longest_name(rows)
     lines = [f"{'red agent':{wide}} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
@@ -413,12 +413,12 @@ def evaluation_table(rows: Sequence[Evaluation], width: int = 240) -> str:
     return "\n".join([*lines, folded([_describe_costs(row) for row in rows if row.restores is not None], width)])
 
 
-def _longest_name(rows: Sequence[Evaluation]) -> int:
+def _longest_name(rows: Sequence[evaluation.Evaluation]) -> int:
     """Return the width of a column of red agents."""
     return max(10, *(len(row.red_agent) for row in rows))
 
 
-def _describe_costs(row: Evaluation) -> str:
+def _describe_costs(row: evaluation.Evaluation) -> str:
     """Write what an episode cost, part by part, and the repairs in it."""
     parts = sorted(((name, cost) for name, cost in row.costs.items() if cost >= 0.005), key=lambda part: -part[1])
     costs = ", ".join(f"{name} {cost:.2f}" for name, cost in parts) or "nothing"

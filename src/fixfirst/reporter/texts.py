@@ -6,7 +6,7 @@ Texts in braces are filled in.
 from collections.abc import Sequence
 from typing import Any
 
-from fixfirst.orders.pricing import Swap
+from fixfirst.orders import pricing
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
 from fixfirst.reporter.read import RunData
@@ -48,17 +48,17 @@ def short_order(workflow: str, idle: Sequence[str]) -> str:
     return " > ".join(unit for unit in workflow.split(" > ") if unit not in idle)
 
 
-def swap_name(swap: Swap) -> str:
+def swap_name(swap: pricing.Swap) -> str:
     """Name a swap, as "enterprise before user"."""
     return f"{swap.first} before {swap.second}"
 
 
-def settled(swap: Swap) -> str:
+def settled(swap: pricing.Swap) -> str:
     """Say whether longer training may still lower a price."""
     return "so far: train longer" if swap.falling else "settled"
 
 
-def settled_under_attack(swap: Swap, found: Adaptive) -> str:
+def settled_under_attack(swap: pricing.Swap, found: Adaptive) -> str:
     """Say the same of a price against an attacker who adapts."""
     if not found.has_answer:
         return "so far"

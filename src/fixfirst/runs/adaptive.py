@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fixfirst.orders.pricing import PricedOrder, Swap
+from fixfirst.orders import pricing
 
 ENOUGH_REPLICATES = 3
 
@@ -14,8 +14,8 @@ class Adaptive:
 
     replicates: int
     rounds: int  # how often defenders learned against attackers that answered them; 0: they stayed as the search left them
-    swaps: tuple[Swap, ...]  # history: after each round, the first without any
-    orders: tuple[PricedOrder, ...]  # best first
+    swaps: tuple[pricing.Swap, ...]  # history: after each round, the first without any
+    orders: tuple[pricing.PricedOrder, ...]  # best first
     directions: tuple[tuple[str, str], ...] = ()  # swaps whose direction all replicates show, also if the price still falls
     scripted: tuple[float, ...] = ()  # what the same defenders earn under each order against the search's own attacker
     long_enough: bool = True  # did both sides learn for long enough?
@@ -73,7 +73,7 @@ class Adaptive:
         )
 
 
-def _price(swap: Swap) -> str:
+def _price(swap: pricing.Swap) -> str:
     if swap.low is None or swap.high is None:
         return f"at most {swap.price:.1f}"
     return f"{swap.price:.1f} (95 %: {swap.low:.1f} to {swap.high:.1f})"

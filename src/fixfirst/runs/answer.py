@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors, files, tables
+from fixfirst.orders import pricing
 from fixfirst.orders.costs import OWN_RESTORES, SERVICE
-from fixfirst.orders.pricing import PricedOrder, Swap
 from fixfirst.runs.adaptive import ENOUGH_REPLICATES, Adaptive
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
@@ -37,8 +37,8 @@ class Answer(tables.Tabular):
     all_orders: int
     margin: float
     spread: float  # between two trainings
-    swaps: tuple[Swap, ...]
-    orders: tuple[PricedOrder, ...]  # best first; those that were tried
+    swaps: tuple[pricing.Swap, ...]
+    orders: tuple[pricing.PricedOrder, ...]  # best first; those that were tried
     dropped: tuple[float, ...] = ()  # of each training that was dropped: by how many points it lagged behind the best
     long_enough: bool = True  # was there training enough for prices to settle?
     next_episodes: int = 0  # a budget to try next, where there is no answer yet
@@ -86,11 +86,11 @@ class Answer(tables.Tabular):
     # ---- words
 
     @property
-    def that_matter(self) -> tuple[Swap, ...]:
+    def that_matter(self) -> tuple[pricing.Swap, ...]:
         """Swaps that are shown to be worth something, and not shown to be worth less than the margin."""
         return tuple(s for s in self.swaps if s.is_shown and not s.falling and s.at_most > self.margin)
 
-    def worth(self, first: str, second: str) -> Swap | None:
+    def worth(self, first: str, second: str) -> pricing.Swap | None:
         """What fixing one unit type before another is worth, or less than nothing; None if it was not compared."""
         for swap in self.swaps:
             if (swap.first, swap.second) == (first, second):
@@ -250,7 +250,7 @@ class Answer(tables.Tabular):
         files.write_document(folder / ANSWER, "answer", self.document(), run_hash_of(folder) or "")
 
 
-def _worth(swap: Swap, *, named: bool) -> str:
+def _worth(swap: pricing.Swap, *, named: bool) -> str:
     """What a settled swap is worth."""
     name = f"{swap.first} before {swap.second} " if named else ""
     return f"{name}{swap.price:.1f} points an episode (95 %: {swap.low:.2f} to {swap.high:.2f})"

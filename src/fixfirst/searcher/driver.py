@@ -13,24 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from fixfirst.base import errors, files
-from fixfirst.base.jobs import (
-    ORPHAN_WAIT_S,
-    Execution,
-    Finished,
-    InlineScheduler,
-    Job,
-    OnProgress,
-    Plan,
-    ProcessScheduler,
-    Scheduler,
-    available_cores,
-    run_plans,
-)
+from fixfirst.base import errors, files, jobs
 from fixfirst.base.ray import RayScheduler
 from fixfirst.policy.file import policy_folder
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import Session, locked, versions
+from fixfirst.runs import layout, manifest
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import TellJob
 
@@ -43,11 +29,11 @@ class PlanOfJobs(Protocol):
     def reload(self) -> None:
         """Read the ledger again: between opening and locking the folder, somebody may have gone on with the search."""
 
-    def plan(self, view: Any, session: Session, opened: ExitStack) -> Plan:
+    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> jobs.Plan:
         """The search as a plan of jobs. opened: closed at the end, however it comes."""
 
 
-def make_scheduler(execution: Execution, configs: Sequence[SearchConfig], interrupt: object) -> Scheduler:
+def make_scheduler(execution: jobs.Execution, configs: Sequence[SearchConfig], interrupt: object) -> jobs.Scheduler:
     """Make the scheduler that was asked for, or the one that fits the machine and the jobs that searches have at a time."""
     # Worlds of other backends have processes of their own: unless asked for, there are no workers beside them.
     plain = all(config.training.game.backend == "simulator" for config in configs)
@@ -55,14 +41,16 @@ def make_scheduler(execution: Execution, configs: Sequence[SearchConfig], interr
         cpus = execution.cpus_per_trial or (1 if plain else 0)
         address = execution.ray_address or "local"
         return RayScheduler(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt)
-    jobs = sum(config.side_by_side for config in configs)
-    workers = execution.workers or (min(available_cores(), jobs) if plain else 1)
+    at_a_time = sum(config.side_by_side for config in configs)
+    workers = execution.workers or (min(jobs.available_cores(), at_a_time) if plain else 1)
     if execution.executor == "inline" or (execution.executor is None and workers == 1):
-        return InlineScheduler(interrupt)
-    return ProcessScheduler(workers, interrupt)
+        return jobs.InlineScheduler(interrupt)
+    return jobs.ProcessScheduler(workers, interrupt)
 
 
-def run_searches(searches: Sequence[PlanOfJobs], scheduler: Scheduler, view: Any, interrupt: object, folder: Path) -> bool:
+def run_searches(
+    searches: Sequence[PlanOfJobs], scheduler: jobs.Scheduler, view: Any, interrupt: object, folder: Path
+) -> bool:
     """Run searches until their budgets are used, jobs of different searches side by side; none depends on another.
 
     view: shows them to the user. False if interrupted: `resume` of `folder`, their run directory or that of their study,
@@ -70,12 +58,12 @@ def run_searches(searches: Sequence[PlanOfJobs], scheduler: Scheduler, view: Any
     """
     ended = []
 
-    def work_on(search: PlanOfJobs) -> Plan:
+    def work_on(search: PlanOfJobs) -> jobs.Plan:
         """Hold a search's folder while it is worked on: of many, most are finished, or have not begun."""
         with ExitStack() as opened:
-            opened.enter_context(locked(search.folder))
+            opened.enter_context(manifest.locked(search.folder))
             search.reload()
-            session = Session(search.folder, scheduler.workers)
+            session = manifest.Session(search.folder, scheduler.workers)
             plan = search.plan(view, session, opened)  # refuses what is damaged, before the session leaves a row
             opened.enter_context(session)
             yield from plan
@@ -89,7 +77,7 @@ def run_searches(searches: Sequence[PlanOfJobs], scheduler: Scheduler, view: Any
         view.begin(search)
     try:
         plans = [work_on(search) for search in searches]
-        run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
+        jobs.run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
         return len(ended) == len(searches) and all(ended)
     except OSError as e:
         raise errors.RunDirError(
@@ -112,7 +100,7 @@ JOB_FILES = re.compile(rf"({_BELOW})?({'|'.join(map(re.escape, (*_PLAIN, *_RED))
 class RemoteJob:
     """A job with all that it reads: its parent's policy, attackers, and what its folder holds of an interrupted attempt."""
 
-    run: Job
+    run: jobs.Job
     argument: Any  # a job of `jobs.py`
     parent: Files
     attackers: tuple[Files, ...]
@@ -120,7 +108,7 @@ class RemoteJob:
     versions: dict[str, str]  # of what sent it; other ones would give other bytes
 
 
-def pack_job(run: Job, argument: Any) -> RemoteJob:
+def pack_job(run: jobs.Job, argument: Any) -> RemoteJob:
     """Add the files to a job."""
     parent: Files = {}
     if (policy := getattr(argument, "parent_policy", None)) is not None:
@@ -128,13 +116,13 @@ def pack_job(run: Job, argument: Any) -> RemoteJob:
         parent = {name: (folder / name).read_bytes() for name in (layout.POLICY_TENSORS, layout.POLICY_JSON)}
     attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
     argument.folder.mkdir(parents=True, exist_ok=True)
-    with locked(argument.folder, wait_s=ORPHAN_WAIT_S):
-        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), versions())
+    with manifest.locked(argument.folder, wait_s=jobs.ORPHAN_WAIT_S):
+        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), manifest.versions())
 
 
 def run_remote(job: RemoteJob, tell: TellJob, interrupt: object) -> tuple[Any, Files]:
     """Run a job in a scratch folder of this machine; return its result and the files it left."""
-    for name, version in versions().items():
+    for name, version in manifest.versions().items():
         if version != job.versions.get(name):
             raise errors.ConfigError(
                 f"the cluster has {name} {version}, the driver {job.versions.get(name)}: results would differ; "
@@ -157,7 +145,7 @@ def collect_files(folder: Path, sent: Files) -> None:
     odd = [name for name in sent if not JOB_FILES.fullmatch(name)]
     if odd:
         raise errors.RunDirError(f"{folder}: the cluster sent a file that no trial writes ({odd[0]!r})")
-    with locked(folder, wait_s=ORPHAN_WAIT_S):
+    with manifest.locked(folder, wait_s=jobs.ORPHAN_WAIT_S):
         for old in _read_files(folder).keys() - sent.keys():
             (folder / old).unlink()
         if not any(name.startswith(layout.ENTRANTS) for name in sent):
@@ -183,16 +171,16 @@ class _Remote:
 
     shares_disk = True
 
-    def __init__(self, scheduler: Scheduler):
+    def __init__(self, scheduler: jobs.Scheduler):
         self._scheduler, self.workers = scheduler, scheduler.workers
         self._folders: dict[Hashable, Path] = {}
         self.cancel, self.close = scheduler.cancel, scheduler.close
 
-    def submit(self, key: Hashable, job: Job, argument: Any) -> None:
+    def submit(self, key: Hashable, job: jobs.Job, argument: Any) -> None:
         self._folders[key] = argument.folder
         self._scheduler.submit(key, run_remote, pack_job(job, argument))
 
-    def wait(self, on_progress: OnProgress) -> Finished | None:
+    def wait(self, on_progress: jobs.OnProgress) -> jobs.Finished | None:
         ended = self._scheduler.wait(on_progress)
         if ended is None or ended.died is not None or ended.result is None:
             return ended

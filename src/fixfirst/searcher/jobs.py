@@ -20,23 +20,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import errors, files, statistics
-from fixfirst.base.jobs import ORPHAN_WAIT_S
-from fixfirst.learner.checkpoint import delete_checkpoints, restore_checkpoint, save_checkpoint, save_policy
+from fixfirst.base import errors, files, jobs, statistics
+from fixfirst.learner import checkpoint
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import conclude
+from fixfirst.orders import pricing
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import Workflow
-from fixfirst.orders.pricing import OrderResult
-from fixfirst.play.evaluation import EpisodeBatch, Evaluation, play
+from fixfirst.play import evaluation
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import locked
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import EpisodeRow, Row, Status, Trial, UpdateRow, last_checksum, number
 
 TELL_EVERY_S = 0.1
@@ -99,22 +97,22 @@ class BaseJob(NamedJob):
         except (OSError, ValueError, KeyError, errors.PolicyError):
             return False
         if done:
-            delete_checkpoints(self.folder)  # a kill may have come between its result and this
+            checkpoint.delete_checkpoints(self.folder)  # a kill may have come between its result and this
         return bool(done)
 
 
 def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     """Train the defender that knows no order yet."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         started = time.perf_counter()
         with train_in(job.folder, job.config, _seldom(tell), interrupt, logs=()) as trained:
             if trained is None:
                 return None
-            evaluation = trained.training.evaluate("test", job.test_episodes, seed=job.test_seed)
+            tested = trained.training.evaluate("test", job.test_episodes, seed=job.test_seed)
             seconds = max(time.perf_counter() - started, trained.training.seconds)  # the latter counts earlier sessions
             facts = {"episodes": trained.training.episodes, "seconds": round(seconds, 3)}
-            conclude(job.folder, {"job": job.digest, "evaluation": asdict(evaluation), **facts})
+            conclude(job.folder, {"job": job.digest, "evaluation": asdict(tested), **facts})
         return True
 
 
@@ -177,10 +175,10 @@ class TrialJob(NamedJob):
 def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     """Train, gate and evaluate one order; return its row of the ledger."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         done = job.finished()
         if done is not None:
-            delete_checkpoints(job.folder)  # a kill may have come between
+            checkpoint.delete_checkpoints(job.folder)  # a kill may have come between
             return done
         return _run_trial(job, tell, interrupt)
 
@@ -193,26 +191,26 @@ def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
         if trained is None:
             return None
         training, accepted = trained
-        evaluation = training.evaluate("test", job.test_episodes, seed=job.test_seed)
+        tested = training.evaluate("test", job.test_episodes, seed=job.test_seed)
         seconds = max(time.perf_counter() - started, training.seconds)  # the latter counts earlier sessions
-        trial = _trial_row(job, accepted, training, evaluation, seconds)
+        trial = _trial_row(job, accepted, training, tested, seconds)
         facts = {"job": job.digest, "trial": trial.values(), "logs": job.log_checksums()}
-        conclude(job.folder, facts | {"evaluation": asdict(evaluation)})
+        conclude(job.folder, facts | {"evaluation": asdict(tested)})
     return trial
 
 
-def _trial_row(job: TrialJob, accepted: bool, training: Training, evaluation: Evaluation, seconds: float) -> Trial:
+def _trial_row(job: TrialJob, accepted: bool, training: Training, tested: evaluation.Evaluation, seconds: float) -> Trial:
     """The trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
-    repairs = evaluation.compliance
+    repairs = tested.compliance
     assert repairs is not None  # every trial has an order
     return Trial(
         id=job.number,
         workflow=job.config.workflow,
         status=Status.ACCEPTED if accepted else Status.NON_COMPLIANT,
-        return_mean=evaluation.mean,
-        return_se=evaluation.standard_error,
-        return_low=evaluation.low,
-        return_high=evaluation.high,
+        return_mean=tested.mean,
+        return_se=tested.standard_error,
+        return_low=tested.low,
+        return_high=tested.high,
         compliance=repairs.compliance.value,
         compliance_low=repairs.compliance.low,
         compliance_high=repairs.compliance.high,
@@ -250,10 +248,10 @@ class RoundJob(NamedJob):
     seed: int  # of these
 
 
-def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
+def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
     """Train for a round; return what each order that is played earned."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         done = read_results(job, job.played_orders)
         if done is not None:
             return done
@@ -261,8 +259,8 @@ def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[OrderResu
             return _train_and_play(job, training, tell, interrupt)
 
 
-def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
-    for complaint in restore_checkpoint(job.folder, training):
+def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
+    for complaint in checkpoint.restore_checkpoint(job.folder, training):
         tell(complaint)
     if not job.since and not training.updates:
         training.inherit(load_policy(job.parent_policy).weights)
@@ -276,8 +274,8 @@ def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt:
         if interrupt:
             return None
         tell(_progress(training.step().row))
-    save_checkpoint(job.folder, training)
-    save_policy(job.folder, training, accepted=False)
+    checkpoint.save_checkpoint(job.folder, training)
+    checkpoint.save_policy(job.folder, training, accepted=False)
     network = Network.of(training.learner.weights)
     results = [
         judge_order(
@@ -304,14 +302,14 @@ class CrossJob(NamedJob):
     seed: int
 
 
-def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[OrderResult] | None:
+def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
     """Return what the policy earns under each order, told the order that serves it best there."""
-    with locked(job.folder, wait_s=ORPHAN_WAIT_S):
+    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         done = read_results(job, (*job.prompts, *job.enforced_orders))
         if done is not None:
             return done
         network, spec = restore_policy(job)
-        results: list[OrderResult] = []
+        results: list[pricing.OrderResult] = []
         for order in job.enforced_orders:
             if interrupt:
                 return None
@@ -332,11 +330,11 @@ def restore_policy(job: CrossJob) -> tuple[Network, PolicySpec]:
     except (errors.PolicyError, KeyError):
         pass
     with closing(Training(job.config, job.number)) as training:
-        restore_checkpoint(job.folder, training)
+        checkpoint.restore_checkpoint(job.folder, training)
         if training.episodes != job.trained:
             raise errors.RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
         training.play_orders(job.enforced_orders)
-        save_policy(job.folder, training, accepted=False)
+        checkpoint.save_policy(job.folder, training, accepted=False)
         return Network.of(training.learner.weights), training.spec
 
 
@@ -363,19 +361,19 @@ def play_under(
     purpose: str,
     episodes: int,
     seed: int,
-) -> EpisodeBatch:
+) -> evaluation.EpisodeBatch:
     """Play a policy that is told one order and has to keep another."""
     player = PolicyTable(network, (order,), spec=spec, told=(prompt,))
-    return play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=(order,))
+    return evaluation.play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=(order,))
 
 
-def judge_order(played: EpisodeBatch, prompt: Workflow, config: TrainConfig) -> OrderResult:
+def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: TrainConfig) -> pricing.OrderResult:
     """Say what was earned under an order, and how it was kept. prompt: what the policy was told."""
     (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config.judging)
     assert counts is not None
     episodes, broken = len(returns), counts.judged - counts.compliant
     rate, error = float(broken.mean()), float(broken.std(ddof=1)) / np.sqrt(episodes)
-    return OrderResult(
+    return pricing.OrderResult(
         order=order,
         prompt=prompt,
         mean=float(returns.mean()),
@@ -398,7 +396,7 @@ def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
     return int(hits.sum()) / total if total else None
 
 
-def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[OrderResult] | None:
+def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[pricing.OrderResult] | None:
     """What a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
     by_name = {str(order): order for order in orders}
     try:
@@ -410,17 +408,17 @@ def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[OrderResult]
         return None
 
 
-def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> OrderResult:
+def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> pricing.OrderResult:
     """Build a result from its row; ValueError, KeyError or TypeError if it makes no sense."""
     names, costs = ("order", "prompt"), tuple(number(cost) for cost in row["costs"])
-    others = [field.name for field in fields(OrderResult) if field.name not in (*names, "costs")]
+    others = [field.name for field in fields(pricing.OrderResult) if field.name not in (*names, "costs")]
     numbers = {name: number(row[name]) for name in others}
     lost = [name for name, value in numbers.items() if value is None and row[name] is not None]
     if lost or None in costs or numbers["mean"] is None:
         raise ValueError("a number is none")
-    return OrderResult(**{name: orders[row[name]] for name in names}, **numbers, costs=costs)  # type: ignore[arg-type]
+    return pricing.OrderResult(**{name: orders[row[name]] for name in names}, **numbers, costs=costs)  # type: ignore[arg-type]
 
 
-def write_results(job: NamedJob, results: Sequence[OrderResult]) -> None:
+def write_results(job: NamedJob, results: Sequence[pricing.OrderResult]) -> None:
     rows = [vars(result) | {"order": str(result.order), "prompt": str(result.prompt)} for result in results]
     files.write_document(job.folder / layout.RESULT, "result", {"job": job.digest, "results": rows})

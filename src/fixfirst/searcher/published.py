@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fixfirst.base import errors, files, statistics
-from fixfirst.base.jobs import Lost, Plan, Task, gather
+from fixfirst.base import errors, files, jobs, statistics
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
-from fixfirst.runs import layout
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.manifest import Session
 from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, Row, Status, Trial, UpdateRow, iterate_rows
 from fixfirst.runs.seeds import RankedTrials, SeedResult, rank_trials, read_trials
 from fixfirst.searcher.config import SearchConfig
@@ -144,45 +142,45 @@ class PublishedSearch:
 
     # ---- as a plan of jobs
 
-    def plan(self, view: Any, session: Session, opened: ExitStack) -> Plan:
+    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> jobs.Plan:
         """The warm-up, then rounds of trials."""
         logs = SearchLogs(self.folder, self.config, self.trials, self.used, opened)
         return self._jobs(view, session, logs)
 
-    def _jobs(self, view: Any, session: Session, logs: "SearchLogs") -> Plan:
+    def _jobs(self, view: Any, session: manifest.Session, logs: "SearchLogs") -> jobs.Plan:
         config = self.config
         warmup = BaseJob(config.warmup_config(), self.folder / layout.WARMUP, config.test_episodes, config.seed)
         if config.warmup_budget and not warmup.is_done():
-            yield from gather({layout.WARMUP_KEY: Task(run_base, warmup, "warm-up")})
+            yield from jobs.gather({layout.WARMUP_KEY: jobs.Task(run_base, warmup, "warm-up")})
         while budgets := self.next_budgets():
             first = len(self.trials)
             with session.choosing():
                 choices = self.strategy.ask(len(budgets))
             parents = [self.parent_of(choice.workflow) for choice in choices]
-            jobs: dict[int, TrialJob] = {}
+            chosen: dict[int, TrialJob] = {}
             for place, (choice, budget) in enumerate(zip(choices, budgets, strict=True)):
                 number = first + place
-                jobs[number] = self.job(number, choice.workflow, budget, parents[place])
+                chosen[number] = self.job(number, choice.workflow, budget, parents[place])
                 logs.write_choice(number, first, choice)
                 view.chosen(self, number, choice)
             logs.sync_choices()
-            tasks = {n: Task(run_trial, job, f"trial {n}", may_fail=True) for n, job in jobs.items()}
-            results: dict[int, Trial | Lost] = {}
-            while len(self.trials) < first + len(jobs):
+            tasks = {n: jobs.Task(run_trial, job, f"trial {n}", may_fail=True) for n, job in chosen.items()}
+            results: dict[int, Trial | jobs.Lost] = {}
+            while len(self.trials) < first + len(chosen):
                 number, result = yield tasks
                 tasks, results[number] = {}, result
                 while (number := len(self.trials)) in results:  # the ledger is written in the order of the numbers
-                    trial = self._row(jobs[number], results.pop(number), parents[number - first])
+                    trial = self._row(chosen[number], results.pop(number), parents[number - first])
                     logs.record(trial, self.used)
                     self.tell(trial)
                     view.recorded(self, trial)
         self._keep_best()
         session.finished = True
 
-    def _row(self, job: TrialJob, result: Trial | Lost, parent: Trial | None) -> Trial:
+    def _row(self, job: TrialJob, result: Trial | jobs.Lost, parent: Trial | None) -> Trial:
         """The row of the ledger. How far a lost trial got is unknown, so all of its budget counts as used."""
         inherited = None if parent is None else parent.id
-        if isinstance(result, Lost):
+        if isinstance(result, jobs.Lost):
             order, episodes = job.config.workflow, job.config.total_episodes
             return Trial(id=job.number, workflow=order, status=Status.FAILED, episodes=episodes, parent=inherited)
         return replace(result, parent=inherited, policy=str(job.folder.relative_to(self.folder)))

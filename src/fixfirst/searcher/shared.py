@@ -23,21 +23,18 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import errors, statistics
-from fixfirst.base.jobs import Plan, Task, Tasks, gather
+from fixfirst.base import errors, jobs, statistics
 from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
+from fixfirst.orders import pricing
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.orders.pricing import OrderResult, Swap, price, price_swaps, standard_errors
-from fixfirst.play.baselines import make_baseline
-from fixfirst.play.evaluation import play
+from fixfirst.play import baselines, evaluation
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, copy_policy, load_policy
-from fixfirst.runs import layout
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.adaptive import Adaptive
 from fixfirst.runs.answer import Answer, read_answer
-from fixfirst.runs.manifest import Session
 from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
 from fixfirst.searcher import exploiting
 from fixfirst.searcher.config import SearchConfig
@@ -157,7 +154,7 @@ class SharedSearch:
         )
         if tried:
             values = self.values(self.rounds)
-            ses, _ = standard_errors(values - values.mean(axis=1, keepdims=True), _LEAST_SPREAD)
+            ses, _ = pricing.standard_errors(values - values.mean(axis=1, keepdims=True), _LEAST_SPREAD)
             for workflow, mean, error in zip(tried, values.mean(axis=0), ses, strict=True):
                 strategy.tell(workflow, TrialOutcome.compliant(float(mean), float(error)))
         if config.strategy == "together":
@@ -249,33 +246,35 @@ class SharedSearch:
             seed=config.seed,
         )
 
-    def plan(self, view: Any, session: Session, files: ExitStack) -> Plan:
+    def plan(self, view: Any, session: manifest.Session, files: ExitStack) -> jobs.Plan:
         """Bases without an order, rounds with orders, cross-play, the answer."""
         if self.is_done:
             session.finished = True
             return
         bases = [self.base_job(number) for number in range(self.config.beginners)]
-        yield from gather({n: Task(run_base, job, f"replicate {n}") for n, job in enumerate(bases) if not job.is_done()})
+        yield from jobs.gather(
+            {n: jobs.Task(run_base, job, f"replicate {n}") for n, job in enumerate(bases) if not job.is_done()}
+        )
         policies = [load_policy(job.folder) for job in bases]
         self.idle = idle_units(policies, self.config.training.game, self.scheme, self.config.seed)
         yield from self._rounds(view, session, files)
         view.crossing(self)
-        jobs = {number: self.cross_job(number) for number in self.kept_trainings()}
-        results = yield from gather({n: Task(run_cross, job, f"replicate {n}") for n, job in jobs.items()})
-        measured = [results[number] for number in jobs]
+        crosses = {number: self.cross_job(number) for number in self.kept_trainings()}
+        results = yield from jobs.gather({n: jobs.Task(run_cross, job, f"replicate {n}") for n, job in crosses.items()})
+        measured = [results[number] for number in crosses]
         answer = self.conclude(measured)
         if self.config.exploit:
             answer = replace(answer, adaptive=(yield from self._exploit(view)))
         best = Workflow.parse(answer.orders[0].workflow, self.scheme)
         earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
-        for job in jobs.values():
+        for job in crosses.values():
             restore_policy(job)  # whoever read its result only has not looked at it
-        copy_policy(list(jobs.values())[int(np.argmax(earned))].folder, self.folder / layout.BEST, best)
+        copy_policy(list(crosses.values())[int(np.argmax(earned))].folder, self.folder / layout.BEST, best)
         answer.write(self.folder)
         self.answer = answer
         session.finished = True
 
-    def _exploit(self, view: Any) -> Generator[Tasks, tuple[int, Any], Adaptive]:
+    def _exploit(self, view: Any) -> Generator[jobs.Tasks, tuple[int, Any], Adaptive]:
         """Let attackers learn against replicates, and price orders anew."""
         config = self.config
         trainings = {n: self.training_config(n) for n in self.kept_trainings()[: config.exploit_replicates]}
@@ -291,7 +290,7 @@ class SharedSearch:
         """Unit types that red ever holds."""
         return [unit for unit in range(self.scheme.size) if unit not in self.idle_ids]
 
-    def _rounds(self, view: Any, session: Session, files: ExitStack) -> Plan:
+    def _rounds(self, view: Any, session: manifest.Session, files: ExitStack) -> jobs.Plan:
         ledger = CsvLog(self.folder / layout.ROUNDS, ValueRow, lambda row: row.round <= self.rounds)
         files.callback(ledger.close)
         choices_log = CsvLog(self.folder / layout.CHOICES, ChoiceRow, lambda row: row.round <= self.rounds)
@@ -305,8 +304,8 @@ class SharedSearch:
             choices_log.sync()
             view.round_begins(self, number, choices)
             orders, played = self.turns(choices), dict.fromkeys([*self.orders, *(choice.workflow for choice in choices)])
-            jobs = {n: self.round_job(n, orders, list(played)) for n in self.trainings_of(number)}
-            results = yield from gather({n: Task(run_round, job, f"replicate {n}") for n, job in jobs.items()})
+            rounds = {n: self.round_job(n, orders, list(played)) for n in self.trainings_of(number)}
+            results = yield from jobs.gather({n: jobs.Task(run_round, job, f"replicate {n}") for n, job in rounds.items()})
             rows = [
                 ValueRow(
                     round=number,
@@ -315,7 +314,7 @@ class SharedSearch:
                     mean=one.mean,
                     standard_error=one.standard_error,
                 )
-                for n in jobs
+                for n in rounds
                 for one in results[n]
             ]
             rows[-1] = replace(rows[-1], last=1)
@@ -326,16 +325,16 @@ class SharedSearch:
 
     # ---- the answer
 
-    def conclude(self, measured: Sequence[Sequence[OrderResult]]) -> Answer:
+    def conclude(self, measured: Sequence[Sequence[pricing.OrderResult]]) -> Answer:
         """The answer, from what every replicate earned under every order, [R][W]."""
         config, scheme = self.config, self.scheme
         relevant = self._relevant
         seed = statistics.stream_seed(config.seed, "answer")
-        prices = price(measured, relevant, config.margin, seed, sure=config.can_settle)
+        prices = pricing.price(measured, relevant, config.margin, seed, sure=config.can_settle)
         histories, game = self._histories(relevant), config.training.game
         swaps = tuple(_with_history(swap, histories, config.margin) for swap in prices.swaps)
         if any(swap.falling for swap in swaps):
-            prices = price(measured, relevant, config.margin, seed, sure=False)
+            prices = pricing.price(measured, relevant, config.margin, seed, sure=False)
         kept, shortfalls = self.kept_trainings(), self._shortfalls()
         return Answer(
             red_agent=game.attacker,
@@ -366,13 +365,13 @@ class SharedSearch:
         for after in range(1, self.rounds + 1):
             values = self.values(after)
             played = np.flatnonzero(~np.isnan(values).any(axis=0))
-            swaps = price_swaps([self.orders[w] for w in played], values[:, played], relevant, sure=False)
+            swaps = pricing.price_swaps([self.orders[w] for w in played], values[:, played], relevant, sure=False)
             prices = {(swap.first, swap.second): np.array(swap.by_replicate) for swap in swaps}
             histories.append(prices | {(second, first): -value for (first, second), value in prices.items()})
         return histories
 
 
-def _with_history(swap: Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]], margin: float) -> Swap:
+def _with_history(swap: pricing.Swap, histories: Sequence[dict[tuple[str, str], np.ndarray]], margin: float) -> pricing.Swap:
     """Add the price from round to round; the first rounds may lack it. One that may still fall has no interval.
 
     What is shown to be worth less than the margin is none the more if it falls.
@@ -398,7 +397,7 @@ def is_falling(history: np.ndarray) -> bool:
     rounds = max(len(history) // 3, 2)
     line = np.arange(rounds + 1) - rounds / 2  # its mean is 0
     falls = -rounds * (line[:, None] * history[-rounds - 1 :]).sum(axis=0) / np.square(line).sum()
-    error, _ = standard_errors(falls[:, None])
+    error, _ = pricing.standard_errors(falls[:, None])
     return float(falls.mean()) > max(STILL_FALLING, BEYOND_CHANCE * float(error[0]))
 
 
@@ -424,10 +423,10 @@ def idle_units(policies: Sequence[Policy], game: Game, scheme: UnitScheme, seed:
     foothold apart: it is held from the beginning.
     """
     game = game.model_copy(update={"backend": "simulator"})
-    players: list[Player] = [make_baseline(name, scenario=game.scenario) for name in ("sleep", "random")]
+    players: list[Player] = [baselines.make_baseline(name, scenario=game.scenario) for name in ("sleep", "random")]
     players += [policy.player() for policy in policies]
     held = 0
     for player in players:
-        rollout = play(player, game, episodes=HELD_EPISODES, seed=seed, purpose="held").rollout
+        rollout = evaluation.play(player, game, episodes=HELD_EPISODES, seed=seed, purpose="held").rollout
         held |= int(np.bitwise_or.reduce(rollout.held, axis=None))
     return scheme.untouched(held)

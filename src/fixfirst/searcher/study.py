@@ -14,8 +14,7 @@ from fixfirst.base import errors
 from fixfirst.game.scenario import CAGE2
 from fixfirst.learner.settings import resolve
 from fixfirst.policy.file import load_parent
-from fixfirst.runs import layout
-from fixfirst.runs.manifest import create_run, new_run_folder, read_config, status, write_manifest
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
@@ -34,7 +33,9 @@ class Study:
 
     @property
     def unfinished(self) -> list[AnySearch]:
-        return [search for search in self.searches if not search.is_done or status(search.folder) != Outcome.FINISHED]
+        return [
+            search for search in self.searches if not search.is_done or manifest.status(search.folder) != Outcome.FINISHED
+        ]
 
 
 def study_name(configs: Sequence[SearchConfig]) -> str:
@@ -64,7 +65,7 @@ def _scenario_name(config: SearchConfig) -> str:
 def begin_search(config: SearchConfig, folder: Path) -> AnySearch:
     """Make a run directory for a new search."""
     config = with_parent(config)
-    create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"), config.seed)
+    manifest.create_run(folder, layout.Kind.SEARCH, config.model_dump(mode="json"), config.seed)
     return _search(config, folder)
 
 
@@ -72,7 +73,7 @@ def open_search(folder: Path, cyborg: str | None = None) -> AnySearch:
     """A search as its run directory has it, up to the last round that is complete. cyborg: the checkout to play in."""
     if layout.read_manifest(folder)["kind"] != layout.Kind.SEARCH:
         raise errors.RunDirError(f"{folder} is not a run of `fixfirst search`")
-    search = _search(resolve(SearchConfig, {"cyborg": cyborg}, read_config(folder)), folder)
+    search = _search(resolve(SearchConfig, {"cyborg": cyborg}, manifest.read_config(folder)), folder)
     search.reload()
     return search
 
@@ -97,9 +98,9 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
     if twice := [name for name in names if names.count(name) > 1]:
         raise errors.ConfigError(f"a study has each scenario, red agent and seed once, got {twice[0]} more often")
     configs = [with_parent(config) for config in configs]  # before there is a folder
-    with new_run_folder(folder, names):
+    with manifest.new_run_folder(folder, names):
         searches = tuple(begin_search(config, folder / name) for name, config in zip(names, configs, strict=True))
-        write_manifest(folder, layout.Kind.STUDY, configs[0].seed, {"searches": names})
+        manifest.write_manifest(folder, layout.Kind.STUDY, configs[0].seed, {"searches": names})
     return Study(folder, searches)
 
 
