@@ -1,6 +1,8 @@
 """Leagues as runs: rounds, the matrix, the page; interrupted or killed, they end with the same files."""
 
 import os
+import re
+import shutil
 import signal
 
 import pytest
@@ -108,3 +110,15 @@ def test_the_preset_is_the_league(tmp_path, monkeypatch):
         )
     assert asked.pop("out") == tmp_path / "run"
     assert asked == {"start": "champion-current", "picky": False, "quiet": False, "seed": 3}
+
+
+@pytest.mark.parametrize("name", ["config.toml", "result.json", "league.csv"])
+def test_the_page_of_a_league_says_which_of_its_files_was_changed(finished, tmp_path, capsys, name):
+    folder = shutil.copytree(finished.folder, tmp_path / "run")
+    digit = re.search(rb"[0-8](?=\.\d)|= [0-8]", (folder / name).read_bytes()).end() - 1
+    content = bytearray((folder / name).read_bytes())
+    content[digit] += 1
+    (folder / name).write_bytes(content)
+    code = main(["report", str(folder), "--format", "md", "--out", str(tmp_path / "page.md")])
+    page = (tmp_path / "page.md").read_text() if code == 0 else capsys.readouterr().err
+    assert re.search(rf"{name}: (damaged|was changed|cannot be read)", page.replace("\\", ""))

@@ -19,19 +19,15 @@ def read_run(folder: Path) -> Run:
         if (folder / layout.ANSWER).exists():
             raise errors.RunDirError(run.missing[-1])
         if not run.rounds:
-            why = f" ({'; '.join(run.missing)})" if run.missing else ""
-            raise errors.RunDirError(
-                f"{folder}: there is no answer to report yet{why}; go on with: fixfirst resume {folder}"
-            )
+            raise _nothing(run, "there is no answer to report yet", f"; go on with: fixfirst resume {folder}")
     if run.kind == layout.Kind.LEAGUE:
         if not run.matrix:
-            raise errors.RunDirError(f"{folder}: there is nothing to report, no round is over yet")
+            raise _nothing(run, "there is nothing to report, no round is over yet")
     elif not (shared or run.trials or len(run.updates) or run.result):
-        why = f" ({'; '.join(run.missing)})" if run.missing else ""
-        raise errors.RunDirError(f"{folder}: there is nothing to report, no finished trial and no update{why}")
+        raise _nothing(run, "there is nothing to report, no finished trial and no update")
     if not shared and run.kind != layout.Kind.LEAGUE:
         _note_absent(run)
-    _ = run.choices  # damage is told, whether or not they are shown
+    _ = run.config, run.choices, run.result_document  # damage is told, whether or not they are shown
     if run.status == manifest.RUNNING:
         run.note("The run is still being worked on; this is how far it is.", first=True)
     elif run.status == Outcome.INTERRUPTED:
@@ -39,6 +35,11 @@ def read_run(folder: Path) -> Run:
     elif not run.sessions:
         _note(run, layout.RUNTIME, "is not there: whether the run ended, and how long it took, is not known.")
     return run
+
+
+def _nothing(run: Run, text: str, advice: str = "") -> errors.RunDirError:
+    why = f" ({'; '.join(run.missing)})" if run.missing else ""
+    return errors.RunDirError(f"{run.folder}: {text}{why}{advice}")
 
 
 def _note_absent(run: Run) -> None:
