@@ -3,9 +3,9 @@
     python benchmarks/honesty.py searches.csv [--searches 400] [--minutes 60]
     python benchmarks/honesty.py searches.csv --table
 
-Searches of 3,000 to 1,150,000 episodes, 1 to 8 replicates, many seeds, against both red agents, the shortest first. Each
-adds a line to the file as it ends; begun again, the script goes on with those that are not there yet. --minutes: begin no
-search later.
+Searches of 3,000 to 1,150,000 episodes, 1 to 8 replicates, many seeds, against both red agents; of every budget equal
+shares, so that an early table has them all. Each adds a line to the file as it ends; begun again, the script goes on with
+those that are not there yet. --minutes: begin no search later.
 
 The truth: what six searches of the default budget say together (docs/tables.md). A rule is wrong if it names a swap that
 is worth nothing, or leaves out the one that matters; an interval misses if it lies outside what is known of the true price.
@@ -16,7 +16,6 @@ import argparse
 import csv
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,15 +27,17 @@ from fixfirst.runs.answer import Answer
 # (first, second) -> between what the true price lies; every other swap is within ELSE of nothing.
 TRUTH = {("b_line", "enterprise", "user"): (4.01, 4.12)}
 ELSE = {"b_line": 0.09, "meander": 0.22}
+# How a search measures what it has trained: briefly where its budget gives no answer, whatever is measured.
+BRIEFLY = {"rounds": 3, "selection_episodes": 20, "watch_episodes": 100}
+FULLY = {"selection_episodes": 100, "measure_episodes": 4_000}
 RULES = {"b_line": "Fix enterprise before user", "meander": "No "}  # how a right answer begins
-# (episodes, replicates, share of the searches); 0 replicates: as many as is usual. Of those with fewer than 260,000 none is
-# long enough for an answer.
+# (episodes, replicates, share of the searches); 0 replicates: as many as is usual.
 PLAN = (
-    (3_000, 0, 100), (3_000, 1, 34), (3_000, 8, 18),
-    (10_000, 0, 80), (10_000, 1, 30), (10_000, 2, 16),
-    (30_000, 0, 36), (30_000, 1, 20),
-    (60_000, 1, 12), (120_000, 0, 8),
-    (260_000, 3, 26), (300_000, 1, 4), (420_000, 3, 10), (600_000, 4, 4), (1_150_000, 8, 2),
+    (3_000, 0, 110), (3_000, 1, 30), (3_000, 8, 16),
+    (10_000, 0, 90), (10_000, 1, 30), (10_000, 2, 12),
+    (30_000, 0, 30), (30_000, 1, 12),
+    (100_000, 0, 8), (100_000, 1, 6),
+    (260_000, 3, 30), (300_000, 3, 10), (300_000, 1, 4), (1_150_000, 8, 12),
 )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ class Row:
     wrong_rule: int
     intervals: int
     missed: int
-    seconds: float
+    seconds: float  # of a processor
 
 
 def judge(answer: Answer) -> tuple[int, int, int]:
@@ -69,24 +70,28 @@ def judge(answer: Answer) -> tuple[int, int, int]:
     return int(wrong), len(given), int(missed > 0)
 
 
-def planned(searches: int) -> Iterator[tuple[str, int, int, int]]:
-    """Yield red agent, episodes, replicates and seed of every search, the shortest first."""
+def planned(searches: int) -> list[tuple[str, int, int, int]]:
+    """Return red agent, episodes, replicates and seed of every search."""
     whole = sum(share for _, _, share in PLAN)
-    for episodes, replicates, share in sorted(PLAN):
-        for number in range(max(round(searches * share / whole), 2)):
-            yield ("b_line", "meander")[number % 2], episodes, replicates, number // 2
+    places = []
+    for episodes, replicates, share in PLAN:
+        count = max(round(searches * share / whole), 2)
+        for number in range(count):
+            one = ("b_line", "meander")[number % 2], episodes, replicates, number // 2
+            places.append(((number + 0.5) / count, one))
+    return [one for _, one in sorted(places)]
 
 
 def run(red_agent: str, episodes: int, replicates: int, seed: int) -> Row:
     """Search once."""
-    began = time.perf_counter()
+    began = time.process_time()
+    settings: dict[str, Any] = {"red_agent": red_agent, "total_episodes": episodes, "replicates": replicates, "seed": seed}
+    settings |= FULLY if ff.search_config(**settings).can_settle else BRIEFLY
     with TemporaryDirectory() as scratch:
-        settings: dict[str, Any] = {"red_agent": red_agent, "total_episodes": episodes, "replicates": replicates}
-        place = Path(scratch) / "run"
-        answer = ff.search(**settings, seed=seed, out=place, quiet=True, report=False, workers=1).answer
+        answer = ff.search(**settings, out=Path(scratch) / "run", quiet=True, report=False, workers=1).answer
     assert answer is not None
     said = (int(answer.is_settled), answer.rule, *judge(answer))
-    return Row(red_agent, episodes, replicates, seed, *said, round(time.perf_counter() - began, 1))
+    return Row(red_agent, episodes, replicates, seed, *said, round(time.process_time() - began, 1))
 
 
 def read(path: Path) -> list[Row]:

@@ -86,7 +86,9 @@ class Forgetful:
 
 
 @pytest.mark.parametrize("red_agent", ["b_line", "meander"])
-@pytest.mark.parametrize("workflows", [(), ORDERS[:1], ORDERS], ids=["no order", "one", "three"])
+@pytest.mark.parametrize(
+    "workflows", [(), ORDERS[:1], ORDERS, (ORDERS[0], *ORDERS)], ids=["no order", "one", "three", "one of three twice"]
+)
 def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
     act = opinionated(workflows)
     table, plain = (

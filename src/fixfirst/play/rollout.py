@@ -363,9 +363,9 @@ def collect(
 
 def _numbers_of(player: Player, workflows: Sequence[Workflow]) -> np.ndarray:
     """Return the numbers by which a player knows workflows; of one that does not know them all, as they come."""
-    known = player.workflows if isinstance(player, PolicyTable) else ()
-    told = all(workflow in known for workflow in workflows)
-    return np.array([known.index(w) for w in workflows] if told and workflows else range(max(len(workflows), 1)), np.int64)
+    if isinstance(player, PolicyTable) and workflows and {*workflows} <= {*player.workflows}:
+        return np.array([player.number_of(workflow) for workflow in workflows], np.int64)
+    return np.arange(max(len(workflows), 1))
 
 
 def _step_by_step(

@@ -129,7 +129,7 @@ class PolicyTable(Answers):
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:
-        """The orders that it knows, by their numbers."""
+        """The orders that it knows, each once; `number_of` has their numbers."""
         return tuple(self._numbers)
 
     def number_of(self, workflow: Workflow) -> int:
