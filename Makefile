@@ -56,7 +56,7 @@ pythons: $(EVERYTHING)
 	    folder=.venv/other/$$(basename $$python); echo "$$python in $$folder"; \
 	    $$python -m venv --without-pip --clear $$folder; \
 	    $(BIN)/python -m pip --python $$folder/bin/python install --quiet --disable-pip-version-check -c constraints.txt \
-	        . pytest pytest-xdist hypothesis scipy mpmath; \
+	        '.[tensorboard]' pytest pytest-xdist hypothesis mpmath safetensors scipy; \
 	    $$folder/bin/python -P -m pytest -p no:cacheprovider -n auto $(FAST); \
 	done
 
@@ -70,7 +70,7 @@ docs: | $(BIN)/python
 	$(PIP_INSTALL) -e ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# Not part of the tests, which run a slice of it (docs/contributors.md).
+# Not part of the tests, which run a slice of it (CONTRIBUTING.md).
 soak: $(EVERYTHING)
 	$(BIN)/python benchmarks/soak $(ARGS)
 
