@@ -30,7 +30,7 @@ def rows_of(way: str, seed: int, asked: argparse.Namespace) -> list[tuple[object
             seed=seed,
             total_episodes=asked.episodes * asked.replicates,
             replicates=asked.replicates,
-            beginners=asked.replicates,
+            trainings=asked.replicates,
             exploit=True,
             exploit_rounds=0,
             exploit_episodes=asked.attack,

@@ -50,16 +50,16 @@ def without_an_order(search: SharedSearch) -> list[float]:
     """What each of as many replicates earns; some are dropped as in the search, after as large a share of the training."""
     config = search.config
     budget = config.base_budget + config.orders_budget
-    contested = config.base_budget + config.contested_rounds * config.round_episodes
+    until_drop = config.base_budget + config.drop_round * config.round_episodes
     ppo = search.training_config(0).ppo
     trainings = []
-    for number in range(config.beginners):
+    for number in range(config.trainings):
         own = {"workflow": NONE, "total_episodes": budget, "ppo": ppo, "seed": stream_seed(config.seed, "no order", number)}
         training = Training(config.training.model_copy(update=own), number)
-        while training.episodes < contested and config.contested_rounds:
+        while training.episodes < until_drop and config.drop_round:
             training.step()
         trainings.append(training)
-        print(f"begun without an order: {number + 1} of {config.beginners}", flush=True)
+        print(f"begun without an order: {number + 1} of {config.trainings}", flush=True)
     trainings.sort(key=lambda training: -training.evaluate("contest", config.watch_episodes).mean)
     earned = []
     for number, training in enumerate(trainings[: config.replicates]):

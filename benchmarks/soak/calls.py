@@ -236,7 +236,7 @@ def _values() -> Iterator[Target]:
         yield f"Judging({n})", lambda v, n=n: ff.Judging(**{n: v})
     for n in SETTINGS:
         yield f"TrainConfig({n})", lambda v, n=n: ff.TrainConfig(**{n: v})
-    for n in (*SEARCH, "total_episodes", "beginners"):
+    for n in (*SEARCH, "total_episodes", "trainings"):
         yield f"SearchConfig({n})", lambda v, n=n: ff.SearchConfig(**{n: v})
 
 

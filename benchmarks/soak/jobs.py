@@ -40,7 +40,7 @@ SHARED = {
     "checkpoint_every": 2,
     "total_episodes": 120,
     "replicates": 2,
-    "beginners": 3,
+    "trainings": 3,
     "rounds": 3,
     "round_orders": 2,
     "initial_orders": 2,

@@ -17,6 +17,7 @@ seed = 7
 total_episodes = 3000
 strategy = "gp_ucb"
 separate = true
+beginners = 3
 [training]
 seed = 0
 total_episodes = 20000
@@ -42,6 +43,7 @@ FLAT = {
     "total_episodes": 3000,
     "strategy": "gp_ucb",
     "separate": True,
+    "trainings": 3,
     "max_episodes": 20_000,
     "workflow": "none",
     "red_agent": "meander",

@@ -129,9 +129,9 @@ def test_a_training_lags_by_what_it_earns_less_under_all_orders_with_one_type_be
 
 def test_those_that_lag_least_go_on_as_replicates(tmp_path):
     """Four trainings begin and play the first of three rounds; the best two play the others."""
-    settings = SHARED | {"beginners": 4}
+    settings = SHARED | {"trainings": 4}
     config = search_config(**settings)
-    assert (config.base_budget, config.round_episodes, config.num_rounds, config.contested_rounds) == (30, 10, 3, 1)
+    assert (config.base_budget, config.round_episodes, config.num_rounds, config.drop_round) == (30, 10, 3, 1)
     run = ff.search(out=tmp_path / "one", **settings, **QUIET, workers=1)
     rows = read_rows(run.folder / "rounds.csv", ValueRow)
     players = [{row.replicate for row in rows if row.round == number} for number in (1, 2, 3)]
@@ -154,7 +154,7 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("episodes", "replicates", "beginners", "long"),
+    ("episodes", "replicates", "trainings", "long"),
     [
         (150_000, 3, 3, False),
         (250_000, 3, 3, False),
@@ -165,12 +165,12 @@ def test_those_that_lag_least_go_on_as_replicates(tmp_path):
         (9_000_000, 8, 12, True),
     ],
 )
-def test_larger_budgets_have_more_replicates_and_beginners(episodes, replicates, beginners, long):
+def test_larger_budgets_have_more_replicates_and_trainings(episodes, replicates, trainings, long):
     config = search_config(total_episodes=episodes)
-    assert (config.replicates, config.beginners, config.is_long) == (replicates, beginners, long)
-    contested = 4 if beginners > replicates else 0
-    rounds = beginners * contested + replicates * (10 - contested)
-    assert 0.9 * episodes < beginners * config.base_budget + rounds * config.round_episodes <= episodes
+    assert (config.replicates, config.trainings, config.is_long) == (replicates, trainings, long)
+    of_all = 4 if trainings > replicates else 0
+    rounds = trainings * of_all + replicates * (10 - of_all)
+    assert 0.9 * episodes < trainings * config.base_budget + rounds * config.round_episodes <= episodes
 
 
 def test_a_search_that_cannot_settle_names_a_budget_that_can():
@@ -208,10 +208,10 @@ def test_dear_orders_have_three_turns_to_two_of_the_others(tmp_path):
 
 
 def test_some_are_dropped_after_a_single_round_too():
-    assert search_config(**SHARED | {"beginners": 3, "rounds": 1}).contested_rounds == 1
-    assert search_config(**SHARED | {"beginners": 2, "rounds": 10}).contested_rounds == 0
-    with pytest.raises(ConfigError, match="--replicates 2 go on: no fewer can begin, got --beginners 1"):
-        search_config(**SHARED | {"beginners": 1})
+    assert search_config(**SHARED | {"trainings": 3, "rounds": 1}).drop_round == 1
+    assert search_config(**SHARED | {"trainings": 2, "rounds": 10}).drop_round == 0
+    with pytest.raises(ConfigError, match="give 2 or more, got --trainings 1"):
+        search_config(**SHARED | {"trainings": 1})
 
 
 def test_a_round_goes_on_from_its_own_checkpoint_or_not_at_all(run, tmp_path, capsys):

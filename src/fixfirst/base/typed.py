@@ -172,7 +172,6 @@ class SearchSettings(TypedDict, total=False):
     alignment_target: float
     backend: Literal["simulator", "workers", "cyborg"]
     base_episodes: int
-    beginners: int
     bootstrap: bool
     callback: Any
     checkpoint_every: int
@@ -264,6 +263,7 @@ class SearchSettings(TypedDict, total=False):
     tensorboard: bool
     test_episodes: int
     total_episodes: int
+    trainings: int
     units: str | Path | None
     value_weight: float
     variant: Literal["current", "leaderboard", "debugged"] | None

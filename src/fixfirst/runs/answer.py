@@ -51,7 +51,7 @@ class Answer(tables.Tabular):
         return self.long_enough and self.replicates >= ENOUGH_REPLICATES and not any(s.falling for s in self.swaps)
 
     @property
-    def beginners(self) -> int:
+    def num_trainings(self) -> int:
         """How many trainings began."""
         return self.replicates + len(self.dropped)
 
@@ -145,7 +145,7 @@ class Answer(tables.Tabular):
             return f"{self.replicates} training{'s' if self.replicates > 1 else ''}, none dropped"
         lag = " to ".join(dict.fromkeys(f"{value:.1f}" for value in (min(self.dropped), max(self.dropped))))
         return (
-            f"{self.beginners} trainings began, {len(self.dropped)} were dropped early: under some orders they earned "
+            f"{self.num_trainings} trainings began, {len(self.dropped)} were dropped early: under some orders they earned "
             f"{lag} points less than the best training"
         )
 
@@ -240,7 +240,7 @@ class Answer(tables.Tabular):
 
     def document(self) -> dict[str, Any]:
         """Return all of it as plain values, words first."""
-        words = {"rule": self.rule, "sentences": self.sentences, "settled": self.is_settled, "beginners": self.beginners}
+        words = {"rule": self.rule, "sentences": self.sentences, "settled": self.is_settled, "trainings": self.num_trainings}
         facts = {name: value for name, value in asdict(self).items() if name != "adaptive" or value is not None}
         if self.adaptive is not None:
             facts["adaptive"] = {"rule": self.adaptive.rule, **facts["adaptive"]}

@@ -45,7 +45,8 @@ CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
 RUNNING = "running"
 LOGS = (RUNTIME, TRAINING_LOG, EPISODE_LOG, LEDGER, CHOICES, ROUNDS, MATRIX)
 TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")
-RENAMED = {  # settings that had another name in their table
+RENAMED = {  # settings that had another name in their table, or outside of tables
+    ("", "beginners"): "trainings",
     ("training", "total_episodes"): "max_episodes",
     ("ppo", "num_envs"): "n_envs",
     ("ppo", "value"): "value_weight",
@@ -238,7 +239,11 @@ def flatten(document: Mapping[str, Any]) -> dict[str, Any]:
     for table in TABLES:
         if isinstance(content := document.get(table), Mapping):
             inner |= {RENAMED.get((table, name), name): value for name, value in flatten(content).items()}
-    outer = {name: value for name, value in document.items() if name not in TABLES or not isinstance(value, Mapping)}
+    outer = {
+        RENAMED.get(("", name), name): value
+        for name, value in document.items()
+        if name not in TABLES or not isinstance(value, Mapping)
+    }
     return inner | outer
 
 

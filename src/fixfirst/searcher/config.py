@@ -40,7 +40,7 @@ EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
 # Of trainings with orders about one in twelve gets stuck, most often where user comes first: so half as many more begin than
 # go on, and those that lag most are dropped. Replicates of fewer episodes have no time for it.
 PER_REPLICATE, FEWEST_REPLICATES, MOST_REPLICATES = 140_000, 3, 8
-CONTESTED = 0.4  # share of the rounds after which some are dropped
+DROP_SHARE = 0.4  # share of the rounds after which some are dropped
 BASE_SHARE = 0.5  # of a training's episodes, at most, are without an order
 BASE_STARTS, LEAST_START = 3, 100  # one start in six gets stuck; the best goes on, if each can have so many updates
 # With orders, an update learns from so many times the episodes, at so many times the rate, if there are ENOUGH updates of
@@ -102,13 +102,12 @@ class SearchConfig(PlayerSettings, Exploitation):
         description=f"Trainings under seeds of their own; prices are judged by their spread. 0: one for every "
         f"{PER_REPLICATE:,} episodes of the budget, at least {FEWEST_REPLICATES} and at most {MOST_REPLICATES}.",
     )
-    beginners: int = Field(
+    trainings: int = Field(
         0,
         ge=0,
         validate_default=True,
-        description=f"So many trainings begin, and those that lag least go on as replicates after {CONTESTED:.0%} of the "
-        f"rounds. 0: half as many more, if there are {PER_REPLICATE:,} episodes for each replicate, else no more than "
-        "replicates.",
+        description=f"Trainings that begin. After {DROP_SHARE:.0%} of the rounds the worst are dropped, and --replicates go "
+        f"on. 0: half as many more than replicates if each has {PER_REPLICATE:,} episodes, else as many.",
     )
     rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
@@ -164,7 +163,7 @@ class SearchConfig(PlayerSettings, Exploitation):
         **needs(
             "a search without --separate",
             lambda c: not c.separate,
-            *("replicates", "beginners", "rounds", "round_orders", "base_episodes", "watch_episodes", "selection_episodes"),
+            *("replicates", "trainings", "rounds", "round_orders", "base_episodes", "watch_episodes", "selection_episodes"),
             *("measure_episodes", "margin", "exploit"),
         ),
         **needs("--exploit", lambda c: c.exploit, *(name for name in Exploitation.model_fields if name != "exploit")),
@@ -192,9 +191,9 @@ class SearchConfig(PlayerSettings, Exploitation):
             return given
         return min(max(info.data["total_episodes"] // PER_REPLICATE, FEWEST_REPLICATES), MOST_REPLICATES)
 
-    @field_validator("beginners")
+    @field_validator("trainings")
     @classmethod
-    def _fitting_beginners(cls, given: int, info: ValidationInfo) -> int:
+    def _fitting_trainings(cls, given: int, info: ValidationInfo) -> int:
         if given or info.data.get("separate") or not {"total_episodes", "replicates"} <= info.data.keys():
             return given
         replicates = info.data["replicates"]
@@ -204,9 +203,9 @@ class SearchConfig(PlayerSettings, Exploitation):
     def _searchable(self) -> "SearchConfig":
         if PRESETS[self.preset].get("workflow") == NONE:
             raise errors.ConfigError(f"--preset {self.preset} knows no order; it cannot search for one")
-        if not self.separate and self.beginners < self.replicates:
+        if not self.separate and self.trainings < self.replicates:
             raise errors.ConfigError(
-                f"--replicates {self.replicates} go on: no fewer can begin, got --beginners {self.beginners}"
+                f"--trainings begin and --replicates go on: give {self.replicates} or more, got --trainings {self.trainings}"
             )
         if self.workflow != NONE:
             raise errors.ConfigError(
@@ -249,8 +248,8 @@ class SearchConfig(PlayerSettings, Exploitation):
             raise errors.ConfigError(f"--exploit: attackers learn on the simulator, not on {self.training.game.backend}")
         if self.num_rounds < 1:
             raise errors.ConfigError(
-                f"--total-episodes {self.total_episodes} is less than two updates for each of {self.beginners} trainings; "
-                f"raise it to {self.beginners * (self.episodes_per_update + self._largest_update)} or more"
+                f"--total-episodes {self.total_episodes} is less than two updates for each of {self.trainings} trainings; "
+                f"raise it to {self.trainings * (self.episodes_per_update + self._largest_update)} or more"
             )
 
     @property
@@ -262,15 +261,15 @@ class SearchConfig(PlayerSettings, Exploitation):
     # ---- one network for all orders
 
     @property
-    def _is_contest(self) -> bool:
+    def _drops_some(self) -> bool:
         """Do more trainings begin than go on?"""
-        return self.beginners > self.replicates
+        return self.trainings > self.replicates
 
     @property
     def base_budget(self) -> int:
         """Training episodes of one that begins before there are orders."""
-        share = int(self.total_episodes // self.beginners * BASE_SHARE)
-        each = self.base_episodes // 2 if self._is_contest else self.base_episodes
+        share = int(self.total_episodes // self.trainings * BASE_SHARE)
+        each = self.base_episodes // 2 if self._drops_some else self.base_episodes
         return max(min(each, share) // self.episodes_per_update, 1) * self.episodes_per_update
 
     @property
@@ -278,30 +277,30 @@ class SearchConfig(PlayerSettings, Exploitation):
         """As many as were asked for, if there is an update for each."""
         updates = max(self._orders_left // self._largest_update, 0)
         rounds = range(min(self.rounds, updates), -1, -1)
-        return next(n for n in rounds if self.played(n, self._contested(n)) <= updates)
+        return next(n for n in rounds if self.played(n, self._drop_round(n)) <= updates)
 
     @property
-    def contested_rounds(self) -> int:
-        """The first rounds, in which all that begin are trained."""
-        return self._contested(self.num_rounds)
+    def drop_round(self) -> int:
+        """After this round some trainings are dropped; 0 if all go on."""
+        return self._drop_round(self.num_rounds)
 
-    def _contested(self, rounds: int) -> int:
-        return min(rounds, max(int(CONTESTED * rounds), 1)) if self._is_contest else 0
+    def _drop_round(self, rounds: int) -> int:
+        return min(rounds, max(int(DROP_SHARE * rounds), 1)) if self._drops_some else 0
 
-    def played(self, rounds: int, contested: int) -> int:
-        """How many rounds of single trainings there are in so many rounds, of a search with so many contested ones."""
-        contested = min(rounds, contested)
-        return self.beginners * contested + self.replicates * (rounds - contested)
+    def played(self, rounds: int, drop_round: int) -> int:
+        """How many rounds of single trainings there are in so many rounds, of a search that drops some after `drop_round`."""
+        of_all = min(rounds, drop_round)
+        return self.trainings * of_all + self.replicates * (rounds - of_all)
 
     @property
     def _orders_left(self) -> int:
         """Training episodes with orders, of all trainings."""
-        return self.total_episodes - self.beginners * self.base_budget
+        return self.total_episodes - self.trainings * self.base_budget
 
     @property
     def _longest(self) -> int:
         """Training episodes with orders of one that goes on to the end, about."""
-        return self._orders_left * self.rounds // self.played(self.rounds, self._contested(self.rounds))
+        return self._orders_left * self.rounds // self.played(self.rounds, self._drop_round(self.rounds))
 
     @property
     def _larger(self) -> tuple[int, float]:
@@ -331,7 +330,7 @@ class SearchConfig(PlayerSettings, Exploitation):
         if self.can_settle:
             return 2 * self.total_episodes
         trainings = max(self.replicates, FEWEST_REPLICATES)
-        longer = {"replicates": trainings, "beginners": max(self.beginners, trainings)}
+        longer = {"replicates": trainings, "trainings": max(self.trainings, trainings)}
         budget = max(self.total_episodes, _enough_episodes({"red_agent": self.training.game.red_agent}))
         while not self.model_copy(update={**longer, "total_episodes": budget}).is_long:
             budget *= 2
@@ -346,7 +345,7 @@ class SearchConfig(PlayerSettings, Exploitation):
     @property
     def round_episodes(self) -> int:
         """Training episodes of one network in one round, in whole updates."""
-        played = self.played(self.num_rounds, self.contested_rounds)
+        played = self.played(self.num_rounds, self.drop_round)
         return self._orders_left // played // self._largest_update * self._largest_update
 
     @property
@@ -378,7 +377,7 @@ class SearchConfig(PlayerSettings, Exploitation):
     @property
     def side_by_side(self) -> int:
         """Jobs that can run at the same time."""
-        return self.round_size if self.separate else self.beginners
+        return self.round_size if self.separate else self.trainings
 
     @property
     def shortest_trial(self) -> int:

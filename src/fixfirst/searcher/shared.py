@@ -72,7 +72,7 @@ class SharedSearch:
         self.orders = [before.get(text) or Workflow.parse(text, self.scheme) for text in index]
         self.rounds = max((row.round for row in self.rows), default=0)  # how many are complete
         # [N, W] what every order earned after a round in each training; NaN where it was not played.
-        self._earned = np.full((self.rounds + 1, self.config.beginners, len(index)), np.nan)
+        self._earned = np.full((self.rounds + 1, self.config.trainings, len(index)), np.nan)
         for row in self.rows:
             self._earned[row.round, row.replicate, index[row.workflow]] = row.mean
 
@@ -81,7 +81,7 @@ class SharedSearch:
         self.answer = read_answer(self.folder)
         rows = read_rows(self.folder / layout.ROUNDS, ValueRow)
         complete = max((row.round for row in rows if row.last), default=0)
-        trainings, rounds = range(self.config.beginners), range(1, self.config.num_rounds + 1)
+        trainings, rounds = range(self.config.trainings), range(1, self.config.num_rounds + 1)
         if not all(row.replicate in trainings and row.round in rounds for row in rows):
             raise errors.RunDirError(
                 f"{self.folder / layout.ROUNDS}: has more rounds than the configuration allows; was it changed?"
@@ -105,8 +105,8 @@ class SharedSearch:
     def used_after(self, rounds: int) -> int:
         """Training episodes of so many rounds and all before them."""
         config = self.config
-        played = config.played(rounds, config.contested_rounds)
-        return config.beginners * config.base_budget + played * config.round_episodes
+        played = config.played(rounds, config.drop_round)
+        return config.trainings * config.base_budget + played * config.round_episodes
 
     @property
     def is_done(self) -> bool:
@@ -117,20 +117,20 @@ class SharedSearch:
 
     def _shortfalls(self) -> np.ndarray:
         """[N] the largest shortfall of each training that began to the best one, over all groups "a before b", after the
-        elimination rounds.
+        round in which some are dropped.
         """
-        earned = self._earned[min(self.rounds, self.config.contested_rounds)]
+        earned = self._earned[min(self.rounds, self.config.drop_round)]
         played = np.flatnonzero(~np.isnan(earned).any(axis=0))
         return worst_shortfall(earned[:, played], [self.orders[w].order for w in played])
 
     def kept_trainings(self) -> list[int]:
-        """Trainings kept after the elimination rounds, as replicates: those with the smallest shortfalls."""
+        """Trainings that go on as replicates: those with the smallest shortfalls."""
         return sorted(np.argsort(self._shortfalls(), kind="stable")[: self.config.replicates].tolist())
 
     def trainings_of(self, number: int) -> Sequence[int]:
         """The trainings that take part in a round."""
-        in_elimination = number <= self.config.contested_rounds
-        return range(self.config.beginners) if in_elimination else self.kept_trainings()
+        before_drop = number <= self.config.drop_round
+        return range(self.config.trainings) if before_drop else self.kept_trainings()
 
     def values(self, after: int) -> np.ndarray:
         """[R, W] what every order earned after a round, in each replicate; NaN where it was not played."""
@@ -251,7 +251,7 @@ class SharedSearch:
         if self.is_done:
             session.finished = True
             return
-        bases = [self.base_job(number) for number in range(self.config.beginners)]
+        bases = [self.base_job(number) for number in range(self.config.trainings)]
         yield from jobs.gather(
             {n: jobs.Task(run_base, job, f"replicate {n}") for n, job in enumerate(bases) if not job.is_done()}
         )
@@ -343,7 +343,7 @@ class SharedSearch:
             units=scheme.names,
             idle=self.idle,
             replicates=config.replicates,
-            dropped=tuple(float(shortfalls[n]) for n in range(config.beginners) if n not in kept),
+            dropped=tuple(float(shortfalls[n]) for n in range(config.trainings) if n not in kept),
             episodes=self.used,
             rounds=tuple(config.round_episodes * (r + 1) for r in range(self.rounds)),
             possible=factorial(len(relevant)),
