@@ -288,7 +288,7 @@ class SearchConfig(PlayerSettings, Exploitation):
         return min(rounds, max(int(DROP_SHARE * rounds), 1)) if self._drops_some else 0
 
     def played(self, rounds: int, drop_round: int) -> int:
-        """How many rounds of single trainings there are in so many rounds, of a search that drops some after `drop_round`."""
+        """How many rounds of single trainings there are in so many rounds, if some are dropped after `drop_round`."""
         of_all = min(rounds, drop_round)
         return self.trainings * of_all + self.replicates * (rounds - of_all)
 
