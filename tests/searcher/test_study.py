@@ -221,6 +221,14 @@ def test_networks_are_a_study_that_says_what_can_be_compared(networks):
     assert {"the most valuable type first"} <= {row[0] for row in networks.tables()[0].rows}
 
 
+def test_a_network_of_a_study_has_the_bytes_of_the_same_search_alone(networks, tmp_path):
+    alone = ff.search(scenario="flat", out=tmp_path / "alone", workers=1, quiet=True, report=False, **SHARED)
+    member = networks.folder / "flat-b_line-0"
+    for name in ("rounds.csv", "gp_sampling_log.csv", "best/policy.safetensors"):
+        assert (member / name).read_bytes() == (alone.folder / name).read_bytes()
+    assert networks.searches[0].answer == alone.answer
+
+
 def test_networks_are_told_as_a_page_as_json_and_as_csv(networks, tmp_path, capsys):
     assert "How often rules hold" in (networks.folder / "report.html").read_text()
     table = tmp_path / "orders.csv"
@@ -232,3 +240,17 @@ def test_networks_are_told_as_a_page_as_json_and_as_csv(networks, tmp_path, caps
         "flat-b_line-0",
         "generated1-3-b_line-0",
     }
+
+
+def test_a_study_that_is_not_finished_is_reported_so_far(networks, tmp_path, capsys):
+    folder = shutil.copytree(networks.folder, tmp_path / "study")
+    for name, says in (
+        ("flat-b_line-0", "So far, after 1 of 2 searches."),
+        ("generated1-3-b_line-0", f"2 searches are not finished; go on with: fixfirst resume {folder}"),
+    ):
+        for path in (folder / name).iterdir():  # as if it had not begun
+            if path.name not in (".lock", "config.toml", "manifest.json", "scenario.yaml"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        code = main(["report", str(folder), "--out", str(tmp_path / "page.html")])
+        said = capsys.readouterr().err if code else (tmp_path / "page.html").read_text()
+        assert says in said

@@ -11,6 +11,10 @@ from fixfirst.runs.run import WARMUP_RESULT, Run
 RunData = Run
 
 
+class NothingYetError(errors.RunDirError):
+    """A search has no round yet."""
+
+
 def read_run(folder: Path) -> Run:
     """Return what there is of a run; RunDirError if there is nothing to show."""
     run = Run(folder, lenient=True)
@@ -19,7 +23,8 @@ def read_run(folder: Path) -> Run:
         if (folder / layout.ANSWER).exists():
             raise errors.RunDirError(run.missing[-1])
         if not run.rounds:
-            raise _nothing(run, "there is no answer to report yet", f"; go on with: fixfirst resume {folder}")
+            advice = f"; go on with: fixfirst resume {folder}"
+            raise NothingYetError(str(_nothing(run, "there is no answer to report yet", advice)))
     if run.kind == layout.Kind.LEAGUE:
         if not run.matrix:
             raise _nothing(run, "there is nothing to report, no round is over yet")

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,7 +11,7 @@ from fixfirst.base import checks, errors, files
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.page import markdown, report_page
-from fixfirst.reporter.read import RunData, read_run
+from fixfirst.reporter.read import NothingYetError, RunData, read_run
 from fixfirst.reporter.report_answers import answer_report, running_report, study_report
 from fixfirst.reporter.report_league import league_report
 from fixfirst.reporter.report_trials import comparison_report, search_report, training_report
@@ -80,23 +80,24 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
     """Build the report of a run, or the comparison of several. draw: makes each figure."""
     found: list[RunData] = []
     unreadable: list[str] = []
+    waiting: dict[Path, str] = {}
     for folder in folders:
         try:
             found.append(read_run(folder))
+        except NothingYetError as e:
+            waiting[folder] = str(e)
         except errors.RunDirError as e:
             unreadable.append(str(e))
         except OSError as e:
             unreadable.append(f"{e.filename or folder}: cannot be read ({e.strerror or e})")
     if not found:
-        raise errors.RunDirError("; ".join(unreadable))
+        raise errors.RunDirError("; ".join(_shortened([*unreadable, *_unfinished(waiting)])))
     answered = [(run, run.answer) for run in found if run.answer is not None]
     if len(folders) > 1 and answered and all(run.is_search and not run.is_separate for run in found):
-        waiting = [
-            f"{run.name}: it is not finished; go on with: fixfirst resume {run.folder}"
-            for run in found
-            if run.answer is None
-        ]
-        return study_report(answered, _shortened([*unreadable, *waiting]), draw)
+        begun = [run for run in found if run.answer is None]
+        waiting |= {run.folder: f"{run.name}: it is not finished; go on with: fixfirst resume {run.folder}" for run in begun}
+        return study_report(answered, _shortened([*unreadable, *_unfinished(waiting)]), draw, of=len(folders))
+    unreadable += waiting.values()
     if len(folders) > 1:
         return comparison_report(found, unreadable, draw)
     if answered:
@@ -106,6 +107,14 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
     if found[0].rounds:
         return running_report(found[0], draw)
     return search_report(found[0], draw) if found[0].is_search else training_report(found[0], draw)
+
+
+def _unfinished(waiting: Mapping[Path, str]) -> list[str]:
+    """Say which searches are not finished; of several of one study, how many."""
+    studies = {folder.parent for folder in waiting}
+    if len(waiting) > 1 and len(studies) == 1 and ((study := studies.pop()) / layout.STUDY).exists():
+        return [f"{len(waiting):,} searches are not finished; go on with: fixfirst resume {study}"]
+    return list(waiting.values())
 
 
 def _shortened(notes: list[str]) -> list[str]:

@@ -278,8 +278,11 @@ def _prices_so_far(run: RunData, last: int) -> _Prices:
 # ---------------------------------------------------------------- a study
 
 
-def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str], draw: Draw) -> Document:
-    """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis."""
+def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str], draw: Draw, of: int) -> Document:
+    """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis.
+
+    of: how many there will be.
+    """
     answers = [answer for _, answer in runs]
     networks = [run.network for run, _ in runs]
     known = [network for network in networks if network is not None]
@@ -297,6 +300,8 @@ def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str],
     lead = "In this world:" if len(together.worlds) == 1 else "What holds against all of them:"
     if survey is not None:
         lead = f"What holds in all of {some(len(survey.networks), 'network')}, against {list_words(list(survey.attackers))}:"
+    if len(runs) < of:
+        lead = f"So far, after {len(runs):,} of {of:,} searches. {lead}"
     return Document(
         title=f"fixfirst: {len(runs)} searches compared",
         question=QUESTION,

@@ -89,7 +89,7 @@ class Tally:
 
     def __str__(self) -> str:
         if self.share is None:
-            return f"{self.rule}: no network tells; {self.open} are open"
+            return f"{self.rule}: no network tells; it is open in {self.open}"
         low, high = (f"{100 * bound:.0f}" for bound in self.share)
         worth = f"worth something in {self.worth}, harmless in {self.harmless}"
         wrong = f"it costs something in {self.wrong}"
@@ -99,7 +99,7 @@ class Tally:
             wrong += f", {mean:.1f} points an episode there{sure}"
         return (
             f"{self.rule} holds in {self.holds} of {self.told} networks that tell (95 %: {low} to {high} %): {worth}; "
-            f"{wrong}; {self.open} are open"
+            f"{wrong}; it is open in {self.open}"
         )
 
 
