@@ -7,10 +7,10 @@ from fixfirst.base import errors
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
+from fixfirst.learner.checkpoint import go_on, train_on
 from fixfirst.learner.league import League, LeagueConfig
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
-from fixfirst.learner.resumable import go_on, train_on
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.habits import describe
 from fixfirst.policy.file import load_policy

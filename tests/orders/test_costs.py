@@ -6,8 +6,8 @@ from cage2 import action_id, hosts_mask
 
 from fixfirst.game.drawing import costs
 from fixfirst.game.game import Game
-from fixfirst.orders.costs import count_verb, episode_costs, part_names
 from fixfirst.orders.order import UnitScheme
+from fixfirst.orders.pricing import count_verb, episode_costs, part_names
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
 

@@ -13,7 +13,7 @@ from fixfirst.base.compile import announce_compilation
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import VariantName
-from fixfirst.learner import red_training, resumable
+from fixfirst.learner import checkpoint, red_training
 from fixfirst.play import evaluation, habits
 from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, policy_folder
@@ -225,7 +225,7 @@ def train_red(
         start=None if first is None else first.weights,
     )
     announce_compilation()
-    resumable.go_on(folder, training, config)
+    checkpoint.go_on(folder, training, config)
     with jobs.interrupts() as interrupt, ProgressLine(total_episodes, quiet=checks.check_bool("quiet", quiet)) as progress:
 
         def step() -> None:
@@ -234,10 +234,10 @@ def train_red(
             if progress.due():
                 progress.show(training.episodes, f"return {mean:.1f}")
 
-        resumable.train_on(folder, training, config, step, CHECKPOINT_EVERY, interrupt)
+        checkpoint.train_on(folder, training, config, step, CHECKPOINT_EVERY, interrupt)
     weights = training.learner.weights
     red_file.save_red(folder, weights, spec, {"config": config, "against": config["against"], "episodes": training.episodes})
-    resumable.forget(folder)
+    checkpoint.delete_checkpoints(folder)
     return red_file.load_red(folder, spec.scenario)
 
 

@@ -10,7 +10,7 @@ from fixfirst.api.policies import load_named
 from fixfirst.base import arrays, checks, errors, jobs, statistics, tables
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.red_view import RedSpec
-from fixfirst.learner import resumable
+from fixfirst.learner import checkpoint
 from fixfirst.learner.league import League, LeagueConfig
 from fixfirst.learner.training_run import conclude
 from fixfirst.policy import red_file
@@ -132,7 +132,7 @@ def _known(spec: RedSpec) -> dict[str, Weights]:
 
 def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -> None:
     """Train, write down every round, and conclude; or raise Interrupted."""
-    resumable.go_on(folder, league, document)
+    checkpoint.go_on(folder, league, document)
     log = rows.CsvLog(folder / layout.MATRIX, rows.MatrixRow, lambda row: row.round <= league.rounds)
     if (0 if log.last is None else log.last.round) < league.rounds:
         raise errors.RunDirError(f"{folder / layout.MATRIX}: rows of the first {league.rounds} rounds are missing")
@@ -152,7 +152,7 @@ def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -
                 progress.show(league.episodes, told)
 
         try:
-            resumable.train_on(folder, league, document, step, SAVE_EVERY, interrupt)
+            checkpoint.train_on(folder, league, document, step, SAVE_EVERY, interrupt)
         except errors.Interrupted as e:
             raise errors.Interrupted(f"{str(e).partition(';')[0]}; go on with: fixfirst resume {folder}") from None
         finally:

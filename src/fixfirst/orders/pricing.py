@@ -28,14 +28,14 @@ import numpy as np
 
 from fixfirst.base import statistics
 from fixfirst.orders.compliance import CONFIDENCE
-from fixfirst.orders.costs import part_names
-from fixfirst.orders.order import Workflow
+from fixfirst.orders.order import UnitScheme, Workflow
 
 PRIOR_FREEDOM = 4
 LEAST_SPREAD = 0.05  # between trainings, in points of return
 RELATIVE_SPREAD = 0.02  # and as a share of the price
 LONE_SPREAD = 0.5  # assumed between trainings if there is only one: they may be stuck
 DRAWS = 4_000
+SERVICE, OWN_RESTORES = "stopped service", "Restore"  # parts of a cost, beside the unit types
 _GOOD, UNDECIDED, WORSE = 1, 2, 3  # tiers
 
 
@@ -54,7 +54,7 @@ class OrderResult:
     contested: float | None
     restores: float
     removes: float
-    costs: tuple[float, ...]  # by part: see `costs.py`
+    costs: tuple[float, ...]  # by part: see `part_names`
 
 
 @dataclass(frozen=True)
@@ -300,3 +300,37 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """Of those that are known."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
+
+
+# ---------------------------------------------------------------- what an episode cost, part by part
+#
+# A turn's cost is the sum of the parts: hosts that red held, by unit type; the stopped service; blue's own Restores. So an
+# episode's cost, minus its return, is their sum to the last tenth. T steps, B episodes, H hosts.
+
+
+def part_names(scheme: UnitScheme) -> tuple[str, ...]:
+    """Return the names of the U + 2 parts: the unit types, then the service, then Restores."""
+    return (*scheme.names, SERVICE, OWN_RESTORES)
+
+
+def count_verb(actions: np.ndarray, verb: str, scheme: UnitScheme) -> np.ndarray:
+    """[B] how often a verb was chosen in each episode. actions [T, B]."""
+    of_verb = np.array([action.verb == verb for action in scheme.scenario.actions])
+    return np.asarray(of_verb[actions].sum(axis=0))
+
+
+def episode_costs(charged: np.ndarray, actions: np.ndarray, rewards10: np.ndarray, scheme: UnitScheme) -> np.ndarray:
+    """[U + 2, B] what each part cost in each episode, in points.
+
+    charged [T + 1, B]: sets of hosts whose value is charged, before each action and after the last; actions, rewards10
+    [T, B]. What neither hosts nor Restores explain is the service.
+    """
+    tenths = np.zeros((scheme.size + 2, actions.shape[1]), np.int64)
+    after = charged[1:]
+    for host, unit in enumerate(scheme.host_unit):
+        value = round(10 * scheme.scenario.hosts[host].value)
+        if value:
+            tenths[unit] += value * (after >> host & 1).sum(axis=0, dtype=np.int64)
+    tenths[-1] = round(10 * scheme.scenario.restore_cost) * count_verb(actions, "Restore", scheme)
+    tenths[-2] = -rewards10.sum(axis=0, dtype=np.int64) - tenths.sum(axis=0)
+    return tenths / 10

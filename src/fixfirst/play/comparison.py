@@ -12,7 +12,6 @@ from fixfirst.base import statistics, tables
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders import pricing
 from fixfirst.orders.compliance import CONFIDENCE
-from fixfirst.orders.costs import part_names
 from fixfirst.orders.order import UnitScheme
 from fixfirst.play.evaluation import EpisodeBatch
 
@@ -102,7 +101,7 @@ def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...
     """Take the difference apart: how much less the second pays for each part, with intervals that hold for all parts."""
     scheme = UnitScheme.by_type(first.game.scenario)
     gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
-    names, episodes = part_names(scheme), gains.shape[1]
+    names, episodes = pricing.part_names(scheme), gains.shape[1]
     there = np.flatnonzero(np.abs(gains).max(axis=1) > 0).tolist()
     quantile = statistics.t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * max(len(there), 1)))
     found = []

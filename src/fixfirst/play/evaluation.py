@@ -16,8 +16,8 @@ from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VARIANT_ID, VARIANTS, VariantName
 from fixfirst.game.world import BaseWorld
+from fixfirst.orders import pricing
 from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
-from fixfirst.orders.costs import count_verb, episode_costs, part_names
 from fixfirst.orders.judging import Counts, judge
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
@@ -65,13 +65,15 @@ class EpisodeBatch:
 
     def count(self, verb: str) -> float:
         """How often a verb was chosen, per episode."""
-        return float(count_verb(self.rollout.actions, verb, self.scheme).mean())
+        return float(pricing.count_verb(self.rollout.actions, verb, self.scheme).mean())
 
     def costs(self, scheme: UnitScheme) -> np.ndarray:
-        """[U + 2, B] what each episode cost, part by part: see `orders/costs.py`."""
+        """[U + 2, B] what each episode cost, part by part: see `orders/pricing.py`."""
         played = self.rollout
         any_session = VARIANTS[VARIANT_ID[self.variant]].any_session_costs
-        return episode_costs(played.held if any_session else played.privileged, played.actions, played.rewards10, scheme)
+        return pricing.episode_costs(
+            played.held if any_session else played.privileged, played.actions, played.rewards10, scheme
+        )
 
     def counts(self, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
         """What was repaired, in order and not; None if they were played without a workflow."""
@@ -150,7 +152,7 @@ class Evaluation:
     compliance: Compliance | None
     restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
     removes: float | None = None
-    costs: dict[str, float] = field(default_factory=dict)  # by part: see `orders/costs.py`; their sum is minus the mean
+    costs: dict[str, float] = field(default_factory=dict)  # by part: see `orders/pricing.py`; their sum is minus the mean
 
     @classmethod
     def of(cls, played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
@@ -171,7 +173,9 @@ class Evaluation:
             compliance=None if counts is None else summarise(counts),
             restores=played.count("Restore"),
             removes=played.count("Remove"),
-            costs=dict(zip(part_names(played.scheme), played.costs(played.scheme).mean(axis=1).tolist(), strict=True)),
+            costs=dict(
+                zip(pricing.part_names(played.scheme), played.costs(played.scheme).mean(axis=1).tolist(), strict=True)
+            ),
         )
 
     @classmethod

@@ -14,9 +14,9 @@ from fixfirst.orders import pricing
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
-from fixfirst.reporter.read import RunData
 from fixfirst.runs import manifest
 from fixfirst.runs.rows import Trial
+from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import mean_interval
 
 COURSE_POINTS = 200  # of a course, at most
@@ -113,7 +113,7 @@ def position_means(workflows: Sequence[Workflow], returns: Sequence[float]) -> P
 # ---------------------------------------------------------------- the course of a search
 
 
-def episodes_used(run: RunData) -> list[int]:
+def episodes_used(run: Run) -> list[int]:
     """Return the training episodes of the run after each trial, warm-up included."""
     return (run.warmup_episodes + np.cumsum([trial.episodes for trial in run.trials])).astype(int).tolist()
 
@@ -129,7 +129,7 @@ def best_so_far(trials: Sequence[Trial]) -> list[float | None]:
     return course
 
 
-def lineage_episodes(run: RunData, trial: Trial) -> int:
+def lineage_episodes(run: Run, trial: Trial) -> int:
     """Return the training episodes a trial's weights have seen: its own, its ancestors' and the warm-up's."""
     by_id = {row.id: row for row in run.trials}
     total, seen = run.warmup_episodes, set()
@@ -187,7 +187,7 @@ class TimeUse:
         return sum(seconds for _, seconds in self.parts)
 
 
-def time_use(run: RunData) -> TimeUse:
+def time_use(run: Run) -> TimeUse:
     """Add up the training log, the trials' seconds and the sessions.
 
     While the search chooses, every worker waits, so choosing counts once per worker. What the recorded seconds leave of
@@ -224,10 +224,10 @@ class RunGroup:
     """Runs that differ only in their seed, by seed."""
 
     label: str  # what tells it from the other groups
-    runs: tuple[RunData, ...]
+    runs: tuple[Run, ...]
 
 
-def final_return(run: RunData) -> float | None:
+def final_return(run: Run) -> float | None:
     """Return what a run is judged by: the best order's return, or the trained policy's."""
     if run.answer is not None:
         return run.answer.orders[0].mean
@@ -236,9 +236,9 @@ def final_return(run: RunData) -> float | None:
     return None if run.result is None else run.result.mean
 
 
-def group_runs(runs: Sequence[RunData]) -> tuple[list[RunGroup], list[str]]:
+def group_runs(runs: Sequence[Run]) -> tuple[list[RunGroup], list[str]]:
     """Group runs that differ only in their seed, and say what was left out: a seed counts once."""
-    groups: dict[str, list[RunData]] = {}
+    groups: dict[str, list[Run]] = {}
     repeated = []
     for run in runs:
         group = groups.setdefault(repr(sorted(manifest.result_settings(run.kind, run.config).items())), [])
@@ -325,7 +325,7 @@ class TrainingCourse:
     prices: tuple[float, ...]  # NaN where it is not known
 
 
-def training_courses(run: RunData, episodes: Sequence[int], swap: tuple[str, str] | None) -> list[TrainingCourse]:
+def training_courses(run: Run, episodes: Sequence[int], swap: tuple[str, str] | None) -> list[TrainingCourse]:
     """Return the course of every training. episodes: of one training after each round. swap: the one to be priced."""
     known: dict[int, dict[int, dict[str, float]]] = {}
     for row in run.rounds:

@@ -13,9 +13,9 @@ from fixfirst.base import errors
 from fixfirst.game.game import scenario_named, world_in_words
 from fixfirst.game.scenario import CAGE2
 from fixfirst.reporter.figure import FigureData
-from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import AGAIN, num, percent
 from fixfirst.runs import layout, manifest
+from fixfirst.runs.run import Run
 
 MOST_CELL = 2_000  # characters of a setting that are shown
 
@@ -108,7 +108,7 @@ def pairs_table(caption: str, pairs: Iterable[tuple[str, str]], columns: Sequenc
 
 
 def run_document(
-    run: RunData, *, sections: Sequence[Section], glossary: Sequence[tuple[str, str]] = (), **parts: Any
+    run: Run, *, sections: Sequence[Section], glossary: Sequence[tuple[str, str]] = (), **parts: Any
 ) -> Document:
     """Build the report of one run: `sections`, its settings, the glossary. parts: the rest of a `Document`."""
     return Document(
@@ -127,19 +127,19 @@ def glossary_sections(entries: Sequence[tuple[str, str]]) -> list[Section]:
     return [Section("Glossary", tables=(table,))] if entries else []
 
 
-def describe_game(run: RunData) -> str:
+def describe_game(run: Run) -> str:
     """Say against whom it was played, in which world."""
     red = errors.printable(str(run.config.get("red_agent", "unknown")))
     return f"red agent {red}, {describe_world(run)}"
 
 
-def describe_world(run: RunData) -> str:
+def describe_world(run: Run) -> str:
     """Say in which world it was played: the variant, the scenario unless it is CAGE2, and a reward of its own."""
     variant = f"variant {run.config.get('variant', 'unknown')}"
     return errors.printable(world_in_words(variant, scenario_named(run.config.get("scenario", CAGE2))))
 
 
-def _replays(run: RunData) -> dict[str, Replay]:
+def _replays(run: Run) -> dict[str, Replay]:
     """Find the replays of an answer's orders, by order, or of trials, as "trial 3"."""
     folder, found = errors.printable(str(run.folder)), {}
     for order in () if run.answer is None else run.answer.orders:
@@ -151,7 +151,7 @@ def _replays(run: RunData) -> dict[str, Replay]:
     return {name: Replay(command, pages[name] if pages[name].exists() else None) for name, command in found.items()}
 
 
-def _settings_section(run: RunData) -> Section:
+def _settings_section(run: Run) -> Section:
     """Say where a run came from, and how to do it again."""
     recorded = {key: value if isinstance(value, dict) else {} for key, value in run.manifest.items()}
     versions, machine, options = (recorded.get(key, {}) for key in ("versions", "machine", "options"))

@@ -31,11 +31,11 @@ from fixfirst.reporter.figure import (
     drawing,
     wrap,
 )
-from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import TIERS, few_seeds, settled, short_order, some, swap_name
 from fixfirst.runs import matrix
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Status, Trial
+from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import MeanInterval
 from fixfirst.runs.survey import Split
 
@@ -200,7 +200,7 @@ def orders(answer: Answer) -> FigureData:
 # ---------------------------------------------------------------- a search with a training per order
 
 
-def ranking(run: RunData) -> FigureData:
+def ranking(run: Run) -> FigureData:
     """Draw every tried order with its return; those not accepted come last, hollow."""
     trials = {run.workflow_of(trial): trial for trial in _best_last(run.trials)}
     rows = () if run.ranked_trials is None else run.ranked_trials.ranking.rows
@@ -229,7 +229,7 @@ def _best_last(trials: Sequence[Trial]) -> list[Trial]:
     return sorted(known, key=lambda trial: (trial.accepted, trial.earned))
 
 
-def progress(run: RunData) -> FigureData:
+def progress(run: Run) -> FigureData:
     """Draw each choice: what the strategy expected, what it got, the best so far, and the budget."""
     best, used = best_so_far(run.trials), episodes_used(run)
     choices = {choice.iteration: choice for choice in run.choices}
@@ -284,7 +284,7 @@ def _whole_ticks(axes: "Axes") -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def compliance(run: RunData, threshold: float | None) -> FigureData:
+def compliance(run: Run, threshold: float | None) -> FigureData:
     """Draw compliance and contested compliance of every trial against its return."""
     trials = [trial for trial in run.trials if trial.return_mean is not None]
     numbers = [(t.id, t.workflow, t.status.value, t.compliance, t.contested_compliance, t.earned) for t in trials]
@@ -370,7 +370,7 @@ def pairs(effects: Sequence[PairEffect]) -> FigureData:
     return draw_rows("pairs", alt, names, marks, "difference in return per episode", columns, numbers, zero=True)
 
 
-def learning(run: RunData, threshold: float | None) -> FigureData:
+def learning(run: Run, threshold: float | None) -> FigureData:
     """Draw return and compliance of the training episodes, update by update; a thin line where another order begins."""
     updates = run.updates
     shown = (("return per episode", updates.env_return, 1), ("compliance, %", updates.compliance, 100))
@@ -441,7 +441,7 @@ def groups(judged: Sequence[tuple[str, MeanInterval, Sequence[tuple[str, float]]
     return draw_rows(name, alt, labels, marks, "final return per episode", columns, numbers, height=0.28)
 
 
-def trainings(runs: Sequence[RunData], name: str = "trainings") -> FigureData:
+def trainings(runs: Sequence[Run], name: str = "trainings") -> FigureData:
     """Draw the learning curves of several trainings on one axis: returns of the training episodes, thinned."""
     found = [(run.name, run.updates) for run in runs]
     curves = [(label, thinned(u.sampled, u.env_return, u.trial, CURVE_BINS // 2)) for label, u in found]

@@ -8,8 +8,6 @@ from fixfirst.runs import layout, manifest
 from fixfirst.runs.rows import Outcome
 from fixfirst.runs.run import WARMUP_RESULT, Run
 
-RunData = Run
-
 
 class NothingYetError(errors.RunDirError):
     """A search has no round yet."""

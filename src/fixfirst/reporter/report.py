@@ -11,12 +11,12 @@ from fixfirst.base import checks, errors, files
 from fixfirst.reporter.document import Document, Draw
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.page import markdown, report_page
-from fixfirst.reporter.read import NothingYetError, RunData, read_run
+from fixfirst.reporter.read import NothingYetError, read_run
 from fixfirst.reporter.report_answers import answer_report, running_report, study_report
 from fixfirst.reporter.report_league import league_report
 from fixfirst.reporter.report_trials import comparison_report, search_report, training_report
 from fixfirst.runs import layout
-from fixfirst.runs.run import find_runs
+from fixfirst.runs.run import Run, find_runs
 
 MOST_NOTES = 5  # about runs that cannot be shown
 SILENT_S = 2.0  # a report that takes longer says so
@@ -78,7 +78,7 @@ def report(
 
 def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -> Document:
     """Build the report of a run, or the comparison of several. draw: makes each figure."""
-    found: list[RunData] = []
+    found: list[Run] = []
     unreadable: list[str] = []
     waiting: dict[Path, str] = {}
     for folder in folders:

@@ -24,7 +24,6 @@ from fixfirst.reporter.document import (
     run_document,
     share,
 )
-from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import (
     ADAPTIVE,
     AFTER_ROUNDS,
@@ -55,12 +54,13 @@ from fixfirst.reporter.texts import (
 from fixfirst.runs import layout
 from fixfirst.runs.agreement import MOST_WORLDS, Agreement
 from fixfirst.runs.answer import WHY_PAGE, Answer, list_words
+from fixfirst.runs.run import Run
 from fixfirst.runs.survey import Survey
 
 _Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
 
 
-def answer_report(run: RunData, answer: Answer, draw: Draw) -> Document:
+def answer_report(run: Run, answer: Answer, draw: Draw) -> Document:
     """Build the report of one finished search."""
     why = run.folder / layout.replay_file(WHY_PAGE)
     return run_document(
@@ -129,7 +129,7 @@ def _swap_sections(answer: Answer, draw: Draw) -> list[Section]:
     ]
 
 
-def _curve_sections(run: RunData, answer: Answer, draw: Draw) -> list[Section]:
+def _curve_sections(run: Run, answer: Answer, draw: Draw) -> list[Section]:
     """Show every training by itself."""
     swap = answer.swaps[0] if answer.swaps else None
     found = training_courses(run, answer.rounds, None if swap is None else (swap.first, swap.second))
@@ -230,7 +230,7 @@ def _span(values: Sequence[float], write: Callable[[float], str]) -> str:
 # ---------------------------------------------------------------- while it runs
 
 
-def running_report(run: RunData, draw: Draw) -> Document:
+def running_report(run: Run, draw: Draw) -> Document:
     """Build the report of a search that has not ended: what is known after the last complete round."""
     last = max(row.round for row in run.rounds)
     trainings = len({row.replicate for row in run.rounds if row.round == last})
@@ -253,7 +253,7 @@ def running_report(run: RunData, draw: Draw) -> Document:
     )
 
 
-def _means(run: RunData, after: int) -> dict[str, float]:
+def _means(run: Run, after: int) -> dict[str, float]:
     """Return what every order earned after a round, over replicates."""
     values: dict[str, list[float]] = {}
     for row in run.rounds:
@@ -262,7 +262,7 @@ def _means(run: RunData, after: int) -> dict[str, float]:
     return {order: float(np.mean(of_order)) for order, of_order in values.items()}
 
 
-def _prices_so_far(run: RunData, last: int) -> _Prices:
+def _prices_so_far(run: Run, last: int) -> _Prices:
     """Return the price of each swap after each round in which it was known."""
     found: _Prices = {}
     for after in range(1, last + 1):
@@ -278,7 +278,7 @@ def _prices_so_far(run: RunData, last: int) -> _Prices:
 # ---------------------------------------------------------------- a study
 
 
-def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str], draw: Draw, of: int) -> Document:
+def study_report(runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], draw: Draw, of: int) -> Document:
     """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis.
 
     of: how many there will be.
@@ -313,7 +313,7 @@ def study_report(runs: Sequence[tuple[RunData, Answer]], skipped: Sequence[str],
     )
 
 
-def _survey_sections(survey: Survey, runs: Sequence[tuple[RunData, Answer]], draw: Draw) -> list[Section]:
+def _survey_sections(survey: Survey, runs: Sequence[tuple[Run, Answer]], draw: Draw) -> list[Section]:
     """Say how often rules hold in several networks, what decides, and what each network is."""
     holding = make_table(
         "How often each rule holds",
@@ -370,7 +370,7 @@ def _networks_table(survey: Survey) -> PageTable:
     return make_table("One row per network", columns, rows)
 
 
-def _seeds_table(runs: Sequence[tuple[RunData, Answer]]) -> PageTable:
+def _seeds_table(runs: Sequence[tuple[Run, Answer]]) -> PageTable:
     columns = ("run", "rule", "dearest swap", "price", "interval", "best return", "violations, at most", "orders tried")
     rows = []
     for run, answer in runs:

@@ -2,9 +2,9 @@
 
 from fixfirst.reporter import figures
 from fixfirst.reporter.document import Document, Draw, PageTable, Section, make_table, run_document
-from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import num, some
 from fixfirst.runs import matrix
+from fixfirst.runs.run import Run
 
 _COURSE_TEXT = (
     "A league trains one defender against scripts, attackers of the past, and attackers that learn beside it. At the end of "
@@ -20,7 +20,7 @@ _MATRIX_TEXT = (
 )
 
 
-def league_report(run: RunData, draw: Draw) -> Document:
+def league_report(run: Run, draw: Draw) -> Document:
     """Build the report of a league."""
     rounds = matrix.rounds_of(run.matrix)
     last, worst = rounds[-1], rounds[-1].worst
@@ -54,7 +54,7 @@ def _course(rounds: list[matrix.Round]) -> PageTable:
     return make_table("Round by round", columns, lines)
 
 
-def _matrix(run: RunData) -> PageTable:
+def _matrix(run: Run) -> PageTable:
     numbers = sorted({row.round for row in run.matrix})
     cells = {(row.attacker, row.round): row.mean for row in run.matrix}
     lines = []

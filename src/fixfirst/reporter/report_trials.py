@@ -27,17 +27,17 @@ from fixfirst.reporter.document import (
     run_document,
     share,
 )
-from fixfirst.reporter.read import RunData
 from fixfirst.reporter.texts import interval, num, percent, some
 from fixfirst.runs import manifest
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.rows import Status, Trial, number
+from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare_seeds, mean_interval
 
 MOST_UNKNOWN = 10  # pairs that are listed
 
 
-def search_report(run: RunData, draw: Draw) -> Document:
+def search_report(run: Run, draw: Draw) -> Document:
     """Build the report of a search with a training per order."""
     found, tried = run.ranked_trials, len({trial.workflow for trial in run.trials})
     threshold = number(run.config.get("compliance_threshold"))
@@ -73,7 +73,7 @@ def search_report(run: RunData, draw: Draw) -> Document:
     )
 
 
-def _headline(run: RunData, found: RankedTrials) -> tuple[str, ...]:
+def _headline(run: Run, found: RankedTrials) -> tuple[str, ...]:
     """Return the winner, unit type by unit type; without one, the rule that all orders share which may be the best."""
     rows = found.ranking.rows
     if len(rows) == 1 or found.ranking.winner is not None:
@@ -82,7 +82,7 @@ def _headline(run: RunData, found: RankedTrials) -> tuple[str, ...]:
     return ("Nothing: no order is shown to be better than another." if rule is None else f"{rule[0].upper()}{rule[1:]}.",)
 
 
-def _ranking_section(run: RunData, draw: Draw) -> Section:
+def _ranking_section(run: Run, draw: Draw) -> Section:
     found, text = run.ranked_trials, [texts.RANKING]
     if found is not None:
         sure = f"{100 * found.ranking.confidence:.0f} %"
@@ -136,7 +136,7 @@ def _precedence_section(found: RankedTrials, draw: Draw) -> Section:
     return Section("Which precedence matters", tuple(text), tuple(drawn))
 
 
-def _progress_section(run: RunData, draw: Draw) -> Section:
+def _progress_section(run: Run, draw: Draw) -> Section:
     asked = sum(choice.ucb is not None for choice in run.choices)
     text: tuple[str, ...] = (texts.PROGRESS_WITHOUT_BELIEFS,)
     if asked:
@@ -144,14 +144,14 @@ def _progress_section(run: RunData, draw: Draw) -> Section:
     return Section("How the search went", text, (draw(lambda: figures.progress(run)),))
 
 
-def _compliance_section(run: RunData, threshold: float | None, draw: Draw) -> Section:
+def _compliance_section(run: Run, threshold: float | None, draw: Draw) -> Section:
     gate = "" if threshold is None else texts.COMPLIANCE_GATE.format(threshold=percent(threshold))
     judged = any(trial.compliance is not None for trial in run.trials)
     drawn = (draw(lambda: figures.compliance(run, threshold)),) if judged else ()
     return Section("Compliance and return", (texts.COMPLIANCE.format(gate=gate), texts.COMPLIANCE_READING), drawn)
 
 
-def _learning_sections(run: RunData, threshold: float | None, draw: Draw) -> list[Section]:
+def _learning_sections(run: Run, threshold: float | None, draw: Draw) -> list[Section]:
     if not len(run.updates):
         return []
     inherited = texts.LEARNING_INHERITED if any(trial.parent is not None for trial in run.trials) else ""
@@ -160,7 +160,7 @@ def _learning_sections(run: RunData, threshold: float | None, draw: Draw) -> lis
     return [Section("Learning", text, (draw(lambda: figures.learning(run, threshold)),))]
 
 
-def _time_sections(run: RunData, draw: Draw) -> list[Section]:
+def _time_sections(run: Run, draw: Draw) -> list[Section]:
     use = time_use(run)
     if not use.parts:
         return []
@@ -176,7 +176,7 @@ def _time_sections(run: RunData, draw: Draw) -> list[Section]:
 # ---------------------------------------------------------------- one training
 
 
-def training_report(run: RunData, draw: Draw) -> Document:
+def training_report(run: Run, draw: Draw) -> Document:
     """Build the report of one training."""
     threshold = number(run.config.get("compliance_threshold"))
     order = errors.printable(str(run.config.get("workflow", "unknown")))
@@ -208,7 +208,7 @@ def training_report(run: RunData, draw: Draw) -> Document:
 Judged = tuple[str, MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
 
 
-def comparison_report(runs: Sequence[RunData], skipped: Sequence[str], draw: Draw) -> Document:
+def comparison_report(runs: Sequence[Run], skipped: Sequence[str], draw: Draw) -> Document:
     """Build the comparison of several runs: those against the same red agent in the same variant, others apart."""
     groups, repeated = group_runs(runs)
     worlds: dict[str, list[RunGroup]] = {}
@@ -314,7 +314,7 @@ def _across_seeds(group: RunGroup) -> Comparison:
     return found
 
 
-def _runs_section(groups: Sequence[RunGroup], runs: Sequence[RunData]) -> Section:
+def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
     label, rows = {run.folder: group.label for group in groups for run in group.runs}, []
     for run in runs:
         wall, found = time_use(run).wall_s, run.ranked_trials

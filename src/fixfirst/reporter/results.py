@@ -30,9 +30,8 @@ from fixfirst.reporter.texts import (
     verdict_over_seeds,
 )
 from fixfirst.runs import layout
-from fixfirst.runs.adaptive import Adaptive
 from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import Answer
+from fixfirst.runs.answer import Adaptive, Answer
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.seeds import Comparison, compare_seeds
 

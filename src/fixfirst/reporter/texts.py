@@ -9,9 +9,8 @@ from typing import Any
 from fixfirst.orders import pricing
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
-from fixfirst.reporter.read import RunData
-from fixfirst.runs.adaptive import Adaptive
-from fixfirst.runs.answer import Answer, list_words
+from fixfirst.runs.answer import Adaptive, Answer, list_words
+from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import Comparison, OrderAcrossSeeds, RankedTrials
 
 MINUS = "\u2212"
@@ -143,7 +142,7 @@ def ranking_lead(ranking: Ranking) -> str:
     return f"No single order wins. What the {alike} of {ranked} accepted orders that may be the best have in common:"
 
 
-def ranking_sentences(run: RunData, found: RankedTrials) -> list[str]:
+def ranking_sentences(run: Run, found: RankedTrials) -> list[str]:
     """Say in sentences with numbers what a search found, and what that does not show."""
     rows, best, trial, sure = (
         found.ranking.rows,

@@ -33,8 +33,7 @@ from fixfirst.play import baselines, evaluation
 from fixfirst.play.rollout import Player
 from fixfirst.policy.file import Policy, copy_policy, load_policy
 from fixfirst.runs import layout, manifest
-from fixfirst.runs.adaptive import Adaptive
-from fixfirst.runs.answer import Answer, read_answer
+from fixfirst.runs.answer import Adaptive, Answer, read_answer
 from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
 from fixfirst.searcher import exploiting
 from fixfirst.searcher.config import SearchConfig
