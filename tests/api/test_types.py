@@ -67,9 +67,10 @@ def classes():
     vec = parameters(ff.VecCage2.__init__)
     where = {name: of for name, of in game.items() if name not in ("red_agent", "max_steps")}
     return {
-        "GameSettings": game,
-        "EvaluateSettings": where | judging,
         "CompareSettings": where,
+        "GameSettings": game,
+        "JudgingSettings": judging,
+        "EvaluateSettings": where | judging,
         "WatchSettings": parameters(replay) | game | judging,
         "VecSettings": vec | game,
         "TrainSettings": fields(ff.TrainConfig, without=("units", "from_policy")),
@@ -78,10 +79,17 @@ def classes():
 
 
 def written():
-    parts = []
+    """The file: each dictionary inherits from the largest ones before it that it holds, and that share no field."""
+    parts, known = [], {}
     for name, found in classes().items():
-        lines = [f"    {field}: {of}" for field, of in sorted(found.items())]
-        parts.append("\n".join([f"class {name}(TypedDict, total=False):", *lines, ""]))
+        bases, own = [], dict(found)
+        for base in sorted(known, key=lambda each: -len(known[each])):
+            if known[base].items() <= own.items():
+                bases.append(base)
+                own = {field: of for field, of in own.items() if field not in known[base]}
+        known[name] = found
+        lines = [f"    {field}: {of}" for field, of in sorted(own.items())] or ["    pass"]
+        parts.append("\n".join([f"class {name}({', '.join(bases or ['TypedDict'])}, total=False):", *lines, ""]))
     return HEAD + "\n" + "\n\n".join(parts)
 
 

@@ -147,10 +147,8 @@ def _conclude(
     }
     facts |= {"seed": seed, "tried": [list(one) for one in tried], "mean": mean, "low": mean - margin, "high": mean + margin}
     if folder is not None:
-        try:
+        with errors.writing(folder):
             red_file.save_red(folder, best.weights, spec, facts)
-        except OSError as e:
-            raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
     return Exploit(
         mean=mean,
         low=mean - margin,

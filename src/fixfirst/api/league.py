@@ -108,12 +108,10 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, quiet: bool) -> Leag
     spec = start.spec
     league = League(config, spec, start.weights, _known(RedSpec(spec.scenario, config.picky)))
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
-    try:
-        with manifest.locked(folder), manifest.Session(folder) as session:
-            _work(league, folder, document, quiet)
-            session.finished = True
-    except OSError as e:
-        raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror}); then: fixfirst resume {folder}") from e
+    hint = f"; free the way, then: fixfirst resume {folder}"
+    with errors.writing(folder, hint), manifest.locked(folder), manifest.Session(folder) as session:
+        _work(league, folder, document, quiet)
+        session.finished = True
     return load_league(folder)
 
 

@@ -251,10 +251,8 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
     if not path.name:
         raise errors.ConfigError(f"out must be a file, got {str(out)!r}")
     _ = loaded.network  # its weights are finite, and those of its spec
-    try:
+    with errors.writing(path, error=errors.ConfigError):
         export_policy(loaded, path, to, workflow)
-    except OSError as e:
-        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror})") from e
     return path
 
 

@@ -105,15 +105,48 @@ def _run(
     quiet: bool,
     callback: Callback | None = None,
 ) -> TrainRun:
-    try:
-        with manifest.locked(folder):
-            if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
-                return _close(folder)
-            return _work(config, folder, start, workers, tested, quiet, callback)
-    except OSError as e:
-        raise errors.RunDirError(
-            f"{folder}: cannot be written ({e.strerror}); free the way, then: fixfirst resume {folder}"
-        ) from e
+    """Train and evaluate, or raise Interrupted."""
+    board = folder / layout.TENSORBOARD if config.tensorboard else None
+    with errors.writing(folder, f"; free the way, then: fixfirst resume {folder}"), manifest.locked(folder):
+        if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
+            return _close(folder)
+        with (
+            manifest.Session(folder) as session,
+            jobs.interrupts() as interrupt,
+            ProgressLine(config.total_episodes, quiet=quiet) as progress,
+        ):
+            played = 0
+
+            def show(message: str | UpdateRow) -> None:
+                nonlocal played
+                if isinstance(message, str):
+                    return progress.say(message)
+                played = message.episodes
+                progress.point(message.env_reward)
+                if progress.due():
+                    progress.show(played, _in_words(message))
+                if callback is not None:
+                    values = {"return": message.env_reward, **dict(message.plotted())}
+                    interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
+
+            processes: dict[str, Any] = {"workers": workers, "num_workers": workers or None}
+            with train_in(folder, config, show, interrupt, start=start, tensorboard=board, **processes) as trained:
+                if trained is None:
+                    after = f" after {played:,} episodes" if played else ""
+                    raise errors.Interrupted(f"interrupted{after}; go on with: fixfirst resume {folder}")
+
+                def stop(done: int) -> None:
+                    """On CybORG the test takes minutes: nothing of it is worth waiting for."""
+                    if interrupt:
+                        raise errors.Interrupted(f"interrupted in the test; go on with: fixfirst resume {folder}")
+                    if progress.due():
+                        progress.show(played, f"{done:,} of {tested:,} test episodes")
+
+                shown = trained.training.evaluate("test", tested, on_pass=stop)
+                facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
+                conclude(folder, {"evaluation": asdict(shown), **facts})
+                session.finished = True
+                return TrainRun(folder, config, shown, trained.accepted)
 
 
 def _close(folder: Path) -> TrainRun:
@@ -125,56 +158,6 @@ def _close(folder: Path) -> TrainRun:
         checkpoint.delete_checkpoints(folder)
         session.finished = True
     return trained
-
-
-def _work(
-    config: TrainConfig,
-    folder: Path,
-    start: Weights | None,
-    workers: int,
-    tested: int,
-    quiet: bool,
-    callback: Callback | None,
-) -> TrainRun:
-    """Train and evaluate, or raise Interrupted."""
-    board = folder / layout.TENSORBOARD if config.tensorboard else None
-    with (
-        manifest.Session(folder) as session,
-        jobs.interrupts() as interrupt,
-        ProgressLine(config.total_episodes, quiet=quiet) as progress,
-    ):
-        played = 0
-
-        def show(message: str | UpdateRow) -> None:
-            nonlocal played
-            if isinstance(message, str):
-                return progress.say(message)
-            played = message.episodes
-            progress.point(message.env_reward)
-            if progress.due():
-                progress.show(played, _in_words(message))
-            if callback is not None:
-                values = {"return": message.env_reward, **dict(message.plotted())}
-                interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
-
-        processes: dict[str, Any] = {"workers": workers, "num_workers": workers or None}
-        with train_in(folder, config, show, interrupt, start=start, tensorboard=board, **processes) as trained:
-            if trained is None:
-                after = f" after {played:,} episodes" if played else ""
-                raise errors.Interrupted(f"interrupted{after}; go on with: fixfirst resume {folder}")
-
-            def stop(done: int) -> None:
-                """On CybORG the test takes minutes: nothing of it is worth waiting for."""
-                if interrupt:
-                    raise errors.Interrupted(f"interrupted in the test; go on with: fixfirst resume {folder}")
-                if progress.due():
-                    progress.show(played, f"{done:,} of {tested:,} test episodes")
-
-            shown = trained.training.evaluate("test", tested, on_pass=stop)
-            facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
-            conclude(folder, {"evaluation": asdict(shown), **facts})
-            session.finished = True
-            return TrainRun(folder, config, shown, trained.accepted)
 
 
 def _in_words(update: UpdateRow) -> str:

@@ -20,6 +20,7 @@ A message says what came, what is wrong and what is right, in one printable line
 (130 if interrupted); a traceback is a bug.
 """
 
+import contextlib
 import difflib
 import shutil
 import sys
@@ -27,7 +28,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 LONGEST_MESSAGE = 2_000
 
@@ -125,3 +126,12 @@ class PolicyError(FixfirstError):
 
 class Interrupted(KeyboardInterrupt):
     """A run was stopped by Ctrl-C or a polite kill after saving itself; the message says how to go on."""
+
+
+@contextlib.contextmanager
+def writing(place: object, hint: str = "", error: type[FixfirstError] = RunDirError) -> "Iterator[None]":
+    """Turn what the system refuses while something is written to a file or folder into one line. hint: what to do then."""
+    try:
+        yield
+    except OSError as e:
+        raise error(f"{place}: cannot be written ({e.strerror or e}){hint}") from e

@@ -124,8 +124,6 @@ def _escaped(text: str) -> str:
 
 def _written(text: str, path: str | Path | None) -> str:
     if path is not None:
-        try:
+        with errors.writing(path, error=errors.ConfigError):
             files.write_atomically(Path(path), text.encode())
-        except OSError as e:
-            raise errors.ConfigError(f"{path}: cannot be written ({e.strerror})") from e
     return text

@@ -52,10 +52,8 @@ def scenario_command(
             Scenario.from_table(file, errors.note) if Path(file).suffix == HOST_TABLE else scenario_named(file, images)
         )
     if out is not None:
-        try:
+        with errors.writing(out, error=errors.ConfigError):
             files.write_atomically(out, scenario.to_yaml().encode())
-        except OSError as e:
-            raise errors.ConfigError(f"{out}: cannot be written ({e.strerror})") from e
         errors.note(f"{out}: {scenario.num_hosts} hosts in {len(scenario.subnets)} subnets, digest {scenario.digest[:12]}")
     if as_json:
         print_json(as_document(scenario))

@@ -129,10 +129,8 @@ def record(
 def _keep_file(scenario: Scenario, out: Path) -> Path:
     """Write the scenario beside its recording, where `fixfirst conform` looks for it."""
     file = out.with_name(f"{out.name.removesuffix('.gz').removesuffix('.jsonl')}.yaml")
-    try:
+    with errors.writing(file, error=errors.CyborgError):
         file.write_text(scenario.to_yaml())
-    except OSError as e:
-        raise errors.CyborgError(f"{file}: cannot be written ({e.strerror})") from e
     return file
 
 

@@ -195,7 +195,7 @@ def train_on(
     folder: Path, training: Resumable, config: dict[str, Any], step: Callable[[], object], every: int, interrupt: object
 ) -> None:
     """Train to the end with a checkpoint every so many updates. Raises Interrupted, after saving, if it is interrupted."""
-    try:
+    with errors.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         while not training.done:
             step()
@@ -204,8 +204,6 @@ def train_on(
             if interrupt and not training.done:
                 raise errors.Interrupted(f"interrupted after {training.updates} updates; the same command goes on")
         save(folder, training, config)
-    except OSError as e:
-        raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
 
 
 def save(folder: Path, training: Resumable, config: dict[str, Any]) -> None:

@@ -33,11 +33,9 @@ def replay_page(document: dict[str, Any]) -> str:
 
 def write_replay(path: Path, document: dict[str, Any]) -> None:
     """Write the page; its folder is made if need be."""
-    try:
+    with errors.writing(path, "; choose another place with --out", errors.ConfigError):
         path.parent.mkdir(exist_ok=True)
         files.write_atomically(path, replay_page(document).encode())
-    except OSError as e:
-        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --out") from e
 
 
 def _scenario_of(document: dict[str, Any]) -> Scenario:
@@ -179,10 +177,8 @@ def write_gif(path: Path, document: dict[str, Any]) -> None:
     times = [STEP_MS] * (len(frames) - 1) + [LAST_MS]
     first, *others = (frame.quantize(COLOURS) for frame in frames)
     first.save(data, "gif", save_all=True, append_images=others, duration=times, loop=0, optimize=True)
-    try:
+    with errors.writing(path, "; choose another place with --gif", errors.ConfigError):
         files.write_atomically(path, data.getvalue())
-    except OSError as e:
-        raise errors.ConfigError(f"{path}: cannot be written ({e.strerror}); choose another place with --gif") from e
 
 
 def first_compromise(episode: dict[str, Any], scenario: Scenario) -> int:

@@ -83,24 +83,20 @@ def new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
     members: the run directories that will be begun in it.
     """
     check_unused(folder, members)  # before anything is left in somebody's folder
-    try:
+    with errors.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             check_unused(folder, members)
             for name in members:
                 (folder / name / MANIFEST).unlink(missing_ok=True)
             yield
-    except OSError as e:
-        raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
 
 
 def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
     """Nothing is ever written over, but for a beginning that was cut short."""
-    try:
+    with errors.writing(folder):
         if not folder.exists() or _cut_short(folder, members):
             return
-    except OSError as e:
-        raise errors.RunDirError(f"{folder}: cannot be written ({e.strerror})") from e
     is_run = (folder / MANIFEST).exists() or (folder / STUDY).exists()
     hint = f"go on with it: fixfirst resume {folder}" if is_run else "choose another --out"
     raise errors.RunDirError(f"{folder} exists already; {hint}")

@@ -75,14 +75,10 @@ def run_searches(
 
     for search in searches:
         view.begin(search)
-    try:
+    with errors.writing(folder, f"; free the way, then: fixfirst resume {folder}"):
         plans = [work_on(search) for search in searches]
         jobs.run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
-        return len(ended) == len(searches) and all(ended)
-    except OSError as e:
-        raise errors.RunDirError(
-            f"{folder}: cannot be written ({e.strerror or e}); free the way, then: fixfirst resume {folder}"
-        ) from e
+    return len(ended) == len(searches) and all(ended)
 
 
 # ---------------------------------------------------------------- jobs that do not see our disk
