@@ -133,6 +133,8 @@ def test_the_second_player_meets_the_same_episodes_as_the_first(policy):
     )
     assert mine[: int(start["t"])] == other[: int(start["t"])] and mine[int(start["t"])] != other[int(start["t"])]
     assert [e["label"] for e in told["episodes"]][:3] == ["worst", "median", "best"]
+    twice = replay("react-restore", workflow=ORDER, beside="react-restore", beside_workflow="reverse", episodes=2, steps=3)
+    assert (twice["policy"], twice["beside"]["policy"]) == ("react-restore A", "react-restore B")
 
 
 def test_until_the_order_changes_everything_is_as_without_a_change_and_afterwards_it_is_judged_by_the_other(shielded):

@@ -101,11 +101,14 @@ def replay(
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
     numbers = notable(*batches) if number is None else {"chosen": number}
     documents: list[dict[str, Any]] = []
-    for one, defender, batch in zip(whom, defenders, batches, strict=True):
+    names = [name_of(one) for one in whom]
+    if len({*names}) < len(names):  # the same policy, told two orders
+        names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
+    for name, defender, batch in zip(names, defenders, batches, strict=True):
         spec = defender.spec
         described = [describe_episode(batch, label, place, judging, spec) for label, place in numbers.items()]
         facts = {
-            "policy": name_of(one),
+            "policy": name,
             "red_agent": game.red_agent,
             "backend": game.backend,
             "steps": steps,
