@@ -196,14 +196,14 @@ def test_wrong_types_in_a_reset_or_a_step(wrong):
             envs.reset(options=options)
 
 
-@pytest.mark.parametrize("group", ["was_active", "quiet_turns", "decoys", "was_scanned"])
+@pytest.mark.parametrize("group", ["was_active", "quiet_turns", "decoys", "was_scanned", "break_ins"])
 def test_memories_with_bits_that_no_group_has_are_refused(group):
     """They would be written beyond the last word of a row."""
     envs = ff.make_vec(2, memory="full", action_set="macros")
     envs.reset(seed=0)
     records = envs.memories.records.copy()
     envs.set_state(envs.get_state(), records)
-    for wrong in (2**64 - 1,) if records[group].dtype == np.uint64 else (-1, np.iinfo(records.dtype[group]).max):
+    for wrong in (2**64 - 1,) if records[group].dtype == np.uint64 else (-1, np.iinfo(records[group].dtype).max):
         records[group] = wrong
         with pytest.raises(ff.WorldError, match=f"memories hold a {group} (that is not in 0|of more than)"):
             envs.set_state(envs.get_state(), records)

@@ -7,6 +7,7 @@ import pytest
 from cage2 import action_id
 
 import fixfirst as ff
+from fixfirst.api import evaluate as evaluating
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.play.comparison import paired
@@ -66,6 +67,21 @@ def test_a_policy_is_played_in_the_variant_it_was_made_for_unless_asked_otherwis
         envs.reset(seed=0)
         ff.rollout(envs, policy, steps=2, say=few["say"])
     assert said == ["the policy was made for variant current; the environments play leaderboard"]
+
+
+def test_what_cyborg_is_instead_is_said(monkeypatch):
+    """CybORG is of one variant; here our simulator stands in for it."""
+    plain, said = evaluating.play_all, []
+
+    def on_simulator(defenders, games, **options):
+        there = [game.model_copy(update={"backend": "simulator", "variant": "current"}) for game in games]
+        return plain(defenders, there, **options)
+
+    monkeypatch.setattr(evaluating, "play_all", on_simulator)
+    few = {"red_agent": "b_line", "steps": 5, "episodes": 2, "backend": "cyborg", "quiet": True, "say": said.append}
+    for policy in ("champion", "champion-current", "sleep"):
+        assert [row.variant for row in ff.evaluate(policy, **few)] == ["current"]
+    assert said == ["champion was made for variant leaderboard; this CybORG is current"]
 
 
 def test_intervals_of_several_red_agents_are_wider_so_that_all_hold():

@@ -17,7 +17,6 @@ from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import chance_keys, uniform
 
-STATE = Portable.of(ff.load_policy("champion")).state_size
 ORDER = "op_server > enterprise > op_host > user > defender"
 
 
@@ -64,7 +63,7 @@ def assert_same_actions(
     obs, _ = envs.reset(seed=0)
     keys, draw = np.empty(episodes, np.uint64), np.empty(episodes)
     chance_keys(seed or 0, 0, keys)
-    state, starts, taken = np.zeros((episodes, STATE), np.float32), np.ones(episodes, bool), set()
+    state, starts, taken = np.zeros((episodes, Portable.of(policy).state_size), np.float32), np.ones(episodes, bool), set()
     for step in range(steps):
         orders = None if told is None else told(step)
         expected = policy.act(obs, episode_start=starts, greedy=seed is None, seed=seed or 0, workflow=orders)
@@ -86,14 +85,14 @@ def test_onnx_takes_the_actions_of_the_champion_in_a_thousand_episodes(tmp_path)
     envs = ff.make_vec(1_000, red_agent=["b_line", "meander"] * 500, variant="leaderboard")
     obs, _ = envs.reset(seed=0)
     policy.reset(1_000)
-    state, greedy = np.zeros((1_000, STATE), np.float32), np.full((1_000, 1), -1, np.float32)
+    state, greedy = np.zeros((1_000, Portable.of(policy).state_size), np.float32), np.full((1_000, 1), -1, np.float32)
     for _ in range(100):
         action, state, _ = player(obs.astype(np.float32), state, greedy)
         assert np.array_equal(action[:, 0], policy.act(obs, greedy=True))
         obs = envs.step(action[:, 0])[0]
 
 
-@pytest.mark.parametrize("memory", ["none", "scans", "full", "act1+last+expl+rest+quiet+decoy+seen+scans"])
+@pytest.mark.parametrize("memory", ["none", "scans", "full", "full+scans+breaks"])
 def test_onnx_remembers_and_masks_as_the_policy_does(memory, tmp_path):
     policy = remembering(memory=memory)
     assert_same_actions(policy, onnx_player(policy, tmp_path))
@@ -164,7 +163,7 @@ def test_onnx_takes_the_actions_of_a_searchs_policy_in_a_thousand_episodes(share
     envs = ff.make_vec(1_000, red_agent=["b_line", "meander"] * 500)
     obs, _ = envs.reset(seed=0)
     policy.reset(1_000)
-    state, greedy = np.zeros((1_000, STATE), np.float32), np.full((1_000, 1), -1, np.float32)
+    state, greedy = np.zeros((1_000, Portable.of(policy).state_size), np.float32), np.full((1_000, 1), -1, np.float32)
     ranks, repairs = np.array([order.ranks for order in orders], np.float32), 0
     for _ in range(100):
         action, state, _ = player(obs.astype(np.float32), state, greedy, ranks)

@@ -1,5 +1,7 @@
 """What a defender remembers: hand-worked turns, a plain twin over random play, and the bits that a policy reads."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, action_id
@@ -12,7 +14,7 @@ from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, me
 from fixfirst.policy.remembering import Memories, write_batch
 from fixfirst.policy.spec import PolicySpec
 
-EVERYTHING = "full+scans"
+EVERYTHING = "full+scans+breaks"
 LISTED = memory_tables(CAGE2).listed
 GROUPS, SLOTS, SCAN_HOSTS = memory_groups(CAGE2), decoy_slots(CAGE2).listed, scan_hosts(CAGE2)
 SCAN, EXPLOIT = 0b01, 0b11  # activity as a number; a belief follows in the next two bits
@@ -52,10 +54,22 @@ def test_four_turns_on_user2_written_out():
 
     memories.remember(view(User2=EXPLOIT), action("Restore", "User2"))
     known |= {"expl User2", "rest User2"}
-    assert remembered(memories) == known
+    assert remembered(memories) == known  # a Restore ends the count of break-ins
 
     memories.remember(view(), action("Sleep"))
     assert remembered(memories) == known | {"quiet 1"}
+
+
+def test_break_ins_are_counted_up_to_four_until_the_host_is_restored():
+    memories, counts = memories_of(1, "breaks"), []
+    for _ in range(5):
+        memories.remember(view(User2=EXPLOIT, User3=SCAN), action("Restore", "User3"))
+        counts.append(remembered(memories))
+    assert counts[0] == {"breaks User2 1"} and counts[1] == counts[0] | {"breaks User2 2"}
+    assert counts[3] == counts[4] == {f"breaks User2 {count}" for count in (1, 2, 3, 4)}
+    assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "break-ins 4"}
+    memories.remember(view(User2=EXPLOIT, User1=EXPLOIT), action("Restore", "User2"))
+    assert remembered(memories) == {"breaks User1 1"}
 
 
 def test_what_blue_sees_now_is_not_memory_yet_so_a_repeated_scan_differs_from_a_first_one():
@@ -122,7 +136,7 @@ class Diary:
 
     def __init__(self):
         self.act1, self.expl, self.rest, self.scans, self.seen, self.decoy = (set() for _ in range(6))
-        self.last, self.quiet = None, 0
+        self.last, self.quiet, self.breaks = None, 0, Counter()
 
     def write(self, observation, action):
         activity = {host: tuple(observation[4 * h : 4 * h + 2].tolist()) for h, host in enumerate(HOST_NAMES)}
@@ -133,9 +147,11 @@ class Diary:
         self.scans |= {*scanned} & {*SCAN_HOSTS}
         self.seen |= {(host, decoy) for host, decoy in self.decoy if host in scanned}
         self.last, self.quiet = (active[0], 0) if active else (self.last, self.quiet + 1)
+        self.breaks.update({*active} - {*scanned})
         verb, host = ACTIONS[action]
         if verb == "Restore":
             self.rest.add(host)
+            del self.breaks[host]
             self.decoy = {(other, decoy) for other, decoy in self.decoy if other != host}
         if (host, verb.removeprefix("Decoy")) in SLOTS:
             self.decoy.add((host, verb.removeprefix("Decoy")))
@@ -143,6 +159,7 @@ class Diary:
     def names(self):
         names = {f"{group} {host}" for group in ("act1", "expl", "rest", "scans") for host in getattr(self, group)}
         names |= {f"{group} {host} {decoy}" for group in ("decoy", "seen") for host, decoy in getattr(self, group)}
+        names |= {f"breaks {host} {k}" for host, count in self.breaks.items() for k in range(1, min(count, 4) + 1)}
         names |= {f"quiet {turns}" for turns in range(1, min(self.quiet, 5) + 1)}
         return names | ({f"last {self.last}"} if self.last else set())
 
@@ -172,10 +189,10 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
 # ---------------------------------------------------------------- schemes
 
 
-def test_the_three_schemes_have_52_62_and_175_inputs():
-    assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full")] == [52, 62, 175]
-    assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10]
-    assert memory_dtype(CAGE2).itemsize == 53
+def test_the_four_schemes_have_52_62_175_and_227_inputs():
+    assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full", "counts")] == [52, 62, 175, 227]
+    assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10, 4 * 13]
+    assert memory_dtype(CAGE2).itemsize == 61
 
 
 def test_any_groups_make_a_scheme_and_their_order_is_fixed():
@@ -220,7 +237,7 @@ def test_memory_in_words_names_hosts_and_what_is_known_of_them():
     [
         (
             "everything",
-            "memory 'everything' is not known; use none, scans, full, or groups joined by '.' of act1, last, expl",
+            "memory 'everything' is not known; use none, scans, full, counts, or groups joined by '.' of act1, last, expl",
         ),
         ("act1+lst", "memory 'lst' is not known.*did you mean 'last'"),
         ("", "memory '' is not known"),
@@ -241,11 +258,15 @@ def random_memories(n, scheme):
     memories, rng = memories_of(n, scheme), np.random.default_rng(0)
     for group in GROUPS:
         field = memories.records[group.field]
-        (field if field.ndim == 1 else field[:, 0])[:] = rng.integers(0, 1 << len(group.parts), n)
+        count = 1 << len(group.parts) // group.sets
+        for sets in field.reshape(n, -1).T[: group.sets]:
+            sets[:] = rng.integers(0, count, n)
     return memories
 
 
-@pytest.mark.parametrize("scheme", ["none", "scans", "full", "full+scans", "act1+last+decoy", "decoy", "quiet+seen"])
+@pytest.mark.parametrize(
+    "scheme", ["none", "scans", "full", "full+scans", "act1+last+decoy", "decoy", "quiet+seen", "breaks", "counts"]
+)
 def test_rows_hold_the_observation_and_from_bit_52_on_what_is_remembered(scheme):
     """And whoever has bits further on, here the last one, keeps them."""
     memories = random_memories(50, scheme)
@@ -262,7 +283,7 @@ def test_bits_stand_in_the_order_of_the_groups():
     """quiet before decoy: bits 52..56 and 57..89 of the row."""
     memories = memories_of(1, "decoy+quiet")
     memories.records["quiet_turns"], memories.records["decoys"] = 0b00011, 1 << 32
-    assert memories.spec.memory.starts.tolist() == [-1, -1, -1, -1, 52, 57, -1, -1]
+    assert memories.spec.memory.starts.tolist() == [-1, -1, -1, -1, 52, 57, -1, -1, -1, -1, -1, -1]
     assert np.flatnonzero(memories.bits()[0]).tolist() == [0, 1, 5 + 32]
     rows = np.zeros((1, 2), np.uint64)
     write_batch(memories.records, memories.spec.memory.starts, LISTED, rows)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
-from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender
+from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import checks, errors, typed
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.game import Game, red_agent_spec, scenario_of
@@ -58,8 +58,11 @@ def evaluate(
     _tell_reward(game.scenario, say)
     own = (game.scenario.steps,) if game.scenario.steps is not None else evaluation.PROTOCOL_STEPS
     games = [game.against(red, max_steps=n) for red in reds for n in lengths or own]
-    played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return evaluation.Evaluations(evaluation.Evaluation.of(batch, judging) for _, (batch,) in played)
+    batches = [batch for _, (batch,) in play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)]
+    own_variant, played = defender.made_for.get("variant"), batches[0].variant
+    if game.backend == "cyborg" and own_variant not in (None, played):
+        say(f"{name_of(policy)} was made for variant {own_variant}; this CybORG is {played}")
+    return evaluation.Evaluations(evaluation.Evaluation.of(batch, judging) for batch in batches)
 
 
 def leaderboard(

@@ -7,12 +7,13 @@ of them takes says how far the league has come; all of them join the others. The
 league's matrix.
 
 A training of red stays at the first thing that pays, nearly always one host that is attacked again and again. So that many
-are found, every attacker begins with a preference of its own for some hosts.
+are found, every attacker begins with a preference for one host: every host has its turn.
 
 A defender that follows orders has attackers for each of them, which meet it under that order only.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +26,12 @@ from fixfirst.game.scenario import VariantName
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature
+from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, widen
 from fixfirst.learner.red_training import RED_PPO, Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play.duel import collect_duel
 from fixfirst.play.rollout import Rollout, collect, join
+from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
@@ -50,17 +52,20 @@ class LeagueConfig(checks.Settings):
     updates: int = Field(500, ge=1, description="Updates of the defender.")
     live: int = Field(3, ge=1, description="Attackers that learn at the same time; of each order, if there are any.")
     life: int = Field(50, ge=1, description="Updates of a round, after which a live attacker is frozen and another begins.")
-    frozen: int = Field(4, ge=0, description="Frozen attackers that are met in every update.")
-    responses: int = Field(4, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
+    frozen: int = Field(5, ge=0, description="Frozen attackers that are met in every update.")
+    responses: int = Field(6, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
     response_episodes: int = Field(2_500, ge=50, description="Episodes of each of those.")
     envs: int = Field(40, ge=1, description="Episodes against each attacker in every update.")
     script_envs: int = Field(100, ge=1, description="Episodes against the scripts in every update.")
     scripts: str = Field("b_line:0.45,meander:0.45,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(200, ge=2, description="Episodes of every defender and attacker of the matrix.")
+    counts: bool = Field(True, description="The defender also counts break-ins, whatever else it remembers.")
     learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
-    entropy: float = Field(0.02, ge=0, description="The defender's entropy bonus, falling to 0.")
-    softer: float = Field(0.5, gt=0, le=1, description="Factor on the logits with which the defender begins.")
-    preference: float = Field(3.0, ge=0, description="The most by which a new attacker prefers a host, as a logit.")
+    entropy: float = Field(0.03, ge=0, description="The defender's entropy bonus, falling to 0.")
+    softer: float = Field(
+        0.2, gt=0, le=1, description="Factor on the logits with which the defender begins: it must explore."
+    )
+    preference: float = Field(4.0, ge=0, description="By how much a new attacker prefers one host, as a logit.")
     picky: bool = Field(False, description="Attackers name their exploit.")
     seed: int = Field(0, ge=0, description="The same seed gives the same files, byte for byte.")
 
@@ -117,6 +122,12 @@ class LeagueStep(NamedTuple):
     closed: Sequence[MatrixRow] = ()
 
 
+def counting(spec: PolicySpec) -> PolicySpec:
+    """Return the spec of a defender that also counts break-ins; it knows no order, so that their bits are the last."""
+    groups = dict.fromkeys((*spec.memory.groups, "breaks"))
+    return replace(spec, memory=MemoryScheme(tuple(groups), spec.scenario))
+
+
 class League:
     """The state of a league; it goes on by `step`.
 
@@ -135,15 +146,18 @@ class League:
         game: Game | None = None,
         pool: Sequence[FrozenRed] = (),
     ):
+        spec = counting(spec) if config.counts else spec
         self.config, self.spec, self._known, self.orders = config, spec, known, tuple(orders)
         self.red_spec, self.updates, self.rounds, self.answered = RedSpec(spec.scenario, config.picky), 0, 0, 0
         self.learner = PPO(config.blue_ppo, spec, 0)
-        self.learner.start_from(raise_temperature(start, config.softer))
+        self.learner.start_from(raise_temperature(widen(start, spec.inputs), config.softer))
         self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.envs, autoreset="disabled")
         self.pool: list[FrozenRed] = list(pool)
+        repaired = {spec.scenario.repaired_hosts[action] for action in spec.action_set.actions}
+        self._targets = sorted(repaired - {-1, spec.scenario.start_id})  # what attackers prefer, by turns
         self.born = 0
         self.starts: list[str] = []  # of the live attackers
         count = config.live * self._fronts
@@ -251,11 +265,10 @@ class League:
         else:
             before = self.pool[self._draw(rng, 1)[0]].weights if name == PAST else self._known[name]
             weights = raise_temperature(before, SOFTENED)
-        liked = self.config.preference * (2 * rng.random(len(self.spec.scenario.host_names)) - 1)
         bias = weights["actor.4.bias"].copy()
         for place, choice in enumerate(self.red_spec.choices):
-            if choice.verb in ON_HOSTS:
-                bias[place] += np.float32(liked[choice.target])
+            if choice.verb in ON_HOSTS and choice.target == self._targets[turn % len(self._targets)]:
+                bias[place] += np.float32(self.config.preference)
         return name, {**weights, "actor.4.bias": bias}
 
     def _draw(self, rng: np.random.Generator, count: int) -> list[int]:

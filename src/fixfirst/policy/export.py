@@ -29,7 +29,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
-from fixfirst.policy.memory import memory_groups, memory_tables, scan_hosts, seen_hosts
+from fixfirst.policy.memory import BREAK_INS, memory_groups, memory_tables, scan_hosts, seen_hosts
 from fixfirst.policy.spec import PolicySpec
 
 Target = Literal["onnx", "torch", "numpy"]
@@ -114,6 +114,8 @@ class Portable:
             )
         hosts = len(spec.scenario.listed)
         sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
+        if "breaks" not in spec.memory.groups:
+            del sizes["break_ins"]  # counted only where it is read
         starts = np.cumsum([0, *sizes.values()]).tolist()
         groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
         read = [group.field for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
@@ -231,17 +233,27 @@ class Portable:
         longer = do.concat(
             [one + had["quiet_turns"][:, 0:1] * nothing, had["quiet_turns"][:, 0 : end - start - 1]]
         )  # one more turn
+        restored = do.rows(be["restores"], action)
         listed = had["decoys"][:, 0 : self.arrays["host_slots"].shape[1]]
-        return {
+        counted = {}
+        if "break_ins" in had:
+            hosts = self.arrays["restores"].shape[1]
+            counts = [had["break_ins"][:, k * hosts : (k + 1) * hosts] for k in range(BREAK_INS)]
+            fewer = [exploited, *counts[:-1]]
+            more = [
+                do.maximum(count, exploited * less) * (one - restored) for count, less in zip(counts, fewer, strict=True)
+            ]
+            counted["break_ins"] = do.concat(more)
+        return counted | {
             "was_active": do.maximum(had["was_active"], active),
             "last_active": do.where(something, first, had["last_active"]),
             "was_exploited": do.maximum(had["was_exploited"], exploited),
-            "was_restored": do.maximum(had["was_restored"], do.rows(be["restores"], action)),
+            "was_restored": do.maximum(had["was_restored"], restored),
             "quiet_turns": do.where(something, nothing, longer),
             "decoys": do.maximum(had["decoys"] * (one - do.rows(be["clears"], action)), do.rows(be["places"], action)),
             "decoys_seen": do.maximum(had["decoys_seen"], listed * (scanned @ be["host_slots"])),
             "was_scanned": do.maximum(had["was_scanned"], scanned @ be["host_scans"]),
-            "suspect": suspect * (one - do.rows(be["restores"], action)),
+            "suspect": suspect * (one - restored),
             "analysed": do.rows(be["analyses"], action),
         }
 

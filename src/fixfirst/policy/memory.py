@@ -2,7 +2,8 @@
 
 All of it follows from what blue saw and did; the truth is not needed. A record holds what was known *before* the current
 observation, so that a repeated scan differs from a first one. Each field is one *group* of bits, a set of hosts that blue
-sees (bit l: the l-th of them), of turns or of slots (`action_sets.py`); a policy reads the groups its `MemoryScheme` names.
+sees (bit l: the l-th of them), of turns or of slots (`action_sets.py`), or such a set for each count; a policy reads the
+groups its `MemoryScheme` names.
 Spare slots of `decoy` are kept for macros and not read. How a record changes is in `remembering.py`, and in words in
 `docs/memory.md`.
 """
@@ -22,6 +23,7 @@ from fixfirst.game.tables import size_of
 from fixfirst.policy.action_sets import decoy_slots, slot_words
 
 QUIET_TURNS = 5  # longer than that is remembered as that
+BREAK_INS = 4  # of one host; more are remembered as so many
 NETWORK = "network"  # of this, not of a host, it is remembered for how long all was quiet
 
 
@@ -33,6 +35,7 @@ class Group(NamedTuple):
     meaning: str
     short: str  # in an episode's account
     parts: tuple[str, ...]
+    sets: int = 1  # into which the bits fall, one for each count
 
 
 @cache
@@ -42,6 +45,8 @@ def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
     slots = tuple(f"{host} {decoy}" for host, decoy in decoy_slots(scenario).listed)
     turns = tuple(str(number + 1) for number in range(QUIET_TURNS))
     latest = "the host had the most recent earlier activity; of several, it is the first"
+    breaks = "the host was seen exploited at least so many times since it was last restored"
+    counted = tuple(f"{host} {count + 1}" for count in range(BREAK_INS) for host in hosts)
     quiet = "at least so many views in a row before this one showed no activity"
     seen = "the decoy stood when the host was seen scanned in some earlier turn"
     return (
@@ -53,6 +58,7 @@ def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
         Group("decoy", "decoys", "the decoy stands", "decoys", slots),
         Group("seen", "decoys_seen", seen, "red saw", slots),
         Group("scans", "was_scanned", "the host was seen scanned in some earlier turn", "scanned", scan_hosts(scenario)),
+        Group("breaks", "break_ins", breaks, "break-ins", counted, BREAK_INS),
     )
 
 
@@ -75,7 +81,7 @@ def memory_dtype(scenario: Scenario) -> np.dtype:
     """
     size = size_of(scenario)
     kinds: dict[str, tuple[type, *tuple[int, ...]]] = {"quiet": (np.int8,), "decoy": (np.uint64, size.slots)}
-    kinds["seen"] = kinds["decoy"]
+    kinds |= {"seen": kinds["decoy"], "breaks": (size.host_set, BREAK_INS)}
     groups = [(group.field, *kinds.get(group.name, (size.host_set,))) for group in memory_groups(scenario)]
     sets = [(name, size.host_set) for name in ("suspect", "analysed", "recent", "noticed")]
     return np.dtype([*groups, *sets, ("window", np.int8), ("busy", np.int8)])
@@ -120,7 +126,8 @@ SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "none": (),
         "scans": ("scans",),
-        "full": tuple(name for name in GROUP_NAMES if name != "scans"),  # which says hardly more than act1
+        "full": tuple(name for name in GROUP_NAMES if name not in ("scans", "breaks")),  # scans says hardly more than act1
+        "counts": tuple(name for name in GROUP_NAMES if name != "scans"),
     }
 )
 _RIGHT = f"use {', '.join(SCHEMES)}, or groups joined by '+' of {', '.join(GROUP_NAMES)}"
@@ -182,6 +189,8 @@ class MemoryScheme:
             group, whom, *what = name.split()
             if group == "quiet":  # the largest number says it all
                 found.setdefault(NETWORK, {})[short[group]] = [whom]
+            elif group == "breaks":
+                found.setdefault(whom, {})[short[group]] = what
             else:
                 found.setdefault(whom, {}).setdefault(short[group], []).extend(what)
         return {
@@ -201,11 +210,12 @@ class MemoryScheme:
 
     @property
     def starts(self) -> np.ndarray:
-        """[8] int64: the bit of a row at which each of `memory_groups` begins, or -1. For compiled functions."""
+        """[8 + BREAK_INS] int64: the bit of a row at which every set of `memory_groups` begins, or -1."""
         starts, free = [], self.scenario.observation_bits
         for group in memory_groups(self.scenario):
-            starts.append(free if group.name in self.groups else -1)
-            free += len(group.parts) if group.name in self.groups else 0
+            for _ in range(group.sets):
+                starts.append(free if group.name in self.groups else -1)
+                free += len(group.parts) // group.sets if group.name in self.groups else 0
         return np.array(starts, np.int64)
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from fixfirst.base.compile import compiled, inlined
 from fixfirst.game import chance as dice
 from fixfirst.game.world import actions_array, out_of_range
 from fixfirst.policy.action_sets import ActionSet, decoy_slots, slot_words
-from fixfirst.policy.memory import QUIET_TURNS, memory_dtype, memory_groups
+from fixfirst.policy.memory import BREAK_INS, QUIET_TURNS, memory_dtype, memory_groups
 from fixfirst.policy.spec import PolicySpec
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
@@ -36,6 +36,8 @@ def forget_one(memory):
         memory.decoys[k] = 0
         memory.decoys_seen[k] = 0
     memory.was_scanned = 0
+    for k in range(BREAK_INS):
+        memory.break_ins[k] = 0
     memory.suspect = 0
     memory.analysed = 0
     memory.recent = 0
@@ -63,6 +65,9 @@ def remember_one(memory, effects, host_slots, host_scans, listed, view, action, 
         for k in range(len(memory.decoys)):
             memory.decoys_seen[k] |= memory.decoys[k] & host_slots[host, k] & listed[k]
     memory.was_restored |= effects[action, RESTORES]
+    for k in range(BREAK_INS - 1, -1, -1):
+        fewer = memory.break_ins[k - 1] if k else exploited
+        memory.break_ins[k] = (memory.break_ins[k] | fewer & exploited) & ~effects[action, RESTORES]
     if effects[action, CLEARS] >= 0:
         for k in range(len(memory.decoys)):
             memory.decoys[k] &= ~host_slots[effects[action, CLEARS], k]
@@ -179,7 +184,7 @@ def hosts_of(bits):
 def write_bits(memory, starts, listed, rows, i):
     """OR what a scheme reads of a memory into row i of rows [M, K] uint64.
 
-    starts [8]: see `MemoryScheme`; listed [D]: the slots that are read.
+    starts: see `MemoryScheme`; listed [D]: the slots that are read.
     """
     write_group(memory.was_active, starts[0], rows, i)
     write_group(memory.last_active, starts[1], rows, i)
@@ -192,6 +197,8 @@ def write_bits(memory, starts, listed, rows, i):
         if starts[6] >= 0 and listed[k]:
             write_group(memory.decoys_seen[k], starts[6] + 64 * k, rows, i)
     write_group(memory.was_scanned, starts[7], rows, i)
+    for k in range(BREAK_INS):
+        write_group(memory.break_ins[k], starts[8 + k], rows, i)
 
 
 @inlined
@@ -385,6 +392,6 @@ class Memories:
                 limits = slot_words(self.spec.scenario, [2**count - 1])[0]
                 if (values & ~limits).any():
                     raise errors.WorldError(f"memories hold a {group.field} of more than {count} decoys")
-            elif ((values < 0) | (values > (high := 2 ** len(group.parts) - 1))).any():
+            elif ((values < 0) | (values > (high := 2 ** (len(group.parts) // group.sets) - 1))).any():
                 raise errors.WorldError(f"memories hold a {group.field} that is not in 0..{high}")
         return array
