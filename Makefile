@@ -30,7 +30,7 @@ $(CORE): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) -e .
 	touch $@
 
-# The simulator needs the core only: it is compiled for the tests, for this CPU and an old one, while the rest is installed.
+# The simulator needs the core only: it is compiled for the tests while the rest is installed.
 $(EVERYTHING): pyproject.toml constraints.txt | $(CORE)
 	@PYTHONPATH=src $(BIN)/python tests/support/cold_start.py & $(PIP_INSTALL) -e ".[dev,onnx,ray,sb3]"; installed=$$?; wait; exit $$installed
 	touch $(CORE) $@

@@ -37,25 +37,17 @@ def pytest_xdist_auto_num_workers(config):
 
 # What takes longest comes first, so that no process is left alone with it at the end.
 LONGEST = (
-    "ray",
-    "docs",
-    "search",
-    "stages",
-    "soak",
-    "own_agents",
-    "compile",
-    "training",
-    "replay_page",
-    "backends",
-    "shared",
-)
-LONGEST = (*LONGEST, "terminal", "report", "same_bits", "report_page", "examples", "ranking", "study", "startup", "pricing")
+    "ray", "docs", "same_bits", "search", "stages", "torch", "soak", "compile", "training", "replay_page", "backends",
+    "shared", "terminal", "report", "own_agents", "report_page", "examples", "ranking", "study", "startup", "pricing",
+)  # fmt: skip
+TORCH = ("export", "gp", "ppo", "sb3", "torch_ppo")  # files that import PyTorch, which takes ten seconds in each process
 
 
 def share_of(nodeid):
-    """What stays in one process: a file, for its fixtures, and all that runs on a Ray cluster, for there is only one."""
+    """What stays in one process: a file, for its fixtures; all that needs PyTorch; all on Ray, for there is one cluster."""
     path, _, name = nodeid.partition("::")
-    return "ray" if path.endswith("test_ray.py") or "[ray" in name else Path(path).stem.removeprefix("test_")
+    file = Path(path).stem.removeprefix("test_")
+    return "ray" if file == "ray" or "[ray" in name else "torch" if file in TORCH else file
 
 
 @pytest.hookimpl(optionalhook=True)

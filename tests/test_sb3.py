@@ -1,26 +1,27 @@
 """Stable-Baselines3 and sb3-contrib learn on our environments."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
+from late import Late
 
 import fixfirst as ff
 
-stable_baselines3 = pytest.importorskip("stable_baselines3", reason="needs pip install fixfirst[sb3]")
-from stable_baselines3.common.vec_env import VecMonitor, VecNormalize  # noqa: E402
-
-from fixfirst import sb3  # noqa: E402
+pytestmark = pytest.mark.skipif(not find_spec("stable_baselines3"), reason="needs pip install fixfirst[sb3]")
+sb3, theirs = Late("fixfirst.sb3"), Late("stable_baselines3")
 
 
 def test_the_adapter_plays_the_episodes_of_make_vec():
-    ours, theirs = (
+    ours, other = (
         ff.make_vec(3, red_agent="meander", max_steps=10, autoreset_mode="same_step"),
         sb3.make(3, red_agent="meander", max_steps=10),
     )
-    theirs.seed(7)
-    assert np.array_equal(theirs.reset(), ours.reset(seed=7)[0])
+    other.seed(7)
+    assert np.array_equal(other.reset(), ours.reset(seed=7)[0])
     for actions in np.random.default_rng(0).integers(0, 145, (25, 3)):
         obs, rewards, _, ended, info = ours.step(actions)
-        seen, earned, done, infos = theirs.step(actions)
+        seen, earned, done, infos = other.step(actions)
         assert np.array_equal(seen, obs) and np.array_equal(done, ended)
         assert earned.dtype == np.float32 and np.allclose(earned, rewards)
         for i in range(3):
@@ -38,13 +39,14 @@ def test_the_first_reset_takes_the_seed_and_the_next_goes_on():
 
 
 def test_ppo_learns_and_logs_what_episodes_earn():
-    model = stable_baselines3.PPO("MlpPolicy", sb3.make(8, max_steps=20), n_steps=40, batch_size=64, n_epochs=1, seed=0)
+    model = theirs.PPO("MlpPolicy", sb3.make(8, max_steps=20), n_steps=40, batch_size=64, n_epochs=1, seed=0)
     model.learn(640)
     assert len(model.ep_info_buffer) == 32 and all(info["l"] == 20 and info["r"] <= 0 for info in model.ep_info_buffer)
 
 
 def test_wrappers_of_stable_baselines_go_around_it():
-    envs = VecNormalize(VecMonitor(sb3.make(4, max_steps=5)), norm_obs=False)
+    wrappers = theirs.common.vec_env
+    envs = wrappers.VecNormalize(wrappers.VecMonitor(sb3.make(4, max_steps=5)), norm_obs=False)
     envs.reset()
     for _ in range(5):
         _, _, done, infos = envs.step(np.zeros(4, int))

@@ -1,4 +1,4 @@
-"""The same search on other CPUs: compiled for what they have, and with the libraries' code for them."""
+"""The same search and beliefs on other CPUs: compiled for what they have, and with the libraries' code for them."""
 
 import hashlib
 import json
@@ -23,9 +23,11 @@ def features():
 
 
 def told_by(folder, **environment):
-    """Everything a search wrote that is not a time: file -> hash, or its rows without times and the checksums over them."""
-    search(folder, **environment)
-    found = {}
+    """Everything a search wrote that is not a time: file -> hash, or its rows without times and the checksums over them.
+
+    And the bits of fits and beliefs of a Gaussian process, and of our exp and log.
+    """
+    found = {"beliefs": search(folder, **environment)}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.suffix == ".csv" and name != "runtime.csv":
@@ -46,13 +48,13 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_ledger_logs_and_weights_are_the_same_on_other_cpus(run, target, tmp_path):
+def test_ledger_logs_weights_and_beliefs_are_the_same_on_other_cpus(run, target, tmp_path):
     _, here = run
     environment, needs = TARGETS[target]
     if not needs <= features():
         pytest.skip(f"this CPU's own code is in effect that for {target}")
     assert told_by(tmp_path / "run", **environment) == here
-    assert len([name for name in here if name.endswith("policy.safetensors")]) >= 2
+    assert len([name for name in here if name.endswith("policy.safetensors")]) >= 2 and len(here["beliefs"]) > 30_000
 
 
 def test_the_manifest_says_which_cpu_it_was(run):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from late import Late
 from policies import play
-from scipy.stats import binom, binomtest, norm
+
+stats = Late("scipy.stats")
 
 FALSE_ALARM = 1e-3
 REFERENCE_EPISODES = 4_000
@@ -54,7 +56,7 @@ PRINTED = 0.005  # the reference numbers are rounded to two decimals
 
 
 def z_limit(comparisons):
-    return norm.isf(FALSE_ALARM / comparisons / 2)
+    return stats.norm.isf(FALSE_ALARM / comparisons / 2)
 
 
 @pytest.mark.parametrize(("variant", "red", "policy"), SETTINGS)
@@ -116,7 +118,7 @@ def test_returns_and_reward_curve_equal_cyborgs(combo, ours):
 
 def binomial_p_values(counts, trials, p):
     """Exact two-sided p-values [C] of counts [C] in `trials`, given chances p [C]: of all outcomes as unlikely."""
-    likelihood = binom.pmf(np.arange(trials + 1), trials, p[:, None])  # [C, trials + 1]
+    likelihood = stats.binom.pmf(np.arange(trials + 1), trials, p[:, None])  # [C, trials + 1]
     seen = np.take_along_axis(likelihood, counts[:, None], axis=1)
     return np.where(likelihood <= seen * (1 + 1e-7), likelihood, 0).sum(axis=1).clip(max=1)  # equal but for rounding
 
@@ -140,7 +142,7 @@ CELLS = 21 * 13 * 3
 def test_p_values_are_scipys():
     counts, p = np.array([0, 0, 3, 17, 30, 59, 60, 60]), np.array([1e-4, 0.2, 0.05, 0.3, 0.5, 0.99, 0.9999, 0.4])
     assert binomial_p_values(counts, 60, p) == pytest.approx(
-        [binomtest(k, 60, chance).pvalue for k, chance in zip(counts.tolist(), p, strict=True)], rel=1e-9
+        [stats.binomtest(k, 60, chance).pvalue for k, chance in zip(counts.tolist(), p, strict=True)], rel=1e-9
     )
 
 

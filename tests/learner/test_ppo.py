@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import torch
+from late import Late
 from numba import njit
 
 from fixfirst.base.errors import ConfigError
@@ -11,13 +11,13 @@ from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targe
 from fixfirst.learner.config import PPOConfig, make_config
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, adam, learn, power
 from fixfirst.learner.ppo import PPO, initial_weights, make_learner
-from fixfirst.learner.torch_ppo import TorchPPO
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 
+torch, twins = Late("torch"), Late("fixfirst.learner.torch_ppo")
 ORDER = "enterprise > op_server > op_host > user > defender"
 
 
@@ -162,7 +162,7 @@ def test_actions_that_are_not_allowed_have_no_odds_and_no_gradient():
 def test_both_learners_learn_the_same(workflow, options):
     """Ten updates of four epochs on the same episodes: probabilities of all rows within 2 %, and the same statistics."""
     config, rollout, rewards = played(workflow, **options)
-    compiled, twin = PPO(config.ppo, config.spec, 5), TorchPPO(config.ppo, config.spec, 5)
+    compiled, twin = PPO(config.ppo, config.spec, 5), twins.TorchPPO(config.ppo, config.spec, 5)
     assert np.array_equal(compiled.policy.vector, twin.policy.vector)
     for seed in range(10):
         ours, theirs = (
@@ -178,7 +178,7 @@ def test_both_learners_learn_the_same(workflow, options):
 
 def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_take_over():
     config, rollout, rewards = played("none")
-    learner, again, twin = (kind(config.ppo, config.spec, seed) for seed, kind in enumerate((PPO, PPO, TorchPPO)))
+    learner, again, twin = (kind(config.ppo, config.spec, seed) for seed, kind in enumerate((PPO, PPO, twins.TorchPPO)))
     learner.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
     for other in (again, twin):
         other.restore(learner.tensors())
@@ -191,8 +191,8 @@ def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_
 
 def test_who_learns():
     assert isinstance(make_learner(PPOConfig(), PolicySpec(), 0), PPO)
-    assert isinstance(make_learner(PPOConfig(engine="torch"), PolicySpec(), 0), TorchPPO)
-    assert isinstance(make_learner(PPOConfig(minibatches=2), PolicySpec(), 0), TorchPPO)
+    assert isinstance(make_learner(PPOConfig(engine="torch"), PolicySpec(), 0), twins.TorchPPO)
+    assert isinstance(make_learner(PPOConfig(minibatches=2), PolicySpec(), 0), twins.TorchPPO)
     with pytest.raises(ValueError, match="--engine compiled learns from all at once, got --minibatches 2; use"):
         PPOConfig(engine="compiled", minibatches=2)
 

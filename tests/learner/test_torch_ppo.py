@@ -5,15 +5,13 @@ import sys
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
+from late import Late
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
 from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.config import PPOConfig, make_config
 from fixfirst.learner.ppo import initial_weights, make_learner
-from fixfirst.learner.torch_ppo import ActorCritic, Batch, TorchPPO, _gradient_step, make_batch, update
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.play.rollout import collect
@@ -21,6 +19,8 @@ from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network, shapes
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable, probabilities
+
+torch, twin = Late("torch"), Late("fixfirst.learner.torch_ppo")
 
 
 def weights_of(net):
@@ -30,26 +30,25 @@ def weights_of(net):
 # ---------------------------------------------------------------- one gradient step, by hand
 
 
-class TwoActions(nn.Module):
+def two_actions():
     """A single row whose two logits and value are the parameters themselves, all 0 at first."""
-
-    def __init__(self):
-        super().__init__()
-        self.actor, self.critic = nn.Linear(1, 2, bias=False), nn.Linear(1, 1, bias=False)
-        for layer in (self.actor, self.critic):
-            nn.init.zeros_(layer.weight)
+    net = torch.nn.Module()
+    net.actor, net.critic = torch.nn.Linear(1, 2, bias=False), torch.nn.Linear(1, 1, bias=False)
+    for layer in (net.actor, net.critic):
+        torch.nn.init.zeros_(layer.weight)
+    return net
 
 
 def hand_step(action, old_probability, advantage, returns, **options):
     """One step of plain gradient descent with rate 1: the net, and (policy loss, value loss, entropy, KL, clipped)."""
-    net = TwoActions()
+    net = two_actions()
     config = PPOConfig(**({"max_grad_norm": 100.0, "entropy": 0.0} | options))
     m = len(action)
-    batch = Batch(
+    batch = twin.Batch(
         torch.ones(1, 1), torch.zeros(m, dtype=torch.int64), torch.tensor(action), torch.tensor([float(m)]), torch.ones(1, 1)
     )
     numbers = (torch.tensor(v) for v in (np.log(np.float32(old_probability)), np.float32(advantage), np.float32(returns)))
-    stats = _gradient_step(net, torch.optim.SGD(net.parameters(), lr=1.0), config, batch, None, *numbers)
+    stats = twin._gradient_step(net, torch.optim.SGD(net.parameters(), lr=1.0), config, batch, None, *numbers)
     return net, [float(s) for s in stats]
 
 
@@ -89,13 +88,13 @@ def test_the_gradient_norm_is_limited():
 
 def test_the_entropy_bonus_pulls_towards_uniform():
     """Logits (1, 0): with advantage 0 only entropy acts, and lowers the larger one."""
-    net = TwoActions()
+    net = two_actions()
     with torch.no_grad():
         net.actor.weight[0] = 1.0
-    batch = Batch(torch.ones(1, 1), torch.tensor([0]), torch.tensor([0]), torch.tensor([1.0]), torch.ones(1, 1))
+    batch = twin.Batch(torch.ones(1, 1), torch.tensor([0]), torch.tensor([0]), torch.tensor([1.0]), torch.ones(1, 1))
     config = PPOConfig(entropy=1.0, max_grad_norm=100.0)
     optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
-    _gradient_step(net, optimiser, config, batch, None, torch.tensor([-0.3133]), torch.zeros(1), torch.zeros(1))
+    twin._gradient_step(net, optimiser, config, batch, None, torch.tensor([-0.3133]), torch.zeros(1), torch.zeros(1))
     p = 1 / (1 + math.exp(-1))
     slope = -p * (1 - p)  # dH/dl0 = -p (ln p + H) = -p (1 - p) (l0 - l1)
     assert net.actor.weight[:, 0].tolist() == pytest.approx([1 + 0.1 * slope, -0.1 * slope], abs=1e-5)
@@ -124,7 +123,7 @@ def played(workflow, **options):
 
 def test_a_batch_leads_every_transition_to_its_own_row():
     config, rollout, _ = played("all")
-    batch = make_batch(rollout, config.spec)
+    batch = twin.make_batch(rollout, config.spec)
     assert len(batch.inputs) < 480 == len(batch.row) == batch.counts.sum() and batch.after.shape == (16, 77)
     for t, episode in ((0, 0), (29, 5), (17, 11)):
         order = config.workflows[rollout.assigned[episode]]
@@ -141,7 +140,7 @@ def test_minibatches_are_learned_by_pytorch_and_need_no_more_than_their_own_tran
     for minibatches in (1, 3):
         config, rollout, rewards = played("none", minibatches=minibatches, engine="torch")
         learner = make_learner(config.ppo, config.spec, 0)
-        assert isinstance(learner, TorchPPO)
+        assert isinstance(learner, twin.TorchPPO)
         learner.update(rollout, rewards, entropy=0.003, progress=0.0, seed=7)
         assert learner.tensors()["adam.step"] == 4 * minibatches
         ends.append(learner.policy.vector.copy())
@@ -160,7 +159,7 @@ def test_without_pytorch_a_training_that_needs_it_says_how_to_get_it(monkeypatch
 
 def test_the_compiled_policy_is_the_torch_policy():
     weights = initial_weights(77, 3, 145)
-    learner = TorchPPO(PPOConfig(), PolicySpec(units=FIVE_TYPES), seed=3)
+    learner = twin.TorchPPO(PPOConfig(), PolicySpec(units=FIVE_TYPES), seed=3)
     inputs = (np.random.default_rng(0).random((9, 77)) < 0.3).astype(np.float32)
     with torch.no_grad():
         expected = torch.softmax(learner.net.actor(torch.from_numpy(inputs)), dim=1).numpy()
@@ -169,7 +168,7 @@ def test_the_compiled_policy_is_the_torch_policy():
 
 def test_the_networks_are_77_64_64_145_and_77_64_64_1():
     """As PyTorch has them, and as files of policies are checked against."""
-    made = {name: array.shape for name, array in weights_of(ActorCritic(77, 145)).items()}
+    made = {name: array.shape for name, array in weights_of(twin.ActorCritic(77, 145)).items()}
     assert made == shapes(77, 145)
     matrices = [shape for name, shape in made.items() if name.endswith("weight")]
     assert matrices == [(64, 77), (64, 64), (145, 64), (64, 77), (64, 64), (1, 64)]
@@ -178,7 +177,7 @@ def test_the_networks_are_77_64_64_145_and_77_64_64_1():
 def test_the_linear_schedule_goes_down_to_zero():
     _, rollout, rewards = played("none")
     for schedule, rates in (("linear", [0.002, 0.0015, 0.0]), ("constant", [0.002] * 3)):
-        learner = TorchPPO(PPOConfig(lr_schedule=schedule), PolicySpec(), seed=0)
+        learner = twin.TorchPPO(PPOConfig(lr_schedule=schedule), PolicySpec(), seed=0)
         for progress, rate in zip((0.0, 0.25, 1.0), rates, strict=True):
             learner.update(rollout, rewards, entropy=0.0, progress=progress, seed=0)
             assert learner.optimiser.learning_rate == pytest.approx(rate)
@@ -188,12 +187,12 @@ def test_adam_has_the_bits_of_pytorchs_own():
     """Three updates of four epochs, also of the moments; and PyTorch's compiler, which its own would import, is left out."""
     _, rollout, rewards = played("none")
     config = PPOConfig()
-    ours, net = TorchPPO(config, PolicySpec(), seed=3), ActorCritic(52, 145)
+    ours, net = twin.TorchPPO(config, PolicySpec(), seed=3), twin.ActorCritic(52, 145)
     net.load_state_dict({name: torch.from_numpy(array) for name, array in initial_weights(52, 3, 145).items()})
     theirs = torch.optim.Adam(net.parameters(), lr=config.learning_rate, betas=config.adam_betas, fused=True)
     for seed in range(3):
         ours.update(rollout, rewards, entropy=0.01, progress=0.0, seed=seed)
-        update(net, theirs, config, rollout, rewards, PolicySpec(), entropy=0.01, seed=seed)
+        twin.update(net, theirs, config, rollout, rewards, PolicySpec(), entropy=0.01, seed=seed)
     for name, parameter in net.named_parameters():
         assert np.array_equal(ours.weights[name], parameter.detach().numpy()), name
         state = theirs.state[parameter]
@@ -205,20 +204,19 @@ def test_adam_has_the_bits_of_pytorchs_own():
 # ---------------------------------------------------------------- networks of one's own
 
 
-class OneTrunk(nn.Module):
+def one_trunk():
     """One hidden layer that actor and critic share, wider than ours."""
-
-    def __init__(self):
-        super().__init__()
-        self.trunk = nn.Sequential(nn.Linear(52, 100), nn.ReLU())
-        self.actor = nn.Sequential(self.trunk, nn.Linear(100, 145))
-        self.critic = nn.Sequential(self.trunk, nn.Linear(100, 1))
+    net, nn = torch.nn.Module(), torch.nn
+    net.trunk = nn.Sequential(nn.Linear(52, 100), nn.ReLU())
+    net.actor = nn.Sequential(net.trunk, nn.Linear(100, 145))
+    net.critic = nn.Sequential(net.trunk, nn.Linear(100, 1))
+    return net
 
 
 def test_a_network_of_ones_own_learns_to_defend():
     torch.manual_seed(0)
     config = make_config(workflow="none", total_episodes=6_000, max_steps=30)
-    training = Training(config, learner=TorchPPO(config.ppo, config.spec, 0, net=OneTrunk()))
+    training = Training(config, learner=twin.TorchPPO(config.ppo, config.spec, 0, net=one_trunk()))
     first = training.step().row.env_reward
     while not training.done:
         last = training.step().row.env_reward

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cage2 import SLEEP, action_id
-from scipy.stats import norm
+from late import Late
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.game import Game
@@ -11,6 +11,8 @@ from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline
 from fixfirst.play.evaluation import BATCH, Evaluation, difference, evaluate_player, play
+
+stats = Late("scipy.stats")
 
 ORDER = (Workflow.parse("enterprise > op_server > op_host > user > defender"),)
 STREAM = {"seed": 3, "purpose": "test"}
@@ -42,7 +44,7 @@ def judged(name, red_agent, episodes=1_000):
 def test_baselines_earn_what_is_known(red_agent, name):
     mean, error = KNOWN[red_agent, name]
     shown = judged(name, red_agent)
-    margin = norm.isf(FALSE_ALARM / len(KNOWN) / 2) * np.hypot(error, shown.standard_error)
+    margin = stats.norm.isf(FALSE_ALARM / len(KNOWN) / 2) * np.hypot(error, shown.standard_error)
     assert shown.mean == pytest.approx(mean, abs=margin)
 
 

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from late import Late
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, column_name, leaderboard_score
 from fixfirst.play.rollout import Rollout
+
+stats = Late("scipy.stats")
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 
@@ -42,7 +44,7 @@ def test_columns_and_total_worked_by_hand():
     assert [row.standard_error for row in standing.columns] == pytest.approx([0, 1, 1, 1, 1, 1])
     total = standing.total
     assert (total.mean, total.standard_error) == pytest.approx((-10, 3))  # columns taken for independent: sqrt(5)
-    assert total.high - total.mean == total.mean - total.low == pytest.approx(3 * t.ppf(0.975, 1))  # meander's alone
+    assert total.high - total.mean == total.mean - total.low == pytest.approx(3 * stats.t.ppf(0.975, 1))  # meander's alone
 
 
 def test_equal_episodes_have_no_interval():
@@ -75,7 +77,7 @@ def test_columns_are_what_an_evaluation_of_the_same_seed_says(policy):
 
 def test_a_defender_that_never_acts_earns_what_the_challenge_published():
     for row, known in zip(ff.leaderboard("sleep", quiet=True).columns, PUBLISHED_SLEEPER, strict=True):
-        margin = norm.isf(1e-3 / len(COLUMNS) / 2) * 2**0.5 * row.standard_error  # theirs are 1,000 episodes, too
+        margin = stats.norm.isf(1e-3 / len(COLUMNS) / 2) * 2**0.5 * row.standard_error  # theirs are 1,000 episodes, too
         assert row.mean == pytest.approx(known, abs=0.005 + margin)
 
 

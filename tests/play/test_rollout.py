@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cage2 import HOST_ID, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_BITS, SLEEP, action_id
-from scipy.stats import chisquare
+from late import Late
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.game import Game
@@ -15,6 +15,8 @@ from fixfirst.play.rollout import GROUP, collect
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import bits_of, spec_for, words_of
 from fixfirst.policy.table import PolicyTable, chance_keys, draw_choices, find_rows
+
+stats = Late("scipy.stats")
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("user_priority"), Workflow.parse("reverse"))
 
@@ -232,7 +234,7 @@ def test_each_episode_draws_its_workflow_uniformly():
     """120 orders, 24,000 episodes, about 200 each; a fair draw fails this once in 1,000 seeds, and the seed is fixed."""
     orders = tuple(all_workflows())
     drawn = play(Witness(), num_envs=2000, passes=12, steps=1, workflows=orders).assigned
-    assert chisquare(np.bincount(drawn, minlength=120)).pvalue > 1e-3
+    assert stats.chisquare(np.bincount(drawn, minlength=120)).pvalue > 1e-3
     passes = drawn.reshape(12, 2000)
     assert (passes[0] == passes[1]).mean() < 0.05  # one in 120 by chance
 
@@ -259,7 +261,7 @@ def test_actions_are_drawn_with_the_policys_probabilities():
     actions = table.act(np.zeros(n, np.uint64), np.empty((n, 0)), np.zeros(n, np.int64), keys, 0)
     counts = np.bincount(actions, minlength=NUM_ACTIONS)
     assert counts[[3, 7, 144]].sum() == n
-    assert chisquare(counts[[3, 7, 144]], n * np.array([1 / 2, 1 / 3, 1 / 6])).pvalue > 1e-3
+    assert stats.chisquare(counts[[3, 7, 144]], n * np.array([1 / 2, 1 / 3, 1 / 6])).pvalue > 1e-3
 
 
 def test_the_table_grows_and_forgets_nothing():

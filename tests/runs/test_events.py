@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 
+import late
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.runs.events import TensorBoard
 from fixfirst.runs.rows import UpdateRow
+
+accumulator = late.Late("tensorboard.backend.event_processing.event_accumulator")
 
 
 def update(number, reward=-12.5, compliance=0.75):
@@ -47,12 +49,12 @@ def write(folder, first_step, rows):
 
 
 def shown(folder, name="rollout/ep_rew_mean"):
-    return [(event.step, event.value) for event in EventAccumulator(str(folder)).Reload().Scalars(name)]
+    return [(event.step, event.value) for event in accumulator.EventAccumulator(str(folder)).Reload().Scalars(name)]
 
 
 def test_an_update_is_shown_with_all_its_numbers_at_the_runs_episode_count(tmp_path):
     write(tmp_path / "run" / "tb", 1, [update(1), update(2, reward=-11.0)])
-    events = EventAccumulator(str(tmp_path / "run" / "tb")).Reload()
+    events = accumulator.EventAccumulator(str(tmp_path / "run" / "tb")).Reload()
     last = {name: events.Scalars(name)[-1] for name in events.Tags()["scalars"]}
     assert {name: event.value for name, event in last.items()} == {
         "rollout/ep_rew_mean": -11.0,
@@ -88,7 +90,7 @@ def test_what_was_added_survives_a_killed_process(tmp_path):
     code = f"""
 import os, sys
 from pathlib import Path
-sys.path.insert(0, {os.path.dirname(__file__)!r})
+sys.path[:0] = {[os.path.dirname(__file__), os.path.dirname(late.__file__)]!r}
 from test_events import TensorBoard, update
 board = TensorBoard(Path({str(tmp_path)!r}), 1)
 board.add(update(1)), board.add(update(2))

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 from answers import a_swap, an_answer
-from scipy.stats import binomtest, ttest_ind
+from late import Late
 
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme
 from fixfirst.runs.agreement import Agreement
+
+stats = Late("scipy.stats")
 
 GOOD = (a_swap("enterprise", "user", 4.3, 4.1, 4.5),)
 SMALL = (a_swap("enterprise", "user", 0.1, -0.1, 0.3),)
@@ -55,7 +57,7 @@ def test_a_rule_is_counted_where_it_holds_where_it_is_wrong_and_where_that_is_op
     together = survey_of((GOOD, {}), (GOOD, {}), (SMALL, {}), (WRONG, {}), (WIDE, {}))
     found = tally(together, "enterprise before user")
     assert (found.worth, found.harmless, found.wrong, found.open, found.holds, found.told) == (2, 1, 1, 1, 3, 4)
-    assert found.share == pytest.approx(tuple(binomtest(3, 4).proportion_ci(method="exact")))
+    assert found.share == pytest.approx(tuple(stats.binomtest(3, 4).proportion_ci(method="exact")))
     assert "enterprise before user holds in 3 of 4 networks that tell (95 %: 19 to 99 %)" in str(found)
     assert together.survey.indifferent == {"b_line": (0, 3)}  # a swap that was not compared is open
     answer = an_answer(swaps=WRONG, orders=orders, idle=("op_host", "defender"))
@@ -95,7 +97,7 @@ def test_a_split_is_as_wide_as_the_number_of_looks_asks_for():
     cases = [((a_swap("enterprise", "user", p, p - 0.1, p + 0.1),), {"enterprise": 1.0}) for p in dear]
     cases += [((a_swap("enterprise", "user", p, p - 0.1, p + 0.1),), {"user": 1.0}) for p in cheap]
     (split,) = survey_of(*cases).survey.splits  # all else is alike in all of them
-    ends = ttest_ind(dear, cheap, equal_var=False).confidence_interval(0.95)
+    ends = stats.ttest_ind(dear, cheap, equal_var=False).confidence_interval(0.95)
     assert (split.low, split.high) == pytest.approx((ends.low, ends.high))
     assert split.is_shown and (split.more, split.fewer, split.trait) == (4, 4, "the value of enterprise less that of user")
     assert survey_of(*cases[1:]).survey.splits == ()  # three on one side are too few

@@ -1,19 +1,10 @@
 """The Gaussian process over orders: kernels, posterior, replicates, pending orders."""
 
-import contextlib
-import io
 import itertools
-import os
-import platform
-import subprocess
-import sys
-from pathlib import Path
 
-import botorch
-import gpytorch
 import numpy as np
 import pytest
-import torch
+from late import Late
 
 from fixfirst.base.errors import SearchError
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
@@ -21,6 +12,7 @@ from fixfirst.searcher import gp as gp_module
 from fixfirst.searcher.gp import KINDS, MODELS, Model, OrderGP, largest_distances, ranks_of
 from fixfirst.searcher.posterior import BLOCK, MEAN_VARIANCE, covariances, distances
 
+botorch, gpytorch, torch = map(Late, ("botorch", "gpytorch", "torch"))
 WORKFLOWS = list(all_workflows())
 ORDERS = np.array([w.order for w in WORKFLOWS])
 RNG = np.random.default_rng(0)
@@ -181,46 +173,6 @@ def test_a_belief_does_not_depend_on_what_else_is_asked():
     for part in (slice(0, 1), slice(BLOCK - 1, BLOCK + 1), slice(7, 120)):
         alone = gp.predict(ORDERS[part])
         assert np.array_equal(alone.mean, together.mean[part]) and np.array_equal(alone.std, together.std[part])
-
-
-# ---------------------------------------------------------------- the same bits on every CPU
-
-BITS = """
-import itertools, sys
-import numpy as np
-from fixfirst.base.ieee import exp, log
-from fixfirst.searcher.gp import OrderGP
-rng = np.random.default_rng(0)
-orders = rng.permutation(list(itertools.permutations(range(5))))
-gp = OrderGP(orders[:40], rng.normal(-20, 5, 40), rng.uniform(0.5, 2, 40), pending=orders[40:43])
-elementary = np.array([(exp(x), log(-x)) for x in -rng.uniform(0, 700, 1000)])
-sys.stdout.write(b"".join(a.tobytes() for a in (gp.weights, *gp.predict(orders), elementary)).hex())
-"""
-
-
-def cpu_targets():
-    """Instruction sets that this CPU can run and has no code for yet: it makes its own, with all it has."""
-    found = [("x86-64", "")]
-    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
-    if {"avx2", "fma", "avx512f"} <= set(flags):  # without the last, this CPU's own code is in effect that
-        found.append(("haswell", "+avx,+avx2,+fma"))
-    return found
-
-
-@pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="compares instruction sets of x86-64")
-def test_fits_and_beliefs_have_the_same_bytes_on_every_cpu(tmp_path):
-    """Compiled for this CPU, for the oldest one, and for one in between if there is one."""
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
-        exec(BITS, {})
-    for name, features in cpu_targets():
-        there = os.environ | {
-            "NUMBA_CPU_NAME": name,
-            "NUMBA_CPU_FEATURES": features,
-            "NUMBA_CACHE_DIR": str(tmp_path / name),
-        }
-        done = subprocess.run([sys.executable, "-c", BITS], env=there, capture_output=True, text=True, check=True)
-        assert done.stdout == told.getvalue(), name
 
 
 @pytest.mark.parametrize(
