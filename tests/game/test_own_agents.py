@@ -1,12 +1,17 @@
-"""Red agents of users: registered by name, compiled by themselves. In processes of their own: a name stays registered."""
+"""Red agents of users: registered by name, compiled by themselves; where it matters what came first, in a new process."""
 
+import importlib
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.cli import main
+from fixfirst.game import own_agents
+from fixfirst.game.state import RedVerb
 
 SCANNER = """
 import fixfirst as ff
@@ -44,21 +49,44 @@ def lines(result):
 
 
 @pytest.fixture
-def mine(tmp_path):
+def mine(tmp_path, monkeypatch):
+    """A file with an agent, in the folder where everything happens; whatever is registered is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(own_agents.FILES_VARIABLE, "")
+    monkeypatch.setattr(own_agents, "_own", {})
+    monkeypatch.setattr(own_agents, "_files", set())
     (tmp_path / "mine.py").write_text(SCANNER)
-    return tmp_path / "mine.py"
+    yield tmp_path / "mine.py"
+    sys.modules.pop("mine", None)
 
 
-@pytest.mark.parametrize("first", ["", "import fixfirst.game.rules"])
-def test_an_agent_decides_whether_it_comes_before_the_rules_or_after(first, mine):
-    assert lines(run(mine.parent, f"{first}\nimport mine\n{PLAY}", "scanner")) == DECIDES
+def turns(red_agent, steps=3):
+    """What red does in its first turns, and whether to a host of the user subnet: as PLAY prints it."""
+    envs = ff.make_vec(1, red_agent=red_agent)
+    envs.reset(seed=0)
+    said = []
+    for _ in range(steps):
+        envs.step(np.zeros(1, int))
+        (state,) = envs.get_state()
+        said.append(f"{RedVerb(state['red_verb']).name} {9 <= state['red_target'] <= 12}")
+    return said
 
 
-def test_a_file_of_the_variable_is_read_and_a_module_adds_itself_to_it(mine):
-    assert lines(run(mine.parent, PLAY, "scanner", FIXFIRST_RED_AGENTS="mine.py")) == DECIDES
-    ask = "import os, mine\nprint(os.environ['FIXFIRST_RED_AGENTS'])"
-    assert lines(run(mine.parent, ask)) == [str(mine)]
-    assert lines(run(mine.parent, ask, FIXFIRST_RED_AGENTS="mine.py")) == ["mine.py"]
+def test_an_agent_that_comes_before_the_rules_decides(mine):
+    assert lines(run(mine.parent, f"import mine\n{PLAY}", "scanner")) == DECIDES
+
+
+def test_a_module_that_comes_after_the_rules_adds_itself_to_the_variable(mine):
+    importlib.import_module("mine")
+    assert turns("scanner") == DECIDES and os.environ[own_agents.FILES_VARIABLE] == str(mine)
+
+
+def test_a_file_of_the_variable_is_read_and_added_once(mine, monkeypatch):
+    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
+    assert turns("scanner") == DECIDES
+    importlib.import_module("mine")
+    assert os.environ[own_agents.FILES_VARIABLE] == "mine.py"
 
 
 def test_a_file_of_the_variable_can_be_run_as_a_script(mine):
@@ -75,12 +103,13 @@ def test_a_file_of_the_variable_can_be_run_as_a_script(mine):
         ("import sys; sys.exit(3)", "mine.py, which does not run, line 1 (SystemExit: 3)"),
     ],
 )
-def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, tmp_path):
+def test_a_file_of_the_variable_that_does_not_run_is_one_line(content, says, mine, monkeypatch, capsys):
+    mine.unlink()
     if content is not None:
-        (tmp_path / "mine.py").write_text(content)
-    command = ["-m", "fixfirst", "evaluate", "sleep", "--red-agent", "scanner"]
-    result = run(tmp_path, *command, FIXFIRST_RED_AGENTS="mine.py")
-    assert (result.returncode, result.stderr) == (2, f"fixfirst: FIXFIRST_RED_AGENTS names {says}\n")
+        mine.write_text(content)
+    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
+    assert main(["evaluate", "sleep", "--red-agent", "scanner"]) == 2
+    assert capsys.readouterr().err == f"fixfirst: FIXFIRST_RED_AGENTS names {says}\n"
 
 
 BROKEN = [
@@ -95,14 +124,14 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("body", "says"), BROKEN)
-def test_an_agent_that_does_not_compile_is_one_line_with_its_place(body, says, tmp_path):
+def test_an_agent_that_does_not_compile_is_one_line_with_its_place(body, says, mine, monkeypatch, capsys):
     imports = "import fixfirst as ff\nfrom fixfirst.red import Verb, intends\n\n"
-    (tmp_path / "mine.py").write_text(f"{imports}@ff.red_agent('broken')\ndef broken(env, chance):\n    {body}\n")
-    command = ["-m", "fixfirst", "evaluate", "sleep", "--red-agent", "broken"]
-    result = run(tmp_path, *command, FIXFIRST_RED_AGENTS="mine.py")
-    assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert result.stderr.startswith(f"fixfirst: red agent 'broken' (mine.py, {says}"), result.stderr
-    assert result.stderr.endswith("; docs/extend.md tells what it may do\n")
+    mine.write_text(f"{imports}@ff.red_agent('broken')\ndef broken(env, chance):\n    {body}\n")
+    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
+    assert main(["evaluate", "sleep", "--red-agent", "broken"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"fixfirst: red agent 'broken' (mine.py, {says}") and error.count("\n") == 1, error
+    assert error.endswith("; docs/extend.md tells what it may do\n")
 
 
 TWINS = """
@@ -159,8 +188,8 @@ def astray(env, chance):
 def test_an_intention_that_cannot_be_is_slept_over(mine):
     """Else the compiled rules would look it up beyond their tables. Only the last of eight can be."""
     mine.write_text(SCANNER + ASTRAY)
-    turns = lines(run(mine.parent, f"import mine\n{PLAY.replace('range(3)', 'range(8)')}", "astray"))
-    assert turns == ["SLEEP False"] * 7 + ["SCAN True"]
+    importlib.import_module("mine")
+    assert turns("astray", 8) == ["SLEEP False"] * 7 + ["SCAN True"]
 
 
 def test_without_a_compiler_an_agent_is_a_plain_function(mine):
