@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from small import ONE_CORE, SMALL_VARIABLES, SMALLER, with_smaller
+from small import ONE_CORE, SMALLER, with_smaller
 
 import fixfirst as ff
 from fixfirst.cli import main
@@ -46,13 +46,16 @@ DOCUMENTS = [
 TEXTS = {str(path.relative_to(ROOT)): path.read_text() for path in DOCUMENTS}
 
 # Flags for sizes that have no variable, added where a command leaves them out.
-ADDED = {"search": ("workers",), "resume": ("workers",)} | dict.fromkeys(("record", "evaluate", "watch"), ("episodes",))
+ADDED = {"search": ("workers",), "resume": ("workers",)} | dict.fromkeys(("record", "evaluate"), ("episodes",))
+ADDED |= {"watch": ("episodes", "steps")}
+SIZES = SMALLER | {"steps": "35"}
 WITHOUT_REPORT = ("search", "resume")  # but for the run of `make search`
 PLACEHOLDERS = {"RUN": "runs/search-b_line-0", "POLICY": "runs/search-b_line-0/best", "PATH": "cage-challenge-2"}
-# Commands of other programs, and of ours that measure for minutes or need a cluster: `tests/test_cli.py` runs the first.
+# Commands of other programs, and of ours that measure for minutes (`tests/cli/test_cli.py` runs it), need a cluster, or take
+# PyTorch ten seconds (`tests/policy/test_export.py` runs it as it stands here).
 NOT_RUN = ("git", "pip", ".venv/bin/pip", "cd", "export", "tensorboard", "sbatch", "srun", "ray", "kubectl", "docker")
 NOT_RUN_MODULES = [["python", "-m", module] for module in ("pytest", "fixfirst.api.blue_agent")]
-PARSED_ONLY = ("bench", "ray")
+PARSED_ONLY = ("bench", "ray", "torch")
 OTHER_FLAGS = {"--num-cpus", "--env-id"}  # in the text, of `ray start` and of CleanRL
 CYBORG = os.environ.get("FIXFIRST_CYBORG")
 EXTRAS = {
@@ -217,11 +220,11 @@ def smaller(command, report=False):
     for name in ADDED.get(arguments[0], ()) if arguments else ():
         added = f"--{name.replace('_', '-')}"
         if added not in arguments:
-            arguments += [added, SMALLER[name]]
+            arguments += [added, SIZES[name]]
     if arguments and arguments[0] in WITHOUT_REPORT and not report:
         arguments.append("--no-report")
     found = [sorted(glob.glob(word))[:3] if "*" in word else [word] for word in arguments]
-    return [word for words in found for word in words], command.variables | SMALL_VARIABLES
+    return [word for words in found for word in words], command.variables | ONE_CORE
 
 
 def run(command, done, report=False):
@@ -370,12 +373,32 @@ for program in sys.argv[1:]:
 """
 
 
-def outputs_of(programs):
-    """Return what Python programs print that run one after the other in one process of their own."""
+def programs_of(name):
+    """Return the Python blocks of a document that can run here, by the name of a file for each."""
+    found = {}
+    for number, block in enumerate(fenced(TEXTS[name], "python")):
+        lacks = not all(map(find_spec, EXTRAS & set(imported(block)))) or ("cage-challenge-2" in block and not CYBORG)
+        if not lacks:
+            found[f"{Path(name).stem}{number}.py"] = block
+    return found
+
+
+def leaves_a_mark(block):
+    return any(word in block for word in LEAVES_A_MARK)
+
+
+@pytest.fixture(scope="module")
+def apart(folder):
+    """What blocks print that would leave their mark: all of them, one after the other, in one process of their own."""
+    programs = {}
+    for name in documents_with("python"):
+        programs |= {program: block for program, block in programs_of(name).items() if leaves_a_mark(block)}
+    for program, block in programs.items():
+        (folder / program).write_text(block)
     command = [sys.executable, "-c", APART, *programs]
-    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_CORE)
-    assert ran.returncode == 0, f"{programs}\n{ran.stderr}"
-    return re.split(r"^end of .*\n", ran.stdout, flags=re.M)[:-1]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ | ONE_CORE)
+    assert ran.returncode == 0, ran.stderr
+    return dict(zip(programs, re.split(r"^end of .*\n", ran.stdout, flags=re.M), strict=False))
 
 
 def output_of(program):
@@ -388,21 +411,19 @@ def output_of(program):
 
 
 @pytest.mark.parametrize("name", documents_with("python"))
-def test_every_python_block_runs(name, here, done):
+def test_every_python_block_runs(name, here, apart, done):
     """It prints what the comments after its print lines say, up to a colon. Searches are made small, as commands are."""
-    blocks, apart = {}, {}
-    for number, block in enumerate(fenced(TEXTS[name], "python")):
-        lacks = not all(map(find_spec, EXTRAS & set(imported(block)))) or ("cage-challenge-2" in block and not CYBORG)
-        if not lacks and block not in done:
-            program = f"block{number}.py"
-            (apart if any(word in block for word in LEAVES_A_MARK) else blocks)[program] = block
+    for program, block in programs_of(name).items():
+        if block in done:
+            continue
+        done.add(block)
+        if leaves_a_mark(block):
+            printed = apart[program]
+        else:
             (here / program).write_text(with_smaller(block) if "ff.search(" in block else block)
-    done |= {*blocks.values(), *apart.values()}
-    printed = {program: output_of(program) for program in blocks}
-    printed |= dict(zip(apart, outputs_of(apart) if apart else (), strict=True))
-    for program, block in (blocks | apart).items():
+            printed = output_of(program)
         expected = re.findall(r"^ *print\(.*\)  # ([^:\n]+)", block, re.M)
-        assert not expected or printed[program].splitlines() == expected
+        assert not expected or printed.splitlines() == expected
 
 
 def test_commands_stand_in_fenced_blocks():

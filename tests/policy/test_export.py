@@ -1,6 +1,7 @@
 """Exported policies take the actions of `Policy.act`, with memory, masks, opening and order, without fixfirst."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from cage2 import REPAIRED_HOSTS
 
 import fixfirst as ff
+from fixfirst.cli import main
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.policy.action_sets import ActionSet
@@ -48,7 +50,11 @@ def onnx_player(policy, tmp_path, **options):
 
 def torch_player(policy, tmp_path):
     torch = pytest.importorskip("torch", reason="needs pip install fixfirst[torch]")
-    program = torch.export.load(ff.export(policy, "torch", tmp_path / "policy.pt2")).module()
+    return playing(torch, ff.export(policy, "torch", tmp_path / "policy.pt2"))
+
+
+def playing(torch, file):
+    program = torch.export.load(file).module()
     return lambda *arrays: [out.numpy() for out in program(*map(torch.as_tensor, arrays))]
 
 
@@ -131,8 +137,8 @@ def test_onnx_suspects_shields_and_is_told_an_order_at_every_turn(spec, tmp_path
     assert_same_actions(policy, onnx_player(policy, tmp_path), told=any_orders(spec.units))
 
 
-def test_pytorch_is_told_an_order_too(tmp_path):
-    policy = with_weights(SHIELDED["idle types"])
+def test_pytorch_is_told_an_order_and_plays_the_opening_too(tmp_path):
+    policy = with_weights(replace(SHIELDED["macros and an opening"], idle=(1, 4)))
     assert_same_actions(policy, torch_player(policy, tmp_path), told=any_orders(FIVE_TYPES))
 
 
@@ -173,9 +179,16 @@ def test_onnx_takes_the_actions_of_a_searchs_policy_in_a_thousand_episodes(share
     assert repairs > 1_000
 
 
-def test_pytorch_takes_the_actions_of_the_policy(tmp_path):
-    policy = remembering(opening=(30,))
-    assert_same_actions(policy, torch_player(policy, tmp_path))
+def test_pytorch_takes_the_actions_of_the_champion_exported_as_documented(tmp_path, monkeypatch):
+    """It remembers, and has macros."""
+    torch = pytest.importorskip("torch", reason="needs pip install fixfirst[torch]")
+    monkeypatch.chdir(tmp_path)
+    document = (Path(__file__).parents[2] / "docs" / "export.md").read_text()
+    (command,) = re.findall(r"^fixfirst (export champion --to torch [^#\n]*)", document, re.M)
+    assert main(command.split()) == 0
+    policy = ff.load_policy("champion")
+    assert policy.spec.memory.groups and policy.spec.action_set.macros
+    assert_same_actions(policy, playing(torch, Path("policy.pt2")), variant="leaderboard")
 
 
 def test_a_file_says_what_it_is(tmp_path):
