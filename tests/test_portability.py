@@ -1,6 +1,7 @@
 """What only Linux has is done without elsewhere: names are taken away, and the main jobs run all the same."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,16 +36,22 @@ def on_macos(tmp_path):
     return run
 
 
-MAIN = "import sys; from fixfirst.cli import main; sys.exit(main(sys.argv[1:]))"
+MAIN = """
+import sys
+from fixfirst.cli import main
+if __name__ == "__main__":  # worker processes import this file again
+    for command in sys.argv[1:]:
+        assert main(command.split()) == 0
+        print("end of", command)
+"""
 
 
 def test_simulator_training_and_search_need_no_linux(on_macos):
     """Two worker processes, a page, a policy; a run that is finished is told from one that goes on."""
-    on_macos(MAIN, "search", "--workers", "2", "--out", "found", "--quiet")
-    on_macos(MAIN, "train", "--workflow", "none", "--out", "trained", "--quiet")
-    told = on_macos(MAIN, "runs", ".")
-    assert told.count("finished") == 2 and "running" not in told
-    assert "b_line" in on_macos(MAIN, "evaluate", "found", "--episodes", "4", "--quiet")
+    commands = ["search --workers 2 --out found --quiet", "train --workflow none --out trained --quiet", "runs ."]
+    said = on_macos(MAIN, *commands, "evaluate found --episodes 4 --quiet")
+    _, _, runs, evaluated, _ = re.split(r"^end of .*\n", said, flags=re.M)
+    assert runs.count("finished") == 2 and "running" not in runs and "b_line" in evaluated
 
 
 def test_worker_processes_share_memory_without_memfd(on_macos):

@@ -114,12 +114,13 @@ def test_shared_memory_has_no_name_and_lives_as_long_as_an_array_over_it():
     assert mapped() == before
 
 
-def faulty(fault, **options):
-    return WorkerWorld(partial(FaultyWorld, fault=fault), Game(), 4, num_workers=2, **options)
+def faulty(fault, num_workers=1, **options):
+    """Environments 0 and 1, in which the fault strikes, are in the first worker."""
+    return WorkerWorld(partial(FaultyWorld, fault=fault), Game(), 2 * num_workers, num_workers=num_workers, **options)
 
 
 def step(world):
-    world.step(np.zeros(4, int))
+    world.step(np.zeros(world.num_envs, int))
 
 
 def play_until_just_before_the_fault(world):
@@ -129,7 +130,7 @@ def play_until_just_before_the_fault(world):
 
 
 def test_an_exception_in_a_worker_arrives_with_its_traceback():
-    world = faulty("exception")
+    world = faulty("exception", num_workers=2)
     pids = world.process_ids
     play_until_just_before_the_fault(world)
     with pytest.raises(ff.WorkerError, match="environments 0-1 failed in a step: ZeroDivisionError: a bug") as caught:

@@ -56,7 +56,7 @@ SEEKING = {  # 3 x 20 + 2 x 40 + 3 x 10 + 2 x 20 of 230 episodes; the rest, 10 f
     "ends": 2,
     "opening_episodes": 20,
     "total_episodes": 230,
-    "max_steps": 8,  # thousands of episodes are played to choose
+    "max_steps": 5,  # thousands of episodes are played to choose
     "checkpoint_every": 2,
 }
 
@@ -192,28 +192,20 @@ def test_in_several_processes_it_ends_with_the_same_bytes(tmp_path, sought):
     assert written(tmp_path) == written(sought[0])
 
 
-def test_a_process_that_dies_is_not_missed(tmp_path, sought):
-    killed = []
-
-    def tell(message):
-        if not killed:
-            killed.append(active_children()[0].pid)
-            os.kill(killed[0], signal.SIGKILL)
-
-    with train_in(tmp_path, config(**SEEKING), tell, workers=2):
-        assert killed
-    assert written(tmp_path) == written(sought[0])
-
-
-def test_interrupted_with_two_processes_and_taken_up_with_one_it_ends_with_the_same_bytes(tmp_path, sought):
-    interrupt, told = Interrupt(), []
+def test_a_process_that_dies_is_not_missed_and_who_is_interrupted_then_goes_on_with_one_to_the_same_bytes(tmp_path, sought):
+    """One of two is killed; the other and its successor go on to the second stage, in which they are interrupted."""
+    interrupt, told, killed = Interrupt(), [], []
 
     def tell(message):
         told.append(message)
-        interrupt.requested = len(told) >= 8
+        if not killed:
+            killed.append(active_children()[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+        interrupt.requested = (tmp_path / "entrants" / "3").exists()
 
     with train_in(tmp_path, config(**SEEKING), tell, interrupt, workers=2) as trained:
         assert trained is None
+    assert killed and len(list((tmp_path / "entrants").glob("[012]/result.json"))) == 3
     assert not (tmp_path / "policy.json").exists()
     again, _ = train(tmp_path, SEEKING)
     assert 0 < len(again) < 23
