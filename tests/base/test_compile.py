@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numba
 import pytest
+from patience import PATIENCE_S
 
 import fixfirst
 from fixfirst.base import compile as machine_code
@@ -75,7 +76,7 @@ class House:
 
 
 def told(process):
-    said, complained = process.communicate(timeout=100)
+    said, complained = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, complained
     rows = (line.split() for line in said.splitlines())
     return {name: (int(value), int(misses)) for name, value, misses in rows}, complained

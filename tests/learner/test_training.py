@@ -560,8 +560,8 @@ def test_misuse_from_python_is_a_fixfirst_error(tmp_path):
 
 def test_training_in_worker_processes_gives_the_same_bytes(tmp_path):
     """The published way of parallel environments, with our simulator in them: same weights as in this process."""
-    here = train(tmp_path / "here", *TINY, *ROLE)
-    there = train(tmp_path / "there", *TINY, *ROLE, "--backend", "workers")
+    here = train(tmp_path / "here", *TINY, *ROLE, "--test-episodes", "8")
+    there = train(tmp_path / "there", *TINY, *ROLE, "--test-episodes", "8", "--backend", "workers")
     assert weights(here) == weights(there)
 
 

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 from processes import children, eventually, gone
 
 MEMORY = 80 * 2**20  # of a node's object store, bytes
@@ -20,8 +21,14 @@ class TwoNodes:
     def __init__(self, folder):
         from ray.cluster_utils import Cluster
 
+        class Patient(Cluster):
+            """Waits for a node as long as it takes on a busy machine; Ray's own gives up after 30 s."""
+
+            def _wait_for_node(self, node, timeout=PATIENCE_S):
+                super()._wait_for_node(node, timeout)
+
         self.folder, self._count = folder, 0
-        self._cluster = Cluster(initialize_head=True, head_node_args={"include_dashboard": False, **self._node(cpus=0)})
+        self._cluster = Patient(initialize_head=True, head_node_args={"include_dashboard": False, **self._node(cpus=0)})
         self.address = self._cluster.address
         self.join()
 
