@@ -14,7 +14,7 @@ from itertools import permutations
 from pathlib import Path
 
 from fixfirst.learner.config import make_config
-from fixfirst.learner.training_run import TrainingRun
+from fixfirst.learner.training_run import Begin, TrainingRun
 
 CONTESTED = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "user", "op_host")}
 ALL = ("enterprise", "op_server", "user", "op_host", "defender")
@@ -22,7 +22,7 @@ ALL = ("enterprise", "op_server", "user", "op_host", "defender")
 
 def trained(config, folder, start=None):
     """A training that has come to its end."""
-    with TrainingRun(config, Path(tempfile.mkdtemp(dir=folder)), start=start) as run:
+    with TrainingRun(config, Path(tempfile.mkdtemp(dir=folder)), Begin(start)) as run:
         for _ in run.updates():
             pass
     return run

@@ -29,6 +29,7 @@ from fixfirst.learner.stages import (
 )
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import Begin
 from fixfirst.play.evaluation import play
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
@@ -239,7 +240,7 @@ def test_the_first_that_passes_the_gate_ends_a_tournament(tmp_path):
 
 def test_all_starts_begin_from_the_policy_that_is_given(tmp_path):
     start = Training(config(seed=5)).learner.weights
-    with train_in(tmp_path, config(**COURSE, learning_rate=1e-12), lambda row: None, start=start):
+    with train_in(tmp_path, config(**COURSE, learning_rate=1e-12), lambda row: None, False, Begin(start)):
         for number in (0, 1):
             ended = last_tensors(tmp_path / "entrants" / str(number), Training(config()))
             assert all(np.allclose(ended[f"net.{name}"], array, atol=1e-6) for name, array in start.items())

@@ -7,10 +7,10 @@ from late import Late
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.game import Game
-from fixfirst.orders.compliance import Judging
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline
-from fixfirst.play.evaluation import BATCH, Evaluation, difference, evaluate_player, play
+from fixfirst.play.evaluation import BATCH, Evaluation, check_enough, difference, play
 
 stats = Late("scipy.stats")
 
@@ -30,11 +30,13 @@ KNOWN = {
 ROUGHLY = {("b_line", "react-restore"): -62.9, ("b_line", "priority-restore"): -52.2, ("meander", "priority-restore"): -48.8}
 
 
+def evaluate_player(player, game, *, judging=DEFAULT_JUDGING, **options):
+    return Evaluation.of(play(player, game, **options, **STREAM), judging)
+
+
 def judged(name, red_agent, episodes=1_000):
     orders = ORDER if name == "priority-restore" else ()
-    return evaluate_player(
-        make_baseline(name, orders), Game(red_agent=red_agent), episodes=episodes, workflows=orders, **STREAM
-    )
+    return evaluate_player(make_baseline(name, orders), Game(red_agent=red_agent), episodes=episodes, workflows=orders)
 
 
 # ---------------------------------------------------------------- what defenders earn
@@ -68,7 +70,7 @@ def test_priority_restore_never_breaks_its_order_and_answers_every_need():
 @pytest.mark.parametrize("name", BASELINES)
 def test_every_baseline_plays(name):
     game = Game(red_agent="meander", max_steps=5)
-    shown = evaluate_player(make_baseline(name, ORDER), game, episodes=3, workflows=ORDER, **STREAM)
+    shown = evaluate_player(make_baseline(name, ORDER), game, episodes=3, workflows=ORDER)
     assert shown.episodes == 3 and shown.steps == 5 and shown.mean <= 0
 
 
@@ -84,7 +86,7 @@ class Restores:
 
 def test_mean_standard_error_and_interval_by_hand():
     """Returns -1, -2, -3, -4: mean -2.5, variance 5/3, standard error sqrt(5/12) = 0.6455, t(3) at 97.5 % 3.1824."""
-    shown = evaluate_player(Restores(), Game(red_agent="sleep", variant="debugged"), episodes=4, **STREAM)
+    shown = evaluate_player(Restores(), Game(red_agent="sleep", variant="debugged"), episodes=4)
     assert shown.mean == -2.5 and shown.standard_error == pytest.approx(0.6455, abs=1e-4)
     assert (shown.low, shown.high) == pytest.approx((-2.5 - 2.0543, -2.5 + 2.0543), abs=1e-3)
     assert shown.compliance is None and shown.episodes == 4
@@ -94,14 +96,14 @@ def test_mean_standard_error_and_interval_by_hand():
 @pytest.mark.parametrize("episodes", [1, 0, -3])
 def test_too_few_episodes_for_a_standard_error_are_refused(episodes):
     with pytest.raises(ConfigError, match=f"episodes must be at least 2 for a standard error, got {episodes}"):
-        evaluate_player(Restores(), Game(), episodes=episodes, **STREAM)
+        check_enough(episodes)
 
 
 def test_compliance_is_judged_by_the_given_rule():
     """Random repairs break the order under any rule; `top` also forbids needless repairs of urgent types."""
     player, game = make_baseline("random"), Game(red_agent="meander")
     by_rule = {
-        rule: evaluate_player(player, game, episodes=20, workflows=ORDER, judging=Judging(rule=rule), **STREAM).compliance
+        rule: evaluate_player(player, game, episodes=20, workflows=ORDER, judging=Judging(rule=rule)).compliance
         for rule in ("no_higher", "top")
     }
     assert 0 < by_rule["top"].compliance.value < by_rule["no_higher"].compliance.value < 1
@@ -145,7 +147,7 @@ def test_without_a_workflow_nothing_is_counted():
 def test_evaluation_in_worker_processes_gives_the_same_numbers():
     player = make_baseline("react-restore")
     here, there = (
-        evaluate_player(player, Game(red_agent="meander", max_steps=20, backend=backend), episodes=30, **STREAM)
+        evaluate_player(player, Game(red_agent="meander", max_steps=20, backend=backend), episodes=30)
         for backend in ("simulator", "workers")
     )
     assert here == there
@@ -153,7 +155,7 @@ def test_evaluation_in_worker_processes_gives_the_same_numbers():
 
 def test_no_variant_is_the_one_that_the_world_is():
     player, game = make_baseline("random"), Game(variant=None, max_steps=10)
-    assert evaluate_player(player, game, episodes=2, **STREAM).variant == "current"
+    assert evaluate_player(player, game, episodes=2).variant == "current"
 
 
 # ---------------------------------------------------------------- two worlds

@@ -1,6 +1,5 @@
 """`ff.exploit`, `ff.train_red`: attackers that learn, and what they take."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
 from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of
-from fixfirst.base import checks, errors, jobs, statistics
+from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
@@ -134,9 +133,8 @@ def _conclude(
     """Play the best attacker on fresh episodes, and write it down."""
     best = attempts[0]
     duel = red_training.play_red(opponent, best.weights, spec, game, episodes=episodes, seed=seed, purpose="exploit")
-    returns = duel.blue.returns
-    mean, error = float(returns.mean()), float(returns.std(ddof=1)) / math.sqrt(episodes)
-    margin = statistics.t_quantile(episodes - 1, 0.975) * error
+    shown = evaluation.Evaluation.of(evaluation.EpisodeBatch(duel.blue, game))
+    mean, low, high = shown.mean, shown.low, shown.high
     tried = tuple((attempt.start, round(attempt.mean, 2)) for attempt in attempts)
     facts: dict[str, Any] = {
         "against": [against],
@@ -144,15 +142,18 @@ def _conclude(
         "steps": game.steps,
         "greedy": greedy,
         "seed": seed,
+        "tried": [list(one) for one in tried],
+        "mean": mean,
+        "low": low,
+        "high": high,
     }
-    facts |= {"seed": seed, "tried": [list(one) for one in tried], "mean": mean, "low": mean - margin, "high": mean + margin}
     if folder is not None:
         with errors.writing(folder):
             red_file.save_red(folder, best.weights, spec, facts)
     return Exploit(
         mean=mean,
-        low=mean - margin,
-        high=mean + margin,
+        low=low,
+        high=high,
         episodes=episodes,
         variant=game.variant or "current",
         steps=game.steps,

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from fixfirst.api.following import Callback, Progress as Reached, finished_before, say_where
 from fixfirst.api.run_objects import TrainRun, load_training
@@ -13,7 +13,7 @@ from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import gather_settings, resolve
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import check_trainable
-from fixfirst.learner.training_run import conclude
+from fixfirst.learner.training_run import Begin, conclude
 from fixfirst.policy.file import load_parent
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.live import ProgressLine
@@ -129,8 +129,8 @@ def _run(
                     values = {"return": message.env_reward, **dict(message.plotted())}
                     interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
 
-            processes: dict[str, Any] = {"workers": workers, "num_workers": workers or None}
-            with train_in(folder, config, show, interrupt, start=start, tensorboard=board, **processes) as trained:
+            begin = Begin(start, num_workers=workers or None)
+            with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
                 if trained is None:
                     after = f" after {played:,} episodes" if played else ""
                     raise errors.Interrupted(f"interrupted{after}; go on with: fixfirst resume {folder}")

@@ -7,10 +7,8 @@ one line says how to go on, and the exit code is 130.
 import io
 import os
 import re
-import shutil
 import signal
 import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -164,12 +162,8 @@ class _Patient:
 
 
 def _fail(text: str) -> int:
-    """One line on stderr, as wide as the terminal if it is one; nothing is broken inside a word."""
-    line = f"fixfirst: {errors.in_one_line(text)}"
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
-    print(line, file=sys.stderr)
+    """Print one line on stderr; returns the exit code of bad input."""
+    errors.note(text)
     return 2
 
 

@@ -149,9 +149,8 @@ def evaluate_openings(
     """What a policy earns with each of these openings, all on the same episodes."""
     games = game.model_copy(update={"backend": "simulator"})  # thousands of episodes
     players = (PolicyTable(network, spec=spec, openings=(opening,)) for opening in openings)
-    return [
-        evaluation.evaluate_player(player, games, episodes=episodes, seed=seed, purpose=purpose).mean for player in players
-    ]
+    played = (evaluation.play(player, games, episodes=episodes, seed=seed, purpose=purpose) for player in players)
+    return [float(batch.returns.mean()) for batch in played]
 
 
 def better_half(

@@ -22,8 +22,8 @@ from fixfirst.learner import checkpoint
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, evaluate_openings, stages_of
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import Logs, TrainingRun
-from fixfirst.policy.network import Network, Weights
+from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
+from fixfirst.policy.network import Network
 from fixfirst.runs import layout, manifest
 from fixfirst.runs.events import TensorBoard
 from fixfirst.runs.rows import CsvLog, UpdateRow, iterate_rows, last_checksum
@@ -45,27 +45,22 @@ def train_in(
     config: TrainConfig,
     tell: _Tell,
     interrupt: object = False,
+    begin: Begin = FROM_SCRATCH,
     *,
-    start: Weights | None = None,
-    number: int = 0,
-    logs: Logs = (UpdateRow,),
     tensorboard: Path | None = None,
     workers: int = 1,
-    num_workers: int | None = None,
 ) -> Iterator[Trained | None]:
-    """Train to the end, from where the folder is; None if interrupted. For start, number and logs see `TrainingRun`.
+    """Train to the end, from where the folder is; None if interrupted.
 
-    workers: processes that train where several compete (0: as many as there are cores). num_workers: processes of CybORG.
-    The bytes depend on neither.
+    workers: processes that train where several compete (0: as many as there are cores). The bytes do not depend on them.
     """
     stages = stages_of(config)
     if len(stages) == stages[0].entrants == 1:
-        own: dict[str, Any] = {"number": number, "logs": logs, "tensorboard": tensorboard, "num_workers": num_workers}
-        with TrainingRun(config, folder, start=start, **own) as run:
+        with TrainingRun(config, folder, begin, tensorboard=tensorboard) as run:
             _follow(run, tell, interrupt)
             yield None if run.interrupted else Trained(run.training, run.accepted)
         return
-    with closing(_Tournament(config, folder, start, number, logs, tensorboard, num_workers)) as tournament:
+    with closing(_Tournament(config, folder, begin, tensorboard)) as tournament:
         trained = tournament.run(tell, interrupt, workers)
         with nullcontext() if trained is None else closing(trained.training):
             yield trained
@@ -92,14 +87,11 @@ class EntrantJob:
     folder: Path
     entrant: Entrant
     origin: Path | None
-    start: Weights | None
-    number: int
-    logs: Logs
-    num_workers: int | None = None  # processes of CybORG; nothing else depends on it
+    begin: Begin
 
     def finished(self) -> "EntrantResult | None":
         """Return the result in the job's folder, if it is of this very job, and its log and last checkpoint are there."""
-        with closing(self.begin()) as training:
+        with closing(self.training()) as training:
             try:
                 result = files.read_document(self.folder / layout.RESULT, "entrant")
                 newest, _ = checkpoint.read_checkpoint(checkpoint.checkpoints(self.folder)[0], training)
@@ -111,13 +103,13 @@ class EntrantJob:
             except (OSError, ValueError, KeyError, TypeError, IndexError, errors.PolicyError, errors.RunDirError):
                 return None
 
-    def begin(self) -> Training:
+    def training(self) -> Training:
         """Return the training as it is before its first update, but for its weights."""
-        return Training(self.config, self.number, entrant=self.entrant)
+        return Training(self.config, self.begin.number, entrant=self.entrant)
 
     def log_checksum(self) -> str:
         """Return what names all rows of its log."""
-        return last_checksum(self.folder / layout.TRAINING_LOG, UpdateRow) if UpdateRow in self.logs else ""
+        return last_checksum(self.folder / layout.TRAINING_LOG, UpdateRow) if UpdateRow in self.begin.logs else ""
 
 
 @dataclass(frozen=True)
@@ -134,14 +126,8 @@ def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantR
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         if (done := job.finished()) is not None:
             return done
-        begin = {"start": job.start} if job.origin is None else {"origin": checkpoint.last_tensors(job.origin, job.begin())}
-        own: dict[str, Any] = {
-            "number": job.number,
-            "logs": job.logs,
-            "entrant": job.entrant,
-            "num_workers": job.num_workers,
-        }
-        with TrainingRun(job.config, job.folder, **own, **begin) as run:
+        origin = None if job.origin is None else checkpoint.last_tensors(job.origin, job.training())
+        with TrainingRun(job.config, job.folder, job.begin, entrant=job.entrant, origin=origin) as run:
             _follow(run, tell, interrupt)
             if run.interrupted:
                 return None
@@ -178,24 +164,13 @@ class _Candidate(NamedTuple):
 class _Tournament:
     """Who trains next, given what the others have earned; and the run's log, to which finished stages add theirs."""
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        folder: Path,
-        start: Weights | None,
-        number: int,
-        logs: Logs,
-        tensorboard: Path | None,
-        num_workers: int | None,
-    ):
-        self.config, self.folder = config, folder
-        self._common: dict[str, Any] = {"config": config, "start": start, "number": number, "logs": logs}
-        self._common["num_workers"] = num_workers
+    def __init__(self, config: TrainConfig, folder: Path, begin: Begin, tensorboard: Path | None):
+        self.config, self.folder, self._begin = config, folder, begin
         self._jobs: list[EntrantJob] = []  # of all that have begun
         self._played: dict[int, int] = {}  # episodes of each of them
         self._winner: EntrantJob | None = None  # at the end
         self._accepted = False
-        self._log = CsvLog(folder / layout.TRAINING_LOG, UpdateRow, None) if UpdateRow in logs else None
+        self._log = CsvLog(folder / layout.TRAINING_LOG, UpdateRow, None) if UpdateRow in begin.logs else None
         self._board = TensorBoard(tensorboard, 1)
 
     def close(self) -> None:
@@ -249,7 +224,7 @@ class _Tournament:
             updates, episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
         entrant = Entrant(stage, number, candidate.opening, updates, episodes)
         origin = None if candidate.job is None else candidate.job.folder
-        job = EntrantJob(**self._common, folder=self.folder / layout.ENTRANTS / str(number), entrant=entrant, origin=origin)
+        job = EntrantJob(self.config, self.folder / layout.ENTRANTS / str(number), entrant, origin, self._begin)
         self._jobs.append(job)
         return job
 
@@ -286,7 +261,7 @@ class _Tournament:
 
     def _crown(self, winner: EntrantJob) -> Trained:
         """Write the policy of the best: it is what the whole tournament has learned."""
-        training = winner.begin()
+        training = winner.training()
         if complaints := checkpoint.restore_checkpoint(winner.folder, training):
             raise errors.RunDirError(f"{complaints[0]}; go on with: fixfirst resume {self.folder}")
         if not self._accepted:

@@ -9,6 +9,7 @@ with TrainingRun(config, folder) as run:
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,41 +26,50 @@ from fixfirst.runs.rows import CsvLog, EpisodeRow, UpdateRow
 Logs = tuple[type[UpdateRow] | type[EpisodeRow], ...]
 
 
-class TrainingRun:
-    """A training that goes on from its folder's newest good checkpoint, or from the weights `start`.
+@dataclass(frozen=True)
+class Begin:
+    """How a training begins; the same for all that compete in a tournament."""
 
-    number: of its trial, in the logs. logs: which of training log and episode log it writes. entrant: which one of a
-    tournament it is; it ends with a checkpoint, from which others go on. Without it, with a policy. origin: the tensors of
-    the learner that it goes on from. num_workers: processes of CybORG.
+    start: Weights | None = None  # else from scratch
+    number: int = 0  # of its trial, in the logs
+    logs: Logs = (UpdateRow,)  # which of training log and episode log it writes
+    num_workers: int | None = None  # processes of CybORG; nothing depends on it
+
+
+FROM_SCRATCH = Begin()
+
+
+class TrainingRun:
+    """A training that goes on from its folder's newest good checkpoint, or begins.
+
+    entrant: which one of a tournament it is; it ends with a checkpoint, from which others go on. Without it, with a policy.
+    origin: the tensors of the learner that it goes on from, instead of `begin.start`.
     """
 
     def __init__(
         self,
         config: TrainConfig,
         folder: Path,
+        begin: Begin = FROM_SCRATCH,
         *,
-        start: Weights | None = None,
-        number: int = 0,
-        logs: Logs = (UpdateRow,),
         tensorboard: Path | None = None,
         entrant: Entrant | None = None,
         origin: Weights | None = None,
-        num_workers: int | None = None,
     ):
         self.folder, self._competes = folder, entrant is not None
-        self.training = training = Training(config, number, entrant=entrant, num_workers=num_workers)
+        self.training = training = Training(config, begin.number, entrant=entrant, num_workers=begin.num_workers)
         self.accepted = False  # did it pass the gate?
         self.interrupted = False
         self._open = ExitStack()
         self._open.callback(training.close)
         try:
-            if start is not None:
-                training.inherit(start)
             if origin is not None:
                 training.go_on_from(origin)
+            elif begin.start is not None:
+                training.inherit(begin.start)
             self.complaints = restore_checkpoint(folder, training)  # what was wrong with newer ones
-            self._updates = self._log(layout.TRAINING_LOG, UpdateRow) if UpdateRow in logs else None
-            self._episodes = self._log(layout.EPISODE_LOG, EpisodeRow) if EpisodeRow in logs else None
+            self._updates = self._log(layout.TRAINING_LOG, UpdateRow) if UpdateRow in begin.logs else None
+            self._episodes = self._log(layout.EPISODE_LOG, EpisodeRow) if EpisodeRow in begin.logs else None
             self._board = TensorBoard(tensorboard, training.episodes + 1)
             self._open.callback(self._board.close)
         except BaseException:

@@ -210,26 +210,6 @@ def _values(row: Evaluation) -> tuple[Any, ...]:
     return (*values, repairs, row.restores, row.removes)
 
 
-def evaluate_player(
-    player: Player,
-    game: Game,
-    *,
-    episodes: int,
-    seed: int,
-    purpose: str,
-    judging: Judging = DEFAULT_JUDGING,
-    workflows: Sequence[Workflow] = (),
-    world: BaseWorld | None = None,
-    on_pass: Callable[[int], None] = lambda episodes: None,
-) -> Evaluation:
-    """Mean return with its standard error and 95 % interval, and compliance, on episodes played as in `play`."""
-    check_enough(episodes)
-    played = play(
-        player, game, episodes=episodes, seed=seed, purpose=purpose, workflows=workflows, world=world, on_pass=on_pass
-    )
-    return Evaluation.of(played, judging)
-
-
 def check_enough(episodes: int) -> None:
     """Are there enough to judge by?"""
     if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes > MOST_EPISODES:

@@ -25,7 +25,7 @@ from fixfirst.learner import checkpoint
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import conclude
+from fixfirst.learner.training_run import Begin, conclude
 from fixfirst.orders import pricing
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import Workflow
@@ -106,7 +106,7 @@ def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     job.folder.mkdir(parents=True, exist_ok=True)
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         started = time.perf_counter()
-        with train_in(job.folder, job.config, _seldom(tell), interrupt, logs=()) as trained:
+        with train_in(job.folder, job.config, _seldom(tell), interrupt, Begin(logs=())) as trained:
             if trained is None:
                 return None
             tested = trained.training.evaluate("test", job.test_episodes, seed=job.test_seed)
@@ -186,8 +186,8 @@ def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
 def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     started = time.perf_counter()
     start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
-    logs = (UpdateRow, EpisodeRow) if job.log_episodes else (UpdateRow,)
-    with train_in(job.folder, job.config, _seldom(tell), interrupt, start=start, number=job.number, logs=logs) as trained:
+    begin = Begin(start, job.number, (UpdateRow, EpisodeRow) if job.log_episodes else (UpdateRow,))
+    with train_in(job.folder, job.config, _seldom(tell), interrupt, begin) as trained:
         if trained is None:
             return None
         training, accepted = trained
