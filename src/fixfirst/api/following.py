@@ -1,10 +1,10 @@
 """What is said of a run before and while it goes on: where it is, whether it was run before, how far it is."""
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fixfirst.base import errors
 from fixfirst.game.state import RedAgent
 from fixfirst.learner.config import TrainConfig
 from fixfirst.runs import manifest
@@ -46,14 +46,14 @@ def finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) 
         return None
     folder = manifest.finished_like(name, config.model_dump(mode="json"))
     if folder is not None and not quiet:
-        print(f"fixfirst: {folder} has this answer; --again to repeat", file=sys.stderr, flush=True)
+        errors.note(f"{folder} has this answer; --again to repeat")
     return folder
 
 
 def say_where(folder: Path, quiet: bool) -> None:
     """Say where a run is written, first of all."""
     if not quiet:
-        print(f"fixfirst: writing to {folder}", file=sys.stderr, flush=True)
+        errors.note(f"writing to {folder}")
 
 
 Callback = Callable[[Progress], object]  # what it returns stops the run if it is true

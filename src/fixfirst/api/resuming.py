@@ -1,6 +1,5 @@
 """`ff.resume`: going on with whatever was interrupted."""
 
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -41,8 +40,7 @@ def resume(
     if changes := manifest.changed_since(
         layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)
     ):
-        said = errors.in_one_line(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")
-        print(f"fixfirst: {said}", file=sys.stderr, flush=True)
+        errors.note(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:
         return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)

@@ -1,6 +1,5 @@
 """`ff.search`: the main job. A search, or several under different seeds and red agents; and going on with them."""
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -137,12 +136,11 @@ def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
         members = result.searches if isinstance(result, StudyRun) else [result]
         members = members if len(members) <= _MOST_PAGES else []
         if isinstance(result, StudyRun) and not quiet:
-            print(f"fixfirst: writing {len(members) + 1} reports ...", file=sys.stderr, flush=True)
+            errors.note(f"writing {len(members) + 1} reports ...")
         for run in members:
             write_replays(run.folder)
             if isinstance(result, StudyRun):
                 write_report(run.folder)
         result.report()
     except Exception as e:
-        said = " ".join(str(e).split()) or type(e).__name__
-        print(f"fixfirst: no report ({said}); try again with: fixfirst report {result.folder}", file=sys.stderr)
+        errors.note(f"no report ({str(e) or type(e).__name__}); try again with: fixfirst report {result.folder}")

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -100,7 +99,7 @@ CyborgFlag = Annotated[
 
 def say(text: str) -> None:
     """A line about something that takes a while."""
-    print(f"fixfirst: {errors.in_one_line(text)} ...", file=sys.stderr, flush=True)
+    errors.note(f"{text} ...")
 
 
 def write_tables(result: "tables.Tabular", csv: Path | None, latex: Path | None) -> None:

@@ -1,10 +1,9 @@
 """`fixfirst resume`: going on with what was interrupted."""
 
-import sys
 from contextlib import suppress
 from pathlib import Path
 
-from fixfirst.base import jobs
+from fixfirst.base import errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, Quiet
 from fixfirst.cli.search import ExecutionFlags, tell_searches
 from fixfirst.cli.train import tell_league, tell_training
@@ -42,7 +41,7 @@ def resume_command(
         was_finished = bool(runs) and all(manifest.status(one) == Outcome.FINISHED for one in runs)
     result = resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
     if was_finished:
-        print(f"fixfirst: {run} was finished already; this is its result", file=sys.stderr)
+        errors.note(f"{run} was finished already; this is its result")
     if isinstance(result, run_objects.TrainRun):
         tell_training(result, as_json)
     elif isinstance(result, LeagueRun):
