@@ -129,4 +129,4 @@ def test_what_cannot_begin_leaves_nothing_behind(tmp_path, monkeypatch, verb):
 def test_resume_says_what_changed_before_it_goes_on(run, capsys):
     resign(run, versions={"python": "2.7"})
     ff.resume(run, **QUIET)
-    assert "its bytes may differ: python 3" in capsys.readouterr().err
+    assert "so numbers may differ: python 3" in capsys.readouterr().err

@@ -24,7 +24,7 @@ def shell(script, *arguments, folder):
     ("script", "says"),
     [
         ('"$@" > /dev/full', "fixfirst: output: No space left on device\n"),
-        ('"$@" >&-', "fixfirst: stdout is closed; send it somewhere, if only to /dev/null\n"),
+        ('"$@" >&-', "fixfirst: stdout is closed; send it to a file or to /dev/null\n"),
         ('"$@" >&- 2>&- <&-', ""),
     ],
 )

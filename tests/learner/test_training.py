@@ -255,7 +255,7 @@ def test_a_full_disk_is_one_line_and_the_run_can_go_on(tmp_path, capsys):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert code == 2
-    one_line(capsys, "run: cannot be written (File too large); free the way, then: fixfirst resume")
+    one_line(capsys, "run: cannot be written (File too large); mend that, then: fixfirst resume")
     assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
     assert ends_like(tmp_path / "run", twin)
 

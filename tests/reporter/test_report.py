@@ -373,7 +373,7 @@ def test_a_half_written_ledger_counts_up_to_its_last_whole_line(search):
 
 def test_a_run_that_is_worked_on_says_so_and_an_interrupted_one_how_to_go_on(search):
     with locked(search):
-        assert read_run(search).missing[0].startswith("The run is still being worked on")
+        assert read_run(search).missing[0].startswith("The run goes on")
 
 
 def test_an_interrupted_run_says_how_to_go_on(search):

@@ -635,7 +635,7 @@ def manifest(text):
         (shrink_budget, "trials.csv has more trials than config.toml allows"),
         (other_columns, "gp_sampling_log.csv: has other columns than this version writes"),
         (ledger_is_a_folder, "trials.csv: cannot be read (Is a directory)"),
-        (lock_is_a_folder, "cannot be written (Is a directory); free the way, then: fixfirst resume"),
+        (lock_is_a_folder, "cannot be written (Is a directory); mend that, then: fixfirst resume"),
     ],
 )
 def test_a_damaged_run_is_one_line_and_stays_as_it_is(copy, capsys, damage, says):
@@ -667,7 +667,7 @@ def test_a_full_disk_in_a_training_is_one_line_and_the_search_can_go_on(run, tmp
         folder = start(tmp_path / "run", EASY, "--log-episodes", workers=workers, expect=2)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    one_line(capsys, f"{folder}: cannot be written (File too large); free the way, then: fixfirst resume {folder}")
+    one_line(capsys, f"{folder}: cannot be written (File too large); mend that, then: fixfirst resume {folder}")
     resume(folder)
     assert outcome(folder) == outcome(run)
 
@@ -699,7 +699,7 @@ def test_a_disk_that_is_full_when_a_trial_is_recorded_loses_nothing(run, tmp_pat
     with monkeypatch.context() as patched:
         patched.setattr(published, "CsvLog", FullDisk)
         folder = start(tmp_path / "run", EASY, "--log-episodes", expect=2)
-    one_line(capsys, f"cannot be written (No space left on device); free the way, then: fixfirst resume {folder}")
+    one_line(capsys, f"cannot be written (No space left on device); mend that, then: fixfirst resume {folder}")
     resume(folder)
     assert outcome(folder) == outcome(run)
 

@@ -108,7 +108,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, quiet: bool) -> Leag
     spec = start.spec
     league = League(config, spec, start.weights, _known(RedSpec(spec.scenario, config.picky)))
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
-    hint = f"; free the way, then: fixfirst resume {folder}"
+    hint = f"; mend that, then: fixfirst resume {folder}"
     with errors.writing(folder, hint), manifest.locked(folder), manifest.Session(folder) as session:
         _work(league, folder, document, quiet)
         session.finished = True

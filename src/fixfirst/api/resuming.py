@@ -40,7 +40,7 @@ def resume(
     if changes := manifest.changed_since(
         layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)
     ):
-        errors.note(f"not as when {folder} was begun, its bytes may differ: {'; '.join(changes)}")
+        errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")
     checkout = None if cyborg is None else str(cyborg)
     if kind == layout.Kind.TRAIN:
         return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)

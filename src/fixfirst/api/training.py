@@ -107,7 +107,7 @@ def _run(
 ) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
     board = folder / layout.TENSORBOARD if config.tensorboard else None
-    with errors.writing(folder, f"; free the way, then: fixfirst resume {folder}"), manifest.locked(folder):
+    with errors.writing(folder, f"; mend that, then: fixfirst resume {folder}"), manifest.locked(folder):
         if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
             return _close(folder)
         with (

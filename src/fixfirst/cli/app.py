@@ -89,7 +89,7 @@ Whole = Annotated[int, Parameter(converter=whole)]
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="One JSON document on stdout instead of a table.")]
 Quiet = Annotated[bool, Parameter(name=("--quiet", "-q"), negative="", help="Show no progress.")]
-Again = Annotated[bool, Parameter(negative="", help="Run also if a finished run has this very result.")]
+Again = Annotated[bool, Parameter(negative="", help="Run again, although a finished run has this result.")]
 Csv = Annotated[Path | None, Parameter(help="Also write the table to this file, with all digits.")]
 Latex = Annotated[Path | None, Parameter(help="Also write the table to this file as a LaTeX tabular (booktabs).")]
 CyborgFlag = Annotated[

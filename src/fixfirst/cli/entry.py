@@ -117,7 +117,7 @@ def _occupy_standard_files() -> None:
         os.set_inheritable(number, True)
     os.close(number)
     if lost:
-        raise errors.ConfigError("stdout is closed; send it somewhere, if only to /dev/null")
+        raise errors.ConfigError("stdout is closed; send it to a file or to /dev/null")
 
 
 def _print_anywhere() -> None:

@@ -99,8 +99,8 @@ def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
     if latest.status == Outcome.INTERRUPTED:
         steps.append((f"fixfirst resume {folder}", "go on where it stopped"))
     if latest.kind == layout.Kind.SEARCH:
-        steps.append((f"fixfirst report {folder}", "the whole story as one page"))
+        steps.append((f"fixfirst report {folder}", "all results as one page"))
     if latest.mean is not None:
         steps.append((f"fixfirst watch {folder}", "see its best defender play"))
-        steps.append((f"fixfirst evaluate {folder}", "judge it on CAGE2's protocol"))
+        steps.append((f"fixfirst evaluate {folder}", "evaluate it for 30, 50 and 100 steps"))
     return [*steps, ("fixfirst search --red-agent meander", "another attacker")]

@@ -41,7 +41,7 @@ class PPOConfig(checks.Settings):
     )
     epochs: int = Field(4, ge=1, description="Passes over an update's episodes.")
     minibatches: int = Field(1, ge=1, description="Parts an epoch is cut into, by transitions; 1 = all at once.")
-    row_parts: int = Field(1, ge=1, description="Parts an epoch is cut into by what the policy read; compiled learner only.")
+    row_parts: int = Field(1, ge=1, description="Parts an epoch is cut into, by observations; compiled learner only.")
     returns: Literal["monte_carlo", "gae"] = Field("gae", description="How advantages are computed.")
     gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
     bootstrap: bool = Field(True, description="With gae: count the value of the state at the step limit.")
@@ -54,9 +54,7 @@ class PPOConfig(checks.Settings):
     learning_rate: float = Field(0.002, gt=0, description="Learning rate of Adam.")
     lr_schedule: Schedule = Field("constant", description="linear: down to --lr-final over the budget.")
     lr_final: float = Field(0.0, ge=0, le=1, description="Share of the learning rate that is left at the end, if linear.")
-    settle: float = Field(
-        0.0, ge=0, lt=1, description="Share of the budget, at its end, that is trained with the final values."
-    )
+    settle: float = Field(0.0, ge=0, lt=1, description="Share of the budget, at its end, with the final values.")
     norms_apart: bool = Field(False, description="Clip the gradients of actor and critic separately.")
     free_restores: int = Field(
         0, ge=0, description="Episodes over which the price of Restore rises from 0 to 1 in training; 0 = at once."
@@ -259,7 +257,7 @@ class PlayerSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
         "all",
         description="What it chooses from: all 145 actions; macros, the 40 that can help; original, the winner's 36.",
     )
-    seed: int = Field(0, ge=0, lt=2**63, description="The same seed gives the same files, byte for byte.")
+    seed: int = Field(0, ge=0, lt=2**63, description="The same seed gives the same results.")
     preset: str = Field(
         "default", description=f"Values for all that is not given: {', '.join((*PRESETS, LEAGUE))} (docs/method.md)."
     )  # only a name: what it stands for is in the values

@@ -67,7 +67,7 @@ class LeagueConfig(checks.Settings):
     )
     preference: float = Field(4.0, ge=0, description="By how much a new attacker prefers one host, as a logit.")
     picky: bool = Field(False, description="Attackers name their exploit.")
-    seed: int = Field(0, ge=0, description="The same seed gives the same files, byte for byte.")
+    seed: int = Field(0, ge=0, description="The same seed gives the same results.")
 
     @property
     def episodes(self) -> int:

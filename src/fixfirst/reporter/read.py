@@ -32,9 +32,9 @@ def read_run(folder: Path) -> Run:
         _note_absent(run)
     _ = run.config, run.choices, run.result_document  # damage is told, whether or not they are shown
     if run.status == manifest.RUNNING:
-        run.note("The run is still being worked on; this is how far it is.", first=True)
+        run.note("The run goes on; these are its results so far.", first=True)
     elif run.status == Outcome.INTERRUPTED:
-        run.note(f"The run did not end; this is how far it came. Go on with: fixfirst resume {folder}", first=True)
+        run.note(f"The run did not end; these are its results so far. Go on with: fixfirst resume {folder}", first=True)
     elif not run.sessions:
         _note(run, layout.RUNTIME, "is not there: whether the run ended, and how long it took, is not known.")
     return run

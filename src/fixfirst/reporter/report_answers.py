@@ -212,7 +212,7 @@ def _how_section(answers: Sequence[Answer]) -> Section:
     of_each = "" if len(answers) == 1 else ", of each search"
     facts = (
         ("trainings that began" + of_each, _span([a.num_trainings for a in answers], str)),
-        ("trainings that prices rest on" + of_each, _span([a.replicates for a in answers], str)),
+        ("trainings that count" + of_each, _span([a.replicates for a in answers], str)),
         *((("why the others were dropped", answers[0].trainings),) if len(answers) == 1 and answers[0].dropped else ()),
         ("training episodes, of all", f"{sum(a.episodes for a in answers):,}"),
         ("rounds", _span([len(a.rounds) for a in answers], str)),

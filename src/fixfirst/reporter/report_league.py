@@ -10,7 +10,7 @@ _COURSE_TEXT = (
     "A league trains one defender against scripts, attackers of the past, and attackers that learn beside it. At the end of "
     "every round some attackers learn against the defender as it is then, playing its most probable actions. What the best "
     "of these fresh responses takes is a lower bound of what can be taken; it joins the others for the next round.",
-    "The league has come to rest when a fresh response takes no more than the worst attacker that is known.",
+    "The league has converged when a fresh response takes no more than the worst attacker that is known.",
 )
 _MATRIX_TEXT = (
     "A row is an attacker, a column the defender after a round; a number is the defender's return, on the same episodes for "

@@ -252,8 +252,8 @@ LEARNING_READING = (
 TIME_UNKNOWN = "How long the run took in all was not recorded; these are the seconds that its trainings recorded."
 TIME = (
     "{wall} of wall time{sessions} with {workers}. Bars are worker-seconds: choosing counts once per worker, since "
-    "all wait for it. Waiting is what is left of wall time times workers: a worker whose trial is done waits for the "
-    "others of its round, all but one wait during the warm-up, and all of them while processes start. Larger rounds "
+    "all wait for it. Waiting is what is left of wall time times workers. A worker whose trial is done waits for the "
+    "others of its round. All but one wait during the warm-up, and all wait while processes start. Larger rounds "
     "(--round-size) or fewer workers leave less of it."
 )
 TIME_KILLED = " More was recorded than these sessions hold: one that was killed leaves no record of its time."
@@ -268,27 +268,27 @@ AGAINST_NO_ORDER = (
     "new episodes (fixfirst evaluate)."
 )
 AGAIN = (
-    "With the same versions, this command gives the same ledger and the same policies, byte for byte (the sha256 is "
-    "below); only measured times differ."
+    "With the same versions, this command gives the same numbers and the same policies (the sha256 is below); only "
+    "measured times differ."
 )
 GROUPS = (
     "A dot per run: the return of its best accepted order, or of its trained policy. Runs that differ only in their "
     "seed are a group; what differs between groups names them. Bar: mean over seeds; band: its 95 % t-interval."
 )
 GROUPS_READING = (
-    "Two or three seeds give wide bands, which is what they know; a single seed has none. A best order's return is "
+    "Two or three seeds give wide bands; a single seed has none. A best order's return is "
     "the highest of many and so too high on average, a single training's is not: do not compare the two kinds by it "
     "alone. Returns against different red agents, or in different variants, cannot be compared at all."
 )
 ACROSS_SEEDS = (
-    "Per order: the mean of its returns under the seeds that accepted it, with a 95 % t-interval of its own, and under "
-    "how many seeds it was tried, passed the gate, and could not be told from the best of its search. The verdict "
-    "takes the spread between seeds to be the same for all orders; those marked * may be best by it."
+    "Per order: the mean of its returns under the seeds that accepted it, with a 95 % t-interval. Then under how many "
+    "seeds it was tried, passed the gate, and may be the best of its search. Those marked * may be the best of all, if "
+    "seeds differ as much for one order as for another."
 )
 COURSES = (
     "The highest accepted return against training episodes, warm-up included: the mean over seeds with its 95 % "
-    "t-interval, cut where it leaves the figure, from where every seed has an accepted order to where the first one "
-    "ends. The highest of a growing number of noisy returns rises even when nothing improves."
+    "t-interval. It begins where every seed has an accepted order, and ends where the first seed ends. The highest of a "
+    "growing number of noisy returns rises even when nothing improves."
 )
 
 HOW = (
@@ -347,9 +347,9 @@ GLOSSARY = (
     ("held-out episodes", "Episodes that no training saw; the same for all orders."),
     (
         "interval",
-        "Where the true mean lies with 95 % confidence. An accepted order has one on this page, that of the ranking: it "
-        "holds for all of them at once and allows for another training, so it is wider than what fixfirst evaluate prints, "
-        "which is of this one policy on its episodes alone. Orders that were not accepted have the latter.",
+        "Where the true mean lies with 95 % confidence. The intervals of accepted orders hold for all of them at once and "
+        "allow for another training. So they are wider than what fixfirst evaluate prints for one policy, which orders that "
+        "were not accepted have.",
     ),
     ("repair", "Remove or Restore on a host."),
     ("judged repair", "A repair made while some host needed one."),
@@ -357,7 +357,7 @@ GLOSSARY = (
     ("contested compliance", "The same, only where two or more unit types needed repair."),
     ("gate", "An order is accepted once the lower bound of its policy's compliance reaches the threshold."),
     ("trial", "One training of one order, with its gate and evaluation."),
-    ("may be best", "Cannot be told from the best order: that it is the best is not rejected."),
+    ("may be best", "It is not shown that another order is better."),
     ("warm-up", "Training without an order that the first trials inherit."),
     ("expected, std, UCB", "The Gaussian process's mean and standard deviation for an order, and mean + beta x std."),
     ("precedence", "Which of two unit types comes first; its pair sign is +1 or -1."),

@@ -109,7 +109,7 @@ class SearchConfig(PlayerSettings, Exploitation):
         description=f"Trainings that begin. After {DROP_SHARE:.0%} of the rounds the worst are dropped, and --replicates go "
         f"on. 0: half as many more than replicates if each has {PER_REPLICATE:,} episodes, else as many.",
     )
-    rounds: int = Field(10, ge=1, description="How often orders are chosen anew.")
+    rounds: int = Field(10, ge=1, description="How often orders are chosen again.")
     round_orders: int = Field(6, ge=2, description="Orders that are chosen in a round.")
     base_episodes: int = Field(
         24_000,
@@ -120,7 +120,9 @@ class SearchConfig(PlayerSettings, Exploitation):
     watch_episodes: int = Field(
         2_400, ge=1, description="Episodes on which all known orders together are watched after a round, per replicate."
     )
-    selection_episodes: int = Field(400, ge=2, description="Episodes on which it is chosen what to tell a policy.")
+    selection_episodes: int = Field(
+        400, ge=2, description="Episodes that decide which order a policy is given, for each order."
+    )
     measure_episodes: int = Field(
         8_000, ge=2, description="Fresh episodes each order is measured on, per replicate; no more than it was trained on."
     )
@@ -128,15 +130,15 @@ class SearchConfig(PlayerSettings, Exploitation):
     strategy: StrategyName = Field(
         "gp_ucb", description="How orders are chosen; together: all of them in every round (not with --separate)."
     )
-    gp_beta: float = Field(
-        2.0, ge=0, description="How much the search likes uncertainty: it tries the largest mean + beta * std."
-    )
+    gp_beta: float = Field(2.0, ge=0, description="Weight of uncertainty: the search tries the largest mean + beta * std.")
     gp_beta_schedule: bool = Field(
-        False, description="Let beta grow with the number of choices, as the theory of GP-UCB has it, instead of --gp-beta."
+        False, description="Let beta grow with the number of choices, as in the theory of GP-UCB, instead of --gp-beta."
     )
-    initial_orders: int = Field(8, ge=1, description="Random orders before the Gaussian process has a say.")
+    initial_orders: int = Field(8, ge=1, description="Random orders before the Gaussian process chooses.")
     round_size: int = Field(
-        2, ge=1, description="Trials that are chosen together and run side by side. Part of the result, unlike --workers."
+        2,
+        ge=1,
+        description="Trials that are chosen together and run side by side. It changes the result; --workers does not.",
     )
     max_episodes: int = Field(10_000, ge=1, description="Training episodes of one order, at most.")
     n_workflows: int | None = Field(None, ge=1, description="Stop after so many trials; default: when the budget is spent.")
