@@ -90,7 +90,7 @@ class BaseJob(NamedJob):
     test_seed: int
 
     def is_done(self) -> bool:
-        """Is the policy of this very job there? If not, it is trained again, with the same result. Clears what a kill left."""
+        """Is the policy of this very job there? Else it is trained again, with the same result. Clears what a kill left."""
         try:
             result, policy = files.read_document(self.folder / layout.RESULT, "result"), load_policy(self.folder).facts
             done = result["job"] == self.digest and result["policy_sha256"] == policy["sha256"]
