@@ -240,7 +240,7 @@ def _cause(what: str, steps: Sequence[int], moments: Sequence[drawing.TurnSummar
         return f"blue spent {_some(len(steps), 'Restore')}{often}"
     if what == "impact":
         since = _held_since(scenario.target_id, steps[0], moments)
-        stopped = f"the OT service stood still for {_some(len(steps), 'step')} from step {steps[0]} on"
+        stopped = f"the OT service was stopped for {_some(len(steps), 'step')} from step {steps[0]} on"
         return f"{stopped}, red being on {scenario.target} since step {since}"
     begins, ends = _longest(steps)
     held = f"red held {what} for {_some(len(steps), 'step')}"
