@@ -32,7 +32,7 @@ RESTORES = [({"restore": -10}, (), (), target) for target in ("User1", "User2", 
 NEVER_SEEN = (
     "red held User1 for 3 steps, the longest time from step 2 to 3, and blue believed it clean all the while (-0.3 of -0.3)."
 )
-SINCE_WHEN = "the OT service stood still for 2 steps from step 3 on, red being on Op_Server0 since step 2 (-20.0 of -23.0)."
+SINCE_WHEN = "the OT service was stopped for 2 steps from step 3 on, red being on Op_Server0 since step 2 (-20.0 of -23.0)."
 
 
 @pytest.mark.parametrize(
