@@ -85,6 +85,13 @@ def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, 
     assert not list(again.folder.glob("checkpoint-*"))
 
 
+def test_a_league_that_begins_with_anothers_defender_meets_its_attackers(finished, tmp_path):
+    """Six of them, and in its first update one of its own grows old. Its defender counts break-ins already."""
+    again = ff.train_league(start=finished.folder, out=tmp_path / "run", **{**SMALL, "updates": 1, "responses": 0})
+    assert len(again.table().rows) == 3 + 6 + 1
+    assert again.best.spec == finished.best.spec and again.best.spec.memory.name == "counts"
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [

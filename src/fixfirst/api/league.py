@@ -11,7 +11,7 @@ from fixfirst.base import arrays, checks, errors, jobs, statistics, tables
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.red_view import RedSpec
 from fixfirst.learner import checkpoint
-from fixfirst.learner.league import League, LeagueConfig
+from fixfirst.learner.league import FrozenRed, League, LeagueConfig
 from fixfirst.learner.training_run import conclude
 from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, load_policy
@@ -63,8 +63,8 @@ def train_league(
 ) -> LeagueRun:
     """Train a defender against scripts, frozen attackers and live ones (a league).
 
-    start: the defender to begin with. out: runs/league-SEED unless given. settings: those of `LeagueConfig`, e.g.
-    updates=400, seed=0. Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
+    start: the defender to begin with; that of a league goes on with its attackers, too. out: runs/league-SEED unless given.
+    settings: those of `LeagueConfig`, e.g. updates=400, seed=0. Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
 
     For example:
 
@@ -81,7 +81,7 @@ def train_league(
     options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}
     manifest.create_run(folder, layout.Kind.LEAGUE, config.model_dump(mode="json"), config.seed, options)
     following.say_where(folder, quiet)
-    return _run(config, folder, policy, quiet)
+    return _run(config, folder, policy, origin, quiet)
 
 
 def resume_league(folder: Path, *, quiet: bool = False) -> LeagueRun:
@@ -95,7 +95,7 @@ def resume_league(folder: Path, *, quiet: bool = False) -> LeagueRun:
     if policy.facts.get("sha256") != options.get("from_sha256"):
         raise errors.RunDirError(f"{folder}: {origin} is another policy than the one that the league was begun with")
     announce_compilation()
-    return _run(LeagueConfig(**manifest.read_config(folder)), folder, policy, quiet)
+    return _run(LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
 
 
 def load_league(folder: Path) -> LeagueRun:
@@ -104,15 +104,22 @@ def load_league(folder: Path) -> LeagueRun:
     return LeagueRun(folder, LeagueConfig(**run.config), tuple(matrix.rounds_of(run.matrix)))
 
 
-def _run(config: LeagueConfig, folder: Path, start: Policy, quiet: bool) -> LeagueRun:
-    spec = start.spec
-    league = League(config, spec, start.weights, _known(RedSpec(spec.scenario, config.picky)))
+def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> LeagueRun:
+    spec, red = start.spec, RedSpec(start.spec.scenario, config.picky)
+    league = League(config, spec, start.weights, _known(red), pool=_past(Path(origin), red))
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
     hint = f"; mend that, then: fixfirst resume {folder}"
     with errors.writing(folder, hint), manifest.locked(folder), manifest.Session(folder) as session:
         _work(league, folder, document, quiet)
         session.finished = True
     return load_league(folder)
+
+
+def _past(origin: Path, spec: RedSpec) -> list[FrozenRed]:
+    """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
+    found = [red_file.load_red(folder, spec.scenario) for folder in sorted((origin / layout.ATTACKERS).glob("*"))]
+    facts = [(red.facts["taken"], red.facts["kept_as"], red.facts["start"], 0) for red in found]
+    return [FrozenRed(red.weights, *told) for red, told in zip(found, facts, strict=True) if red.spec == spec]
 
 
 def _known(spec: RedSpec) -> dict[str, Weights]:
