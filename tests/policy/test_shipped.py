@@ -33,7 +33,7 @@ def test_a_folder_of_that_name_comes_first(tmp_path, monkeypatch):
 
 
 def test_the_guardian_keeps_what_it_is_said_to_keep_against_scripts():
-    """For an attacker that adapts it gives up 2 points against B_line and 3 against Meander (docs/attackers.md)."""
+    """For an attacker that adapts it gives up 4 points against B_line and as many against Meander (docs/attackers.md)."""
     rows = ff.evaluate("guardian", greedy=True, red_agent="b_line,meander,sleep", steps=100, episodes=1_000, quiet=True)
     b_line, meander, sleep = (row.mean for row in rows)
-    assert -14.9 < b_line < -13.8 and -19.3 < meander < -18.0 and sleep == 0
+    assert -16.6 < b_line < -15.4 and -19.9 < meander < -18.7 and sleep == 0
