@@ -18,18 +18,8 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
+from fixfirst.base import jobs
 from fixfirst.base.errors import ConfigError, WorkerError
-from fixfirst.base.jobs import (
-    CORES_VARIABLE,
-    POLL_S,
-    SAVE_S,
-    Finished,
-    Job,
-    OnProgress,
-    available_cores,
-    carry_error,
-    raise_carried_error,
-)
 
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox
 OBJECT_STORE_BYTES = 256 * 2**20  # of a cluster of our own: policies are small, Ray would take a third of the memory
@@ -69,19 +59,19 @@ class RayScheduler:
         self._interrupt = interrupt
         self._save_until: float | None = None  # set once cancelled
 
-    def submit(self, key: Hashable, job: Job, argument: Any) -> None:
+    def submit(self, key: Hashable, job: jobs.Job, argument: Any) -> None:
         self._attempts[key] += 1
         attempt = (key, self._attempts[key])
         self._running[self._task.remote(job, argument, attempt, self._mailbox, self.cpus_per_job)] = attempt
 
-    def wait(self, on_progress: OnProgress) -> Finished | None:
+    def wait(self, on_progress: jobs.OnProgress) -> jobs.Finished | None:
         while self._running:
             if self._interrupt:
                 self.cancel()
             if self._save_until is not None and time.monotonic() > self._save_until:
                 break
             try:
-                done, _ = self._ray.wait(list(self._running), timeout=POLL_S)
+                done, _ = self._ray.wait(list(self._running), timeout=jobs.POLL_S)
                 self._pass_on(on_progress)
             except self._ray.exceptions.RayError as e:
                 raise WorkerError(f"the Ray cluster is gone ({_first_line(e)})") from e
@@ -92,7 +82,7 @@ class RayScheduler:
                     return self._end(ref)
         return None
 
-    def _pass_on(self, on_progress: OnProgress) -> None:
+    def _pass_on(self, on_progress: jobs.OnProgress) -> None:
         current = set(self._running.values())
         for attempt, messages in self._ray.get(self._mailbox.take.remote(self._save_until is not None)):
             if attempt in current:
@@ -100,27 +90,27 @@ class RayScheduler:
                 for message in messages:
                     on_progress(attempt[0], message)
 
-    def _end(self, ref: Any) -> Finished:
+    def _end(self, ref: Any) -> jobs.Finished:
         key, _ = attempt = self._running.pop(ref)
         self._begun.discard(attempt)
         errors = self._ray.exceptions
         try:
             kind, content = self._ray.get(ref)
         except (errors.NodeDiedError, errors.ObjectLostError):
-            return Finished(key, died="its node is lost", node_lost=True)
+            return jobs.Finished(key, died="its node is lost", node_lost=True)
         except errors.OutOfMemoryError:
-            return Finished(key, died="its node ran out of memory")
+            return jobs.Finished(key, died="its node ran out of memory")
         except errors.WorkerCrashedError:
-            return Finished(key, died="killed, or crashed")
+            return jobs.Finished(key, died="killed, or crashed")
         except errors.RayError as e:
             raise WorkerError(f"a Ray task failed ({_first_line(e)})") from e
         if kind == "raised":
-            raise_carried_error(content)
-        return Finished(key, content)
+            jobs.raise_carried_error(content)
+        return jobs.Finished(key, content)
 
     def cancel(self) -> None:
         if self._save_until is None:
-            self._save_until = time.monotonic() + SAVE_S
+            self._save_until = time.monotonic() + jobs.SAVE_S
 
     def close(self) -> None:
         if not self._ray.is_initialized():
@@ -148,7 +138,7 @@ def _connect(ray: Any, address: str, workers: int, cpus_per_job: int) -> None:
     # Ray's own setting: a cluster of one machine is at 127.0.0.1, and nobody else's machine can knock at it.
     ray._private.ray_constants.ENABLE_RAY_CLUSTER = address != "local"
     if address == "local":
-        cpus = workers * max(1, cpus_per_job) if workers else available_cores()
+        cpus = workers * max(1, cpus_per_job) if workers else jobs.available_cores()
         options |= {"num_cpus": cpus, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
     elif ":" in address:
         _knock(address)
@@ -260,9 +250,9 @@ class _Line:
             answer.set_exception(e)
 
 
-def _run_job(job: Job, argument: Any, attempt: Any, mailbox: Any, cores: int) -> tuple[str, Any]:
+def _run_job(job: jobs.Job, argument: Any, attempt: Any, mailbox: Any, cores: int) -> tuple[str, Any]:
     """The Ray task: (`done`, result), or (`raised`, error) so that errors arrive as from any other executor."""
-    os.environ[CORES_VARIABLE] = str(cores)
+    os.environ[jobs.CORES_VARIABLE] = str(cores)
     line = _Line(mailbox, attempt)
     line.exchange()  # an empty letter: it has begun
     if line:
@@ -270,6 +260,6 @@ def _run_job(job: Job, argument: Any, attempt: Any, mailbox: Any, cores: int) ->
     try:
         return "done", job(argument, line.tell, line)
     except Exception as error:  # everything goes to the driver, which raises it
-        return "raised", carry_error(error)
+        return "raised", jobs.carry_error(error)
     finally:
         line.exchange()  # what it told arrives before its end does

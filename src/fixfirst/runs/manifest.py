@@ -17,33 +17,13 @@ import tomli_w
 
 from fixfirst.base import errors, files
 from fixfirst.orders.order import UnitScheme
-from fixfirst.runs.layout import (
-    CHOICES,
-    CONFIG,
-    END,
-    EPISODE_LOG,
-    LEDGER,
-    LOCK,
-    MANIFEST,
-    MATRIX,
-    PAGES,
-    ROUNDS,
-    RUNTIME,
-    SCENARIO,
-    SCHEMA,
-    STUDY,
-    TRAINING_LOG,
-    Kind,
-    folder_of,
-    read_manifest,
-    run_hash_of,
-)
+from fixfirst.runs import layout
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows, written_checksum
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
 RUNNING = "running"
-LOGS = (RUNTIME, TRAINING_LOG, EPISODE_LOG, LEDGER, CHOICES, ROUNDS, MATRIX)
+LOGS = (layout.RUNTIME, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.LEDGER, layout.CHOICES, layout.ROUNDS, layout.MATRIX)
 TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")
 RENAMED = {  # settings that had another name in their table, or outside of tables
     ("", "beginners"): "trainings",
@@ -60,13 +40,15 @@ CODE = ("cyborg",)  # settings that name code to be run: no file decides them
 ASSUMED_TEST_EPISODES = 1_000  # where the configuration does not say
 
 
-def create_run(folder: Path, kind: Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None) -> None:
+def create_run(
+    folder: Path, kind: layout.Kind, config: dict[str, Any], seed: int, options: dict[str, Any] | None = None
+) -> None:
     """A new run directory with its config and, last, its manifest. A folder that holds anything is refused."""
     with new_run_folder(folder):
         if isinstance(kept := config.get("scenario"), dict):
-            files.write_atomically(folder / SCENARIO, kept["file"].encode())
+            files.write_atomically(folder / layout.SCENARIO, kept["file"].encode())
         data = _as_toml(config)
-        files.write_atomically(folder / CONFIG, data)
+        files.write_atomically(folder / layout.CONFIG, data)
         write_manifest(
             folder, kind, seed, options, {CONFIG_HASH: files.sha256(data)}, _run_hash(kind, files.parse_toml(data))
         )
@@ -88,7 +70,7 @@ def new_run_folder(folder: Path, members: Sequence[str] = ()) -> Iterator[None]:
         with locked(folder):
             check_unused(folder, members)
             for name in members:
-                (folder / name / MANIFEST).unlink(missing_ok=True)
+                (folder / name / layout.MANIFEST).unlink(missing_ok=True)
             yield
 
 
@@ -97,7 +79,7 @@ def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
     with errors.writing(folder):
         if not folder.exists() or _cut_short(folder, members):
             return
-    is_run = (folder / MANIFEST).exists() or (folder / STUDY).exists()
+    is_run = (folder / layout.MANIFEST).exists() or (folder / layout.STUDY).exists()
     hint = f"go on with it: fixfirst resume {folder}" if is_run else "choose another --out"
     raise errors.RunDirError(f"{folder} exists already; {hint}")
 
@@ -106,8 +88,8 @@ def _cut_short(folder: Path, members: Sequence[str]) -> bool:
     """Is there nothing, or beside our lock no more than a config, and of members no more than they begin with?"""
     names = files.complete_names(folder)
     inside: set[str] = set().union(*(files.complete_names(folder / name) for name in names & {*members}))
-    begun = {LOCK, CONFIG, SCENARIO}
-    return not names or (LOCK in names and names <= {*begun, *members} and inside <= {*begun, MANIFEST})
+    begun = {layout.LOCK, layout.CONFIG, layout.SCENARIO}
+    return not names or (layout.LOCK in names and names <= {*begun, *members} and inside <= {*begun, layout.MANIFEST})
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -115,7 +97,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
     Settings that name code are left out: those come from the person who goes on with the run.
     """
-    path, manifest = folder / CONFIG, read_manifest(folder)
+    path, manifest = folder / layout.CONFIG, layout.read_manifest(folder)
     config = read_settings(path)
     if files.sha256(files.read_file(path)) != manifest.get(CONFIG_HASH):
         raise errors.RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
@@ -141,27 +123,27 @@ def _without_none(value: Any) -> Any:
 
 def _run_hash(kind: str, config: dict[str, Any]) -> str:
     """Of all settings that decide what a run finds."""
-    decides = result_settings(Kind(kind), config) | {"seed": str(config.get("seed"))}
+    decides = result_settings(layout.Kind(kind), config) | {"seed": str(config.get("seed"))}
     return files.sha256(json.dumps(decides, sort_keys=True).encode())
 
 
 def finished_like(name: str, config: dict[str, Any]) -> Path | None:
     """Return a finished run of this name whose files are those of this config: same settings, seed, versions and machine."""
-    wanted, number, folder = files.sha256(_as_toml(config)), 1, folder_of(name)
+    wanted, number, folder = files.sha256(_as_toml(config)), 1, layout.folder_of(name)
     while folder.exists():
         with suppress(errors.RunDirError, OSError):
-            manifest = read_manifest(folder)
+            manifest = layout.read_manifest(folder)
             same = manifest.get(CONFIG_HASH) == wanted and not changed_since(manifest)
             if same and last_outcome(folder) == Outcome.FINISHED:
                 return folder
         number += 1
-        folder = folder_of(name, number)
+        folder = layout.folder_of(name, number)
     return None
 
 
 def write_manifest(
     folder: Path,
-    kind: Kind,
+    kind: layout.Kind,
     seed: int,
     options: dict[str, Any] | None = None,
     more: dict[str, str] | None = None,
@@ -169,7 +151,7 @@ def write_manifest(
 ) -> None:
     """Write what a run is. options: how it was started, beside its configuration. run: the hash that names it."""
     document = {
-        "schema": SCHEMA,
+        "schema": layout.SCHEMA,
         "created": now(),
         "command": shlex.join(["fixfirst", *sys.argv[1:]]),
         "seed": seed,
@@ -178,7 +160,7 @@ def write_manifest(
         "machine": machine(),
         **(more or {}),
     }
-    files.write_document(folder / (STUDY if kind == Kind.STUDY else MANIFEST), kind, document, run)
+    files.write_document(folder / (layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST), kind, document, run)
 
 
 def versions() -> dict[str, str]:
@@ -248,9 +230,9 @@ def scheme_of(config: Mapping[str, Any]) -> UnitScheme:
     return UnitScheme.from_config(config.get("units"), config.get("scenario"))
 
 
-def result_settings(kind: Kind, config: Mapping[str, Any]) -> dict[str, str]:
+def result_settings(kind: layout.Kind, config: Mapping[str, Any]) -> dict[str, str]:
     """As text, without those that do not decide what a run finds; with the kind of run."""
-    chosen = ("workflow",) if kind == Kind.SEARCH else ()  # by the search itself
+    chosen = ("workflow",) if kind == layout.Kind.SEARCH else ()  # by the search itself
     ignored = (*NEUTRAL_SETTINGS, *chosen)
     return {"kind": str(kind)} | {name: str(value) for name, value in config.items() if name not in ignored}
 
@@ -261,7 +243,7 @@ def result_settings(kind: Kind, config: Mapping[str, Any]) -> dict[str, str]:
 @contextmanager
 def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
     """Only one process at a time may use a folder; the lock goes with the process, however it ends."""
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(folder / layout.LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         deadline = time.monotonic() + wait_s
         while True:
@@ -272,7 +254,7 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
                 if time.monotonic() >= deadline:
                     raise errors.RunDirError(f"{folder} is in use by another process") from None
                 time.sleep(0.05)
-        files.clear_leftovers(folder, PAGES)
+        files.clear_leftovers(folder, layout.PAGES)
         yield
     finally:
         os.close(descriptor)
@@ -281,7 +263,7 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
 def is_locked(folder: Path) -> bool:
     """Does a process work on it? Only asks: whoever wants to begin just now is not kept from it."""
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(folder / layout.LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:
@@ -297,7 +279,7 @@ def status(folder: Path) -> str:
 
 def last_outcome(folder: Path) -> Outcome:
     """How the last time at work ended. A kill says nothing."""
-    sessions = read_rows(folder / RUNTIME, SessionRow)
+    sessions = read_rows(folder / layout.RUNTIME, SessionRow)
     return sessions[-1].outcome if sessions else Outcome.INTERRUPTED
 
 
@@ -314,7 +296,7 @@ class Session:
 
     def __enter__(self) -> Self:
         self._started, self._clock = now(), time.perf_counter()
-        (self._folder / END).unlink(missing_ok=True)
+        (self._folder / layout.END).unlink(missing_ok=True)
         return self
 
     @contextmanager
@@ -327,7 +309,7 @@ class Session:
             self._choosing_s += time.perf_counter() - start
 
     def __exit__(self, *error: object) -> None:
-        log = CsvLog(self._folder / RUNTIME, SessionRow)
+        log = CsvLog(self._folder / layout.RUNTIME, SessionRow)
         log.write(
             SessionRow(
                 started=self._started,
@@ -341,17 +323,17 @@ class Session:
         if self.finished:
             ends = {name: written_checksum(self._folder / name) for name in LOGS}
             known = {name: end for name, end in ends.items() if end is not None}
-            files.write_document(self._folder / END, "end", known, run_hash_of(self._folder) or "")
+            files.write_document(self._folder / layout.END, "end", known, layout.run_hash_of(self._folder) or "")
 
 
 def read_ends(folder: Path) -> dict[str, str]:
     """Return the last checksum of each log of a finished run, by name; nothing of others."""
     try:
-        return files.read_document(folder / END, "end", run_hash_of(folder) or "")
+        return files.read_document(folder / layout.END, "end", layout.run_hash_of(folder) or "")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as e:
-        raise errors.RunDirError(f"{folder / END}: cannot be read ({e})") from e
+        raise errors.RunDirError(f"{folder / layout.END}: cannot be read ({e})") from e
 
 
 def now() -> str:

@@ -14,25 +14,8 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.runs import layout
 from fixfirst.runs.answer import Answer, read_answer
-from fixfirst.runs.layout import (
-    ANSWER,
-    BEST,
-    CHOICES,
-    CONFIG,
-    LEDGER,
-    MANIFEST,
-    MATRIX,
-    POLICY_JSON,
-    RESULT,
-    ROUNDS,
-    RUNTIME,
-    TRAINING_LOG,
-    WARMUP,
-    Kind,
-    read_manifest,
-    run_hash_of,
-)
 from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, read_ends, scheme_of
 from fixfirst.runs.rows import (
     LARGEST_LOG,
@@ -51,7 +34,7 @@ from fixfirst.runs.seeds import RankedTrials, rank_trials, read_trials
 
 DEPTH = 2  # a study holds its runs one level down
 UNKNOWN = "unknown"  # the state of a run without a record of it
-WARMUP_RESULT = f"{WARMUP}/{RESULT}"
+WARMUP_RESULT = f"{layout.WARMUP}/{layout.RESULT}"
 # What reading a damaged run may raise.
 UNREADABLE = (errors.FixfirstError, OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
 T = TypeVar("T")
@@ -118,8 +101,8 @@ class Run:
     def __init__(self, folder: Path, *, lenient: bool = False):
         self.folder, self.lenient = folder, lenient
         self._missing: list[str] = []
-        self.manifest: dict[str, Any] = read_manifest(folder)
-        self.kind = Kind(self.manifest["kind"])
+        self.manifest: dict[str, Any] = layout.read_manifest(folder)
+        self.kind = layout.Kind(self.manifest["kind"])
         self.name = errors.printable(folder.resolve().name)
 
     @property
@@ -133,7 +116,7 @@ class Run:
 
     @property
     def is_search(self) -> bool:
-        return self.kind == Kind.SEARCH
+        return self.kind == layout.Kind.SEARCH
 
     @property
     def is_separate(self) -> bool:
@@ -161,73 +144,73 @@ class Run:
         """Return how a log of a finished run ends; None of others."""
         return self._ends.get(log)
 
-    @_part(CONFIG, {})
+    @_part(layout.CONFIG, {})
     def config(self) -> dict[str, Any]:
         return read_config(self.folder)
 
-    @_part(f"the unit types of {CONFIG}", FIVE_TYPES)
+    @_part(f"the unit types of {layout.CONFIG}", FIVE_TYPES)
     def scheme(self) -> UnitScheme:
         return scheme_of(self.config)
 
-    @_part(f"the scenario of {CONFIG}", None)
+    @_part(f"the scenario of {layout.CONFIG}", None)
     def network(self) -> NetworkFacts | None:
         """What can be compared of its network; None if that cannot be read."""
         return NetworkFacts.of(self.scheme)
 
-    @_part(RUNTIME, ())
+    @_part(layout.RUNTIME, ())
     def sessions(self) -> tuple[SessionRow, ...]:
-        return tuple(read_rows(self.folder / RUNTIME, SessionRow, self._end(RUNTIME)))
+        return tuple(read_rows(self.folder / layout.RUNTIME, SessionRow, self._end(layout.RUNTIME)))
 
-    @_part(LEDGER, ())
+    @_part(layout.LEDGER, ())
     def trials(self) -> tuple[Trial, ...]:
-        trials = tuple(read_trials(self.folder, self._end(LEDGER)))
+        trials = tuple(read_trials(self.folder, self._end(layout.LEDGER)))
         for trial in trials:
             self.workflow_of(trial)
         return trials
 
-    @_part(f"the ranking in {LEDGER}", None)
+    @_part(f"the ranking in {layout.LEDGER}", None)
     def ranked_trials(self) -> RankedTrials | None:
         """How the accepted trials compare; None before there is one."""
         episodes = number(self.config.get("test_episodes", ASSUMED_TEST_EPISODES))
         if episodes is None or episodes < 2:
-            raise errors.RunDirError(f"{self.folder / CONFIG}: damaged, test_episodes is not a number from 2 on")
+            raise errors.RunDirError(f"{self.folder / layout.CONFIG}: damaged, test_episodes is not a number from 2 on")
         return rank_trials(self.trials, self.scheme, int(episodes))
 
-    @_part(ROUNDS, ())
+    @_part(layout.ROUNDS, ())
     def rounds(self) -> tuple[ValueRow, ...]:
         """What replicates earned under every known order after each complete round."""
-        rows = read_rows(self.folder / ROUNDS, ValueRow, self._end(ROUNDS))
+        rows = read_rows(self.folder / layout.ROUNDS, ValueRow, self._end(layout.ROUNDS))
         complete = max((row.round for row in rows if row.last), default=0)
         return tuple(row for row in rows if row.round <= complete and Workflow.parse(row.workflow, self.scheme))
 
-    @_part(MATRIX, ())
+    @_part(layout.MATRIX, ())
     def matrix(self) -> tuple[MatrixRow, ...]:
         """What the defender of a league earned after each round against each attacker."""
-        return tuple(read_rows(self.folder / MATRIX, MatrixRow, self._end(MATRIX)))
+        return tuple(read_rows(self.folder / layout.MATRIX, MatrixRow, self._end(layout.MATRIX)))
 
-    @_part(CHOICES, ())
+    @_part(layout.CHOICES, ())
     def choices(self) -> tuple[ChoiceRow, ...]:
-        return tuple(read_rows(self.folder / CHOICES, ChoiceRow, self._end(CHOICES)))
+        return tuple(read_rows(self.folder / layout.CHOICES, ChoiceRow, self._end(layout.CHOICES)))
 
-    @_part(TRAINING_LOG, Updates(*np.empty((6, 0))))
+    @_part(layout.TRAINING_LOG, Updates(*np.empty((6, 0))))
     def updates(self) -> Updates:
         cells = array("d")
-        for row in iterate_rows(self.folder / TRAINING_LOG, UpdateRow, self._end(TRAINING_LOG)):
+        for row in iterate_rows(self.folder / layout.TRAINING_LOG, UpdateRow, self._end(layout.TRAINING_LOG)):
             values = (row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s)
             cells.extend(np.nan if value is None else value for value in values)
         return Updates(*np.array(cells).reshape(-1, 6).T)
 
-    @_part(ANSWER, None)
+    @_part(layout.ANSWER, None)
     def answer(self) -> Answer | None:
         """Of a search with one network for all orders, once it is finished."""
         return read_answer(self.folder) if self.is_search else None
 
-    @_part(RESULT, None)
+    @_part(layout.RESULT, None)
     def result_document(self) -> dict[str, Any] | None:
         """All that a training wrote at its end."""
-        return None if self.is_search else _read_result(self.folder / RESULT, run_hash_of(self.folder) or "")
+        return None if self.is_search else _read_result(self.folder / layout.RESULT, layout.run_hash_of(self.folder) or "")
 
-    @_part(RESULT, None)
+    @_part(layout.RESULT, None)
     def result(self) -> Score | None:
         """Of a training, once it is finished."""
         return _score(self.result_document)
@@ -240,7 +223,7 @@ class Run:
     def stored_sha256(self) -> str | None:
         """What policy.json says of the best, or only, policy."""
         try:
-            document = files.read_json((self.folder / BEST if self.is_search else self.folder) / POLICY_JSON)
+            document = files.read_json((self.folder / layout.BEST if self.is_search else self.folder) / layout.POLICY_JSON)
         except (OSError, ValueError):
             return None
         return errors.printable(str(document["sha256"])) if isinstance(document, dict) and "sha256" in document else None
@@ -254,7 +237,7 @@ class Run:
     def hashes(self) -> tuple[tuple[str, str], ...]:
         """File and sha256 of what the run says, so that a reader of a report can tell whether it changed since."""
         found = []
-        for name in (CONFIG, LEDGER, CHOICES, TRAINING_LOG, MATRIX, RESULT):
+        for name in (layout.CONFIG, layout.LEDGER, layout.CHOICES, layout.TRAINING_LOG, layout.MATRIX, layout.RESULT):
             with suppress(OSError, ValueError), files.open_regular(self.folder / name, LARGEST_LOG) as file:
                 found.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
         return tuple(found)
@@ -344,7 +327,7 @@ def _find(folder: Path, depth: int) -> Iterator[Path]:
         return
     for child in children:
         with suppress(OSError):  # one that cannot be looked into does not hide the others
-            if (child / MANIFEST).is_file():
+            if (child / layout.MANIFEST).is_file():
                 yield child
             elif depth > 1 and child.is_dir():
                 yield from _find(child, depth - 1)
@@ -365,7 +348,7 @@ def summarise_run(folder: Path) -> RunSummary:
     try:
         workflow, mean = _found(run)
         seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
-        red_agent = "learned" if run.kind == Kind.LEAGUE else str(run.config.get("red_agent", "?"))
+        red_agent = "learned" if run.kind == layout.Kind.LEAGUE else str(run.config.get("red_agent", "?"))
         return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
     except UNREADABLE as e:
         return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
@@ -373,7 +356,7 @@ def summarise_run(folder: Path) -> RunSummary:
 
 def _found(run: Run) -> tuple[str | None, float | None]:
     """Return what a run found in a few words, and its return."""
-    if run.kind == Kind.LEAGUE:
+    if run.kind == layout.Kind.LEAGUE:
         return None, None if run.result is None else run.result.mean
     if not run.is_search:
         return str(run.config.get("workflow", "?")), None if run.result is None else run.result.mean
