@@ -446,6 +446,10 @@ def test_doubts_stand_in_the_same_sentence():
     )
     nothing = an_answer(swaps=(a_swap("enterprise", "user", 0.1, -0.2, 0.27),))
     assert nothing.rule == "No swap of neighbours is shown to matter"  # though some orders are shown to be worse
+    small = replace(
+        nothing, swaps=(a_swap("user", "enterprise", 0.7, 0.1, 1.3),)
+    )  # worth something, perhaps no more than 0.5
+    assert small.rule == "No swap of neighbours is shown to matter by more than 0.5"
     alike = replace(nothing, orders=nothing.orders[:3], possible=3)
     assert alike.rule == "No order is better than another by more than 0.5"
     open_ones = replace(nothing, orders=tuple(replace(order, tier=2) for order in nothing.orders))

@@ -93,6 +93,10 @@ class Swap:
         """Is it shown that the order of the two matters?"""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
+    def exceeds(self, margin: float) -> bool:
+        """Is it shown to matter by more than the margin?"""
+        return self.low is not None and self.high is not None and (self.low > margin or self.high < -margin)
+
     @property
     def at_most(self) -> float:
         """How much it matters at most; of one without an interval nothing is known."""

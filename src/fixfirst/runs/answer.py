@@ -153,8 +153,8 @@ class Answer(tables.Tabular):
 
     @property
     def that_matter(self) -> tuple[pricing.Swap, ...]:
-        """Swaps that are shown to be worth something, and not shown to be worth less than the margin."""
-        return tuple(s for s in self.swaps if s.is_shown and not s.falling and s.at_most > self.margin)
+        """Swaps that are shown to be worth more than the margin."""
+        return tuple(s for s in self.swaps if s.exceeds(self.margin) and not s.falling)
 
     def worth(self, first: str, second: str) -> pricing.Swap | None:
         """What fixing one unit type before another is worth, or less than nothing; None if it was not compared."""
@@ -178,7 +178,8 @@ class Answer(tables.Tabular):
         tiers = {order.tier for order in self.orders}
         if tiers == {1}:
             return f"order is better than another by more than {self.margin:g}"
-        return "swap of neighbours is shown to matter" if 3 in tiers else "order is shown to be better than another"
+        more = f" by more than {self.margin:g}" if any(swap.is_shown for swap in self.swaps) else ""
+        return ("swap of neighbours is shown to matter" if 3 in tiers else "order is shown to be better than another") + more
 
     @property
     def sentences(self) -> tuple[str, ...]:

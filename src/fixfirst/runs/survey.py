@@ -3,9 +3,9 @@
 A rule names a precedence in every network: the same two unit types everywhere, or the two that a property of the network
 ranks, such as their value. In one world (an attacker in a network) it is judged by the prices of the swaps it names:
 
-    it costs something    one of them is shown to cost something
+    it costs something    one of them is shown to cost more than the margin
     open                  else, if what one of them costs is not shown to be within the margin
-    worth something       else, if one of them is shown to be worth something
+    worth something       else, if one of them is shown to be worth more than the margin
     harmless              else
 
 It holds in a world where it is worth something or harmless. The share of worlds in which it holds is one of

@@ -20,9 +20,9 @@ FEW_SEEDS = 3  # fewer give no interval
 class Verdict(StrEnum):
     """What one search, or one world, says of fixing one unit type before another."""
 
-    SHOWN = "shown"  # it is worth something
+    SHOWN = "shown"  # it is worth more than the margin
     WITHIN = "within"  # it costs nothing, or no more than the margin
-    AGAINST = "against"  # it costs something
+    AGAINST = "against"  # it costs more than the margin
     DIVIDED = "divided"  # seeds contradict each other
     OPEN = "open"
 
@@ -36,11 +36,11 @@ def _judge(answer: Answer, pair: Pair) -> Verdict:
     swap = answer.worth(*pair)
     if swap is None or swap.low is None or swap.high is None:
         return Verdict.OPEN
-    if swap.low > 0 and swap.high > answer.margin:
+    if swap.low > answer.margin:
         return Verdict.SHOWN
     if swap.low >= -answer.margin:
         return Verdict.WITHIN
-    return Verdict.AGAINST if swap.high < 0 else Verdict.OPEN
+    return Verdict.AGAINST if swap.high < -answer.margin else Verdict.OPEN
 
 
 @dataclass(frozen=True)
