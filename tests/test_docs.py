@@ -494,6 +494,12 @@ def test_lines_of_documents_are_short():
         assert not [line for line in path.read_text().splitlines() if len(line) > 125], path
 
 
+def test_documents_have_few_words():
+    words = {path.name: len(path.read_text().split()) for path in (*ROOT.glob("docs/*.md"), ROOT / "README.md")}
+    assert words.pop("README.md") <= 700
+    assert max(words.values()) <= 1_800 and sum(words.values()) <= 12_000
+
+
 # ---------------------------------------------------------------- tables
 
 

@@ -93,4 +93,5 @@ def in_words(scenario: "Scenario") -> str:
         return ""
     costs = [f"Restore {scenario.restore_cost:g}", f"a stopped service {scenario.ot_cost:g}"]
     length = "" if scenario.steps is None else f"; episodes of {scenario.steps} steps"
-    return f"not CAGE2's reward: {' and '.join(costs)} points, shells seen with {scenario.detection:g}{length}"
+    hosts = f"hosts up to {max(host.value for host in scenario.hosts):g}"
+    return f"not CAGE2's reward: {' and '.join(costs)} points, {hosts}, shells seen with {scenario.detection:g}{length}"

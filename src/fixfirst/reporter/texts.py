@@ -240,8 +240,8 @@ COMPLIANCE_READING = (
     "before believing that a defender keeps to an order."
 )
 LEARNING = (
-    "Returns and compliance of the training episodes themselves, by update: the line is the mean of a few consecutive "
-    "updates, the band goes from the lowest to the highest of them.{marks}"
+    "Returns of the training episodes by update, and compliance if there is an order. The line is the mean of a few "
+    "consecutive updates, the band goes from the lowest to the highest of them.{marks}"
 )
 LEARNING_MARKS = " A thin line marks where another order begins{inherited}."
 LEARNING_INHERITED = ", mostly from the weights of an earlier trial"
