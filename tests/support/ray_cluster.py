@@ -5,6 +5,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def ray_environment(folder):
         "RAY_TMPDIR": str(folder),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_worker_niceness": "0",
+        "RAY_NUM_REDIS_GET_RETRIES": "300",  # one a second: a busy machine takes longer than Ray's 20 to start a node
         "RAY_health_check_initial_delay_ms": "500",
         "RAY_health_check_period_ms": "500",
     }
@@ -123,7 +125,8 @@ def listening_addresses(processes):
 @pytest.fixture(scope="session")
 def ray_folder():
     """A folder for Ray's files, with a short name: its sockets are in there. Nothing of Ray may outlive it."""
-    pytest.importorskip("ray")
+    if not find_spec("ray"):  # imported later, with the variables below
+        pytest.skip("needs pip install fixfirst[ray]")
     folder = Path(tempfile.mkdtemp(prefix="ff", dir="/tmp"))
     yield folder
     assert eventually(lambda: not processes_naming(folder)), processes_naming(folder)
