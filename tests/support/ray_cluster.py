@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ class TwoNodes:
             def _wait_for_node(self, node, timeout=PATIENCE_S):
                 super()._wait_for_node(node, timeout)
 
+        folder.mkdir()
         self.folder, self._count = folder, 0
         self._cluster = Patient(initialize_head=True, head_node_args={"include_dashboard": False, **self._node(cpus=0)})
         self.address = self._cluster.address
@@ -136,9 +138,22 @@ def ray_folder():
 
 @pytest.fixture(scope="session")
 def two_nodes(ray_folder):
-    """One cluster for all tests: it takes seconds to start."""
+    """One cluster for all tests: it takes seconds to start.
+
+    Ray gives a node 30 s, in which a busy machine may not start it: then it is tried again, with nothing of the first left.
+    """
     with surroundings(ray_folder):
-        nodes = TwoNodes(ray_folder)
+        for attempt in range(5):
+            try:
+                nodes = TwoNodes(ray_folder / str(attempt))
+                break
+            except Exception as e:
+                failure = e
+                for process in processes_naming(ray_folder):
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+        else:
+            raise failure
     yield nodes
     nodes.shutdown()
 
@@ -148,5 +163,5 @@ def cluster(two_nodes):
     """The cluster, with empty scratch folders: a killed trial leaves its own behind."""
     for scratch in two_nodes.folder.glob("s*/fixfirst-*"):
         shutil.rmtree(scratch)
-    with surroundings(two_nodes.folder):
+    with surroundings(two_nodes.folder.parent):
         yield two_nodes
