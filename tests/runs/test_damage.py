@@ -1,6 +1,7 @@
 """Whatever is changed in a finished run, whoever reads it says so, or says what it said before."""
 
 import random
+import re
 import shutil
 
 import pytest
@@ -17,6 +18,7 @@ READING = {
     "export": lambda run, out: ["export", run, "--to", "numpy", "--out", f"{out}/policy.npz"],
     "resume": lambda run, out: ["resume", run, "--quiet", "--no-report"],
 }
+PROGRESS = re.compile(r"fixfirst: (drawing figures|compiling).*\n")  # said only where it takes long
 NO_RECORDS = (".lock", "report.html", "tb", "replays")  # pages, and what other programs write
 
 
@@ -48,7 +50,7 @@ def reading(command, run, out, capsys):
     if command == "resume":
         run = shutil.copytree(run, out / "copy")
     code = main([str(word) for word in READING[command](run, out)])
-    said = "".join(capsys.readouterr()).replace("fixfirst: drawing figures ...\n", "")  # said only if it takes long
+    said = PROGRESS.sub("", "".join(capsys.readouterr()))
     return code, said, {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
 
 
