@@ -143,6 +143,8 @@ def test_it_can_be_watched(tmp_path):
         (lambda obs: 3, ff.ActionError, r"returned int64 of shape \(\); .* 30 games at once .* \(30,\) whole numbers"),
         (lambda obs: np.zeros((30, 145)), ff.ActionError, r"returned float64 of shape \(30, 145\)"),
         (lambda obs: np.full(30, 145), ff.ActionError, "returned 145, which is not in 0..144"),
+        (PolicyTable(react), ff.ActionError, r"a PolicyTable must return odds \[\d+, 145\] from 0 on, got int64 \[\d+\]"),
+        (PolicyTable(lambda obs: np.full((len(obs), 145), np.nan)), ff.ActionError, r"odds .*, got float64 \[\d+, 145\]"),
         (lambda obs: obs.shape[7], ff.PolicyError, r"failed in step 1 \(IndexError: tuple index out of range\)"),
         (7, ff.ConfigError, "a policy must be a path, a loaded policy, or a function"),
         (None, ff.ConfigError, "a policy must be a path, a loaded policy, or a function"),

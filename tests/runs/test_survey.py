@@ -58,7 +58,7 @@ def test_a_rule_is_counted_where_it_holds_where_it_is_wrong_and_where_that_is_op
     found = tally(together, "enterprise before user")
     assert (found.worth, found.harmless, found.wrong, found.open, found.holds, found.told) == (2, 1, 1, 1, 3, 4)
     assert found.share == pytest.approx(tuple(stats.binomtest(3, 4).proportion_ci(method="exact")))
-    assert "enterprise before user holds in 3 of 4 networks that tell (95 %: 19 to 99 %)" in str(found)
+    assert "enterprise before user holds in 3 of 4 decided networks (95 %: 19 to 99 %)" in str(found)
     assert together.survey.indifferent == {"b_line": (0, 3)}  # a swap that was not compared is open
     answer = an_answer(swaps=WRONG, orders=orders, idle=("op_host", "defender"))
     world = Agreement.of([answer, an_answer()], [a_network(0), a_network(1)]).worlds[0]

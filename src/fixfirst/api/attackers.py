@@ -17,6 +17,7 @@ from fixfirst.play import evaluation, habits
 from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, policy_folder
 from fixfirst.policy.network import Weights
+from fixfirst.policy.table import PolicyTable
 from fixfirst.reporter.live import ProgressLine
 from fixfirst.runs import layout
 
@@ -96,7 +97,8 @@ def exploit(
     """
     checks.check_int("episodes", episodes, 2)
     number = checks.check_seed("seed", seed, bits=63)
-    greedy = checks.check_bool("greedy", greedy) and agent_of(policy) is None  # one's own agent acts as it does
+    acts_as_it_does = agent_of(policy) is not None or (isinstance(policy, PolicyTable) and not policy.greedy)
+    greedy = checks.check_bool("greedy", greedy) and not acts_as_it_does
     defender, game = defended_game(policy, workflow, greedy, settings, say)
     spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
     folder = _folder(policy) if out is None else checks.check_path("out", out)

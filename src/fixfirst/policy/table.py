@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint64
 
+from fixfirst.base import errors
 from fixfirst.base.compile import called, compiled, inlined
 from fixfirst.game.chance import counter_uniform, environment_key
 from fixfirst.orders.order import Workflow
@@ -119,7 +120,7 @@ class PolicyTable(Answers):
             self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
         self.network = policy if isinstance(policy, Network) else None
         self.scratch = ForwardScratch.make(policy) if isinstance(policy, Network) else None
-        self._probabilities = probabilities(policy) if isinstance(policy, Network) else policy
+        self._probabilities = probabilities(policy) if isinstance(policy, Network) else self._checked(policy)
         self.orders = self.spec.orders(told or workflows)  # [W, row words]
         self.shields = self.spec.shields(workflows)
         self._numbers = {workflow: number for number, workflow in enumerate(workflows)}
@@ -176,6 +177,20 @@ class PolicyTable(Answers):
     def look_after(self, words: np.ndarray, assigned: np.ndarray) -> np.ndarray:
         """The rows [N] that environments read after the last `choose`."""
         return self.look(self._memories, words, assigned)
+
+    def _checked(self, policy: Probabilities) -> Probabilities:
+        """Return a function of somebody's own, which may return anything."""
+
+        def ask(inputs: np.ndarray) -> np.ndarray:
+            odds, shape = np.asarray(policy(inputs)), (len(inputs), self.spec.actions)
+            if odds.shape != shape or odds.dtype.kind not in "fiub" or not (np.isfinite(odds).all() and (odds >= 0).all()):
+                got = f"{odds.dtype} {list(odds.shape)}"
+                raise errors.ActionError(
+                    f"the function of a PolicyTable must return odds {list(shape)} from 0 on, got {got}"
+                )
+            return odds
+
+        return ask
 
     def _answer(self, known: int) -> None:
         """Ask the policy about the rows from `known` on."""

@@ -317,7 +317,7 @@ def _survey_sections(survey: Survey, runs: Sequence[tuple[Run, Answer]], draw: D
     """Say how often rules hold in several networks, what decides, and what each network is."""
     holding = make_table(
         "How often each rule holds",
-        ("rule", "attacker", "holds", "of those that tell", "share", "worth", "harmless", "wrong", "open", "cost if wrong"),
+        ("rule", "attacker", "holds", "of those decided", "share", "worth", "harmless", "wrong", "open", "cost if wrong"),
         [
             (
                 tally.rule,

@@ -311,7 +311,7 @@ TRAININGS = "Returns of the training episodes, thinned. These policies explore, 
 RULES_HOLD = (
     "A rule holds in a network if it is worth something there, or harmless: shown to cost no more than the margin. It is "
     "wrong where it is shown to cost something; then the cost is that of the best order that follows it. Shares are of the "
-    "networks that tell, with their 95 % interval; the others are open."
+    "decided networks, with their 95 % interval; the others are open."
 )
 SPLITS = (
     "Networks with more of a property than the median are compared with the others, once for each property. Intervals hold "

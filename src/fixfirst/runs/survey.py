@@ -89,7 +89,7 @@ class Tally:
 
     def __str__(self) -> str:
         if self.share is None:
-            return f"{self.rule}: no network tells; it is open in {self.open}"
+            return f"{self.rule}: no network decides it; it is open in {self.open}"
         low, high = (f"{100 * bound:.0f}" for bound in self.share)
         worth = f"worth something in {self.worth}, harmless in {self.harmless}"
         wrong = f"it costs something in {self.wrong}"
@@ -98,7 +98,7 @@ class Tally:
             sure = "" if least is None or most is None else f" (95 %: {least:.1f} to {most:.1f})"
             wrong += f", {mean:.1f} points an episode there{sure}"
         return (
-            f"{self.rule} holds in {self.holds} of {self.told} networks that tell (95 %: {low} to {high} %): {worth}; "
+            f"{self.rule} holds in {self.holds} of {self.told} decided networks (95 %: {low} to {high} %): {worth}; "
             f"{wrong}; it is open in {self.open}"
         )
 
@@ -225,7 +225,7 @@ class Survey(tables.Tabular):
                     texts.append(f"Against {name}, {tally}.")
             matters, told = self.indifferent[name]
             if told:
-                texts.append(f"Against {name}, no order matters in {matters} of {told} networks that tell.")
+                texts.append(f"Against {name}, no order matters in {matters} of {told} decided networks.")
         shown = [split for split in self.splits if split.is_shown]
         texts += [f"Against {split.attacker}, {split}." for split in shown]
         if self.splits and not shown:
