@@ -34,6 +34,10 @@ class PageTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
+    def has_numbers(self, column: int) -> bool:
+        """Does a column hold numbers, at least one?"""
+        return any(row[column].value is not None for row in self.rows)
+
 
 @dataclass(frozen=True)
 class Section:

@@ -168,6 +168,7 @@ def _time_sections(run: Run, draw: Draw) -> list[Section]:
     if use.wall_s is not None and use.workers is not None:
         sessions = "" if len(run.sessions) == 1 else f" in {len(run.sessions)} sessions"
         text = texts.TIME.format(wall=manifest.duration(use.wall_s), sessions=sessions, workers=some(use.workers, "worker"))
+        text += texts.TIME_WAITING if run.is_search else ""
         if use.total > 1.01 * sum(session.seconds * session.workers for session in run.sessions):
             text += texts.TIME_KILLED
     return [Section("Where the time went", (text,), (draw(lambda: figures.time(use)),))]

@@ -250,11 +250,11 @@ LEARNING_READING = (
     "three per cent begin."
 )
 TIME_UNKNOWN = "How long the run took in all was not recorded; these are the seconds that its trainings recorded."
-TIME = (
-    "{wall} of wall time{sessions} with {workers}. Bars are worker-seconds: choosing counts once per worker, since "
-    "all wait for it. Waiting is what is left of wall time times workers. A worker whose trial is done waits for the "
-    "others of its round. All but one wait during the warm-up, and all wait while processes start. Larger rounds "
-    "(--round-size) or fewer workers leave less of it."
+TIME = "{wall} of wall time{sessions} with {workers}. Bars are worker-seconds."
+TIME_WAITING = (
+    " Choosing counts once per worker, since all wait for it. Waiting is what is left of wall time times workers. A worker "
+    "whose trial is done waits for the others of its round. All but one wait during the warm-up, and all wait while "
+    "processes start. Larger rounds (--round-size) or fewer workers leave less of it."
 )
 TIME_KILLED = " More was recorded than these sessions hold: one that was killed leaves no record of its time."
 NO_ORDER_PASSED = (
