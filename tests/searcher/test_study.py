@@ -230,7 +230,13 @@ def test_a_network_of_a_study_has_the_bytes_of_the_same_search_alone(networks, t
 
 
 def test_networks_are_told_as_a_page_as_json_and_as_csv(networks, tmp_path, capsys):
-    assert "How often rules hold" in (networks.folder / "report.html").read_text()
+    page = (networks.folder / "report.html").read_text()
+    assert "How often rules hold" in page and "Settings of all searches" in page
+    folder = shutil.copytree(networks.folder, tmp_path / "study")
+    for told in (folder / "flat-b_line-0", folder):  # the page of a search that has one is linked
+        assert main(["report", str(told), "--out", str(told / "report.html")]) == 0
+    capsys.readouterr()
+    assert 'href="flat-b_line-0/report.html"' in (folder / "report.html").read_text()
     table = tmp_path / "orders.csv"
     assert main(["resume", str(networks.folder), "--quiet", "--no-report", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -26,6 +26,7 @@ class Cell:
 
     text: str
     value: float | None = None
+    link: str | None = None  # of a page beside this one
 
 
 @dataclass(frozen=True)

@@ -71,13 +71,13 @@ def report(
         for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
             if place is not None:
                 place.mkdir(parents=True, exist_ok=True)
-        return _write(report_document(folders, _announce(say)), folders, out, figures, form)
+        return _write(report_document(folders, _announce(say), out.parent), folders, out, figures, form)
     except OSError as e:
         raise errors.RunDirError(f"{e.filename or out}: cannot be written ({e.strerror or e})") from e
 
 
-def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -> Document:
-    """Build the report of a run, or the comparison of several. draw: makes each figure."""
+def report_document(folders: Sequence[Path], draw: Draw = lambda make: make(), place: Path | None = None) -> Document:
+    """Build the report of a run, or the comparison of several. draw: makes each figure. place: the folder of the page."""
     found: list[Run] = []
     unreadable: list[str] = []
     waiting: dict[Path, str] = {}
@@ -96,7 +96,7 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make()) -
     if len(folders) > 1 and answered and all(run.is_search and not run.is_separate for run in found):
         begun = [run for run in found if run.answer is None]
         waiting |= {run.folder: f"{run.name}: it is not finished; go on with: fixfirst resume {run.folder}" for run in begun}
-        return study_report(answered, _shortened([*unreadable, *_unfinished(waiting)]), draw, of=len(folders))
+        return study_report(answered, _shortened([*unreadable, *_unfinished(waiting)]), draw, len(folders), place)
     unreadable += waiting.values()
     if len(folders) > 1:
         return comparison_report(found, unreadable, draw)

@@ -1,15 +1,19 @@
 """The reports of searches that answer with a rule: one that is finished, one that still runs, a study of several."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
+from fixfirst.base import errors
 from fixfirst.orders import pricing
 from fixfirst.orders.order import Workflow
 from fixfirst.reporter import figures
-from fixfirst.reporter.analysis import training_courses
+from fixfirst.reporter.analysis import differing_settings, training_courses
 from fixfirst.reporter.document import (
     Cell,
     Document,
@@ -27,6 +31,7 @@ from fixfirst.reporter.document import (
 from fixfirst.reporter.texts import (
     ADAPTIVE,
     AFTER_ROUNDS,
+    AGAIN,
     ANSWER_GLOSSARY,
     ATTACKED,
     COURSE_AND_PRICE,
@@ -51,7 +56,7 @@ from fixfirst.reporter.texts import (
     some,
     swap_name,
 )
-from fixfirst.runs import layout
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.agreement import MOST_WORLDS, Agreement
 from fixfirst.runs.answer import WHY_PAGE, Answer, list_words
 from fixfirst.runs.run import Run
@@ -278,17 +283,19 @@ def _prices_so_far(run: Run, last: int) -> _Prices:
 # ---------------------------------------------------------------- a study
 
 
-def study_report(runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], draw: Draw, of: int) -> Document:
+def study_report(
+    runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], draw: Draw, of: int, place: Path | None = None
+) -> Document:
     """Build the report of several searches. Those in one world differ in their seeds and are drawn on one axis.
 
-    of: how many there will be.
+    of: how many there will be. place: the folder of the page, from which the pages of the searches are linked.
     """
     answers = [answer for _, answer in runs]
     networks = [run.network for run, _ in runs]
     known = [network for network in networks if network is not None]
     together = Agreement.of(answers, known if len(known) == len(runs) else ())
     survey = together.survey
-    sections = [] if survey is None else _survey_sections(survey, runs, draw)
+    sections = [] if survey is None else _survey_sections(survey, runs, draw, place)
     for number, world in enumerate(together.worlds if len(together.worlds) <= MOST_WORLDS else (), start=1):
         of_world = [(run, answer) for run, answer in runs if any(answer is one for one in world.answers)]
         if len(world.answers) > 1:
@@ -296,7 +303,9 @@ def study_report(runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], dra
             text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
         else:
             figure, text = draw(partial(figures.swaps, world.answers[0], f"swaps-{number}")), "Ticks are single trainings."
-        sections.append(Section(f"Against {world.name}", (*world.sentences, text), (figure,), (_seeds_table(of_world),)))
+        sections.append(
+            Section(f"Against {world.name}", (*world.sentences, text), (figure,), (_seeds_table(of_world, place),))
+        )
     lead = "In this world:" if len(together.worlds) == 1 else "What holds against all of them:"
     if survey is not None:
         lead = f"What holds in all of {some(len(survey.networks), 'network')}, against {list_words(list(survey.attackers))}:"
@@ -309,11 +318,27 @@ def study_report(runs: Sequence[tuple[Run, Answer]], skipped: Sequence[str], dra
         headline=(f"{together.rule}.",),
         answer=together.sentences,
         missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
-        sections=(*sections, _how_section(answers), *glossary_sections(ANSWER_GLOSSARY)),
+        sections=(*sections, _how_section(answers), _study_settings(runs), *glossary_sections(ANSWER_GLOSSARY)),
     )
 
 
-def _survey_sections(survey: Survey, runs: Sequence[tuple[Run, Answer]], draw: Draw) -> list[Section]:
+def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
+    """Say what the searches have in common, and how to do them again."""
+    settings = [manifest.result_settings(run.kind, run.config) for run, _ in runs]
+    differing = {*differing_settings(settings), "kind"}
+    common = [(key, value) for key, value in settings[0].items() if key not in differing]
+    told = {str(run.manifest.get("command", "")) for run, _ in runs}
+    again = next(iter(told)) if len(told) == 1 else ""
+    command = errors.printable(again) if again.startswith("fixfirst search") else None
+    return Section(
+        "Settings, and how to do it again",
+        (AGAIN,) if command else (),
+        tables=(pairs_table("Settings of all searches", common),),
+        command=command,
+    )
+
+
+def _survey_sections(survey: Survey, runs: Sequence[tuple[Run, Answer]], draw: Draw, place: Path | None) -> list[Section]:
     """Say how often rules hold in several networks, what decides, and what each network is."""
     holding = make_table(
         "How often each rule holds",
@@ -352,7 +377,7 @@ def _survey_sections(survey: Survey, runs: Sequence[tuple[Run, Answer]], draw: D
         ]
         table = make_table("One split for each property", said, rows)
         sections.append(Section(title, (SPLITS,), (draw(partial(figures.splits, own, name)),), (table,)))
-    return [*sections, Section("All networks", (), tables=(_networks_table(survey), _seeds_table(runs)))]
+    return [*sections, Section("All networks", (), tables=(_networks_table(survey), _seeds_table(runs, place)))]
 
 
 def _networks_table(survey: Survey) -> PageTable:
@@ -370,12 +395,22 @@ def _networks_table(survey: Survey) -> PageTable:
     return make_table("One row per network", columns, rows)
 
 
-def _seeds_table(runs: Sequence[tuple[Run, Answer]]) -> PageTable:
+def _seeds_table(runs: Sequence[tuple[Run, Answer]], place: Path | None) -> PageTable:
     columns = ("run", "rule", "dearest swap", "price", "interval", "best return", "violations, at most", "orders tried")
     rows = []
     for run, answer in runs:
         swap, worst = next(iter(answer.swaps), None), max(order.violations_high for order in answer.orders)
         dearest = ("-", None, "-") if swap is None else (swap_name(swap), swap.price, interval(swap.low, swap.high))
         tried = f"{len(answer.orders)} of {answer.possible}"
-        rows.append((run.name, answer.rule, *dearest, answer.orders[0].mean, Cell(f"{worst:.3f}", worst), tried))
+        rows.append(
+            (_name_cell(run, place), answer.rule, *dearest, answer.orders[0].mean, Cell(f"{worst:.3f}", worst), tried)
+        )
     return make_table("One row per search", columns, rows)
+
+
+def _name_cell(run: Run, place: Path | None) -> Cell:
+    """Return the name of a search, with a link to its page if that is there."""
+    page = run.folder / f"{layout.REPORT}.html"
+    if place is None or not page.is_file():
+        return Cell(run.name)
+    return Cell(run.name, link=quote(os.path.relpath(page, place)))
