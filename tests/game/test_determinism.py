@@ -8,6 +8,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.game import rules
+from fixfirst.game.state import RedVerb
 
 STEPS = 230  # two autoresets
 
@@ -95,3 +96,16 @@ def test_the_simulator_is_compiled_once_whatever_the_number_of_environments():
         envs.step(np.zeros(envs.num_envs, int))
         compiled.append((len(rules.reset_batch.signatures), len(rules.step_batch.signatures)))
     assert compiled[0] == compiled[1] == compiled[2]
+
+
+def test_the_late_attacker_sleeps_for_some_twenty_turns_and_is_then_b_line():
+    """It wakes with probability 1/20 in every turn; of 100 turns it sleeps through 18.4, if it wakes at all."""
+    envs, verbs = ff.make_vec(2_000, red_agent="late"), []
+    envs.reset(seed=0)
+    for _ in range(99):
+        envs.step(np.zeros(2_000, np.int64))
+        verbs.append(envs.world.get_state()["red_verb"])
+    asleep = np.array(verbs) == RedVerb.SLEEP
+    slept, woke = asleep.argmin(axis=0), ~asleep.all(axis=0)
+    assert abs(slept[woke].mean() - 18.4) < 1 and 0 < (~woke).sum() < 30
+    assert (np.array(verbs)[slept, np.arange(2_000)][woke] == RedVerb.DISCOVER).all()

@@ -197,14 +197,14 @@ def test_without_a_compiler_an_agent_is_a_plain_function(mine):
 import numpy as np, mine
 from fixfirst.game.attackers import decide_red, own_addresses
 from fixfirst.game.chance import chance_dtype
-from fixfirst.game.state import state_dtype
+from fixfirst.game.state import RedAgent, state_dtype
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.tables import SMALL, tables_of
 
 env, chance = (np.zeros(1, dtype).view(np.recarray)[0] for dtype in (state_dtype(SMALL), chance_dtype(SMALL)))
-env.red_agent = 3
+env.red_agent = len(RedAgent)
 tables = tables_of(CAGE2).view(np.recarray)[0]
-print(*decide_red(env, tables, chance, own_addresses([3])))
+print(*decide_red(env, tables, chance, own_addresses([len(RedAgent)])))
 """
     assert lines(run(mine.parent, plain, NUMBA_DISABLE_JIT="1")) == ["1 2"]
 

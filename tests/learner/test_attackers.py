@@ -8,7 +8,7 @@ from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
 from fixfirst.learner.checkpoint import go_on, train_on
-from fixfirst.learner.league import League, LeagueConfig
+from fixfirst.learner.league import PAST, League, LeagueConfig
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
 from fixfirst.play.baselines import make_baseline
@@ -89,11 +89,27 @@ def test_frozen_attackers_join_a_league_and_others_begin():
     assert {"scripts", "live 0", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
 
 
+def test_the_defender_that_is_kept_is_the_average_of_the_updates():
+    """The first counts for 9 tenths against the start, the second for 9 elevenths against both."""
+    league = tiny_league()
+    seen = [league.learner.weights["actor.4.bias"].copy()]
+    for _ in range(2):
+        league.step()
+        seen.append(league.learner.weights["actor.4.bias"].copy())
+    first = seen[0] + 0.9 * (seen[1] - seen[0])
+    expected = first + 9 / 11 * (seen[2] - first)
+    np.testing.assert_allclose(league.average["actor.4.bias"], expected, atol=1e-6)
+    assert np.abs(seen[2] - expected).max() > 1e-4
+
+
 def test_attackers_of_a_league_prefer_different_hosts():
     league = tiny_league()
-    biases = [league._start(number)[1]["actor.4.bias"] for number in (0, 2)]  # both from scratch
+    biases = [league._start(number)[1]["actor.4.bias"] for number in (0, 4)]  # both from scratch
     assert abs(biases[0]).max() > 1 and abs(biases[0] - biases[1]).max() > 1
-    assert league._start(1)[0] == "scratch" and league._start(3)[0] == "known"  # there is nobody of the past yet
+    assert [league._start(number)[0] for number in (1, 2, 3)] == ["scratch", "known", "known"]  # nobody is of the past yet
+    while not league.pool:
+        league.step()
+    assert [league._start(number)[0] for number in (1, 2, 3)] == [PAST, "known", PAST]
 
 
 @pytest.mark.parametrize(

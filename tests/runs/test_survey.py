@@ -10,6 +10,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme
 from fixfirst.runs.agreement import Agreement
+from fixfirst.runs.answer import Adaptive
 
 stats = Late("scipy.stats")
 
@@ -115,3 +116,16 @@ def test_a_generated_network_has_values_that_do_not_follow_from_its_place():
     assert gaps(drawn) == {-0.9, 0.0, 0.9} and gaps(usual) <= {0.0, 0.9}
     assert [len(scenario.hosts) for scenario in drawn] == [len(scenario.hosts) for scenario in usual]
     assert all(scenario.exact("b_line") for scenario in drawn) and drawn != usual
+
+
+def test_what_searches_say_against_attackers_that_learn_is_a_third_attacker():
+    """Against the script red never holds op_server; what attackers that learn hold is not known, so that it is open."""
+    learned = Adaptive(3, 0, (a_swap("enterprise", "user", 500.0, 400.0, 600.0),), an_answer().orders)
+    units = ("enterprise", "op_server", "user")
+    asked = an_answer(swaps=SMALL, units=units, idle=("op_server",), adaptive=learned)
+    together = Agreement.of([asked, asked], [a_network(0), a_network(1)])
+    assert list(together.survey.attackers) == ["b_line", "attackers that learn (defenders of b_line)"]
+    script, also = (t for t in together.survey.tallies if t.rule == "enterprise before user")
+    assert (script.worth, script.harmless) == (0, 2) and (also.worth, also.harmless) == (2, 0)
+    judged = {world.attacker: world.judge(("op_server", "user")).value for world in together.worlds}
+    assert list(judged.values()) == ["within", "open"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
-from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of
+from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of, takes_best_actions
 from fixfirst.base import checks, errors, jobs
 from fixfirst.base.compile import announce_compilation
 from fixfirst.game.game import Game
@@ -17,7 +17,6 @@ from fixfirst.play import evaluation, habits
 from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, policy_folder
 from fixfirst.policy.network import Weights
-from fixfirst.policy.table import PolicyTable
 from fixfirst.reporter.live import ProgressLine
 from fixfirst.runs import layout
 
@@ -72,7 +71,7 @@ def exploit(
     policy: Who,
     *,
     workflow: str | None = None,
-    greedy: bool = True,
+    greedy: bool | None = None,
     picky: bool = False,
     starts: Sequence[str] | None = None,
     train_episodes: int = _EPISODES,
@@ -85,7 +84,8 @@ def exploit(
 ) -> Exploit:
     """Train attackers against a defender that stays as it is, and play the best of them on fresh episodes.
 
-    policy, workflow and greedy as in `ff.evaluate`. picky: the attacker names its exploit. starts: where trainings begin:
+    policy and workflow as in `ff.evaluate`. greedy: the defender takes its most probable action; unless given, all do but
+    those of a league, which have learned to draw. picky: the attacker names its exploit. starts: where trainings begin:
     scratch, last (what was found before, in the run's folder), or attackers by name or path; the best of them goes on.
     train_episodes: of each start. out: where the attacker is written; RUN/exploit unless given, nowhere for what is no
     run. settings: variant (that of the policy's training unless given), green, max_steps.
@@ -97,8 +97,7 @@ def exploit(
     """
     checks.check_int("episodes", episodes, 2)
     number = checks.check_seed("seed", seed, bits=63)
-    acts_as_it_does = agent_of(policy) is not None or (isinstance(policy, PolicyTable) and not policy.greedy)
-    greedy = checks.check_bool("greedy", greedy) and not acts_as_it_does
+    greedy = takes_best_actions(policy, greedy)
     defender, game = defended_game(policy, workflow, greedy, settings, say)
     spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
     folder = _folder(policy) if out is None else checks.check_path("out", out)
@@ -177,7 +176,7 @@ def train_red(
     picky: bool = False,
     start: str | Path | None = None,
     total_episodes: int = _EPISODES,
-    greedy: bool = True,
+    greedy: bool | None = None,
     seed: int = 0,
     quiet: bool = False,
     **settings: Any,
@@ -185,8 +184,8 @@ def train_red(
     """Train an attacker against one or several defenders that stay as they are, and write red.safetensors and red.json.
 
     against: runs, policies or baselines, in a list or joined by commas; they take turns. out: runs/red-SEED unless given;
-    begun again with the same settings, an interrupted training goes on there. start: an attacker to begin with. greedy:
-    defenders take their most probable action. settings: variant, green, max_steps.
+    begun again with the same settings, an interrupted training goes on there. start: an attacker to begin with. greedy
+    as in `ff.exploit`. settings: variant, green, max_steps.
 
     For example:
 
@@ -196,7 +195,8 @@ def train_red(
         raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {errors.quoted(against)}")
     names = against.split(",") if isinstance(against, str) else list(against)
     number, said = checks.check_seed("seed", seed, bits=63), said_scenario(settings, names[0])
-    defenders = [make_defender(name, None, greedy, scenario=said) for name in names]
+    sure = [takes_best_actions(name, greedy) for name in names]
+    defenders = [make_defender(name, None, best, scenario=said) for name, best in zip(names, sure, strict=True)]
     game = _game(in_scenario(settings, defenders[0]), defenders[0].policy)
     spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
     for name, defender in zip(names, defenders, strict=True):
@@ -210,7 +210,7 @@ def train_red(
         raise errors.ConfigError(f"{start}: {'names its' if first.spec.picky else 'does not name its'} exploit (--picky)")
     config = {
         "against": [str(name) for name in names],
-        "greedy": greedy,
+        "greedy": sure,
         "picky": picky,
         "start": None if first is None else first.facts.get("sha256"),
         "episodes": checks.check_int("total_episodes", total_episodes, red_training.RED_PPO.episodes_per_update),

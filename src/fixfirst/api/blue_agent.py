@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.api.policies import load_named
+from fixfirst.api.policies import load_named, takes_best_actions
 from fixfirst.base import checks, errors, statistics
 from fixfirst.cyborg import checkout
 from fixfirst.policy.file import NamedOrder, Policy
@@ -28,8 +28,9 @@ class BlueAgent:
 
     policy: a run, a policy's folder or file, or a loaded one; else what FIXFIRST_POLICY names. The numbers of the wrapper's
     actions are ours. What the policy remembers, and its opening, begin anew after every `end_episode`. workflow: the order
-    to follow instead of its own; set `agent.workflow` to another at any step. greedy: the most probable action; otherwise
-    actions are drawn, in every episode with other chances that follow from the seed.
+    to follow instead of its own; set `agent.workflow` to another at any step. greedy: the most probable action, as for all
+    but a league's policy unless given; otherwise actions are drawn, by other chances in every episode, which follow from
+    the seed.
 
     For example:
 
@@ -43,7 +44,7 @@ class BlueAgent:
         policy: Policy | str | Path | None = None,
         *,
         workflow: NamedOrder | None = None,
-        greedy: bool = True,
+        greedy: bool | None = None,
         seed: int = 0,
     ):
         named = policy if policy is not None else os.environ.get(POLICY_VARIABLE) or None
@@ -51,7 +52,8 @@ class BlueAgent:
             raise errors.ConfigError(f"no policy was named: BlueAgent(policy), or {POLICY_VARIABLE}=RUN in the environment")
         self.policy = load_named(named)
         self.policy.assign(workflow, 1)  # what is wrong with the order is said at once
-        self.workflow, self._greedy, self._seed = workflow, greedy, checks.check_seed("seed", seed)
+        self._greedy = takes_best_actions(self.policy, greedy)
+        self.workflow, self._seed = workflow, checks.check_seed("seed", seed)
         self._episode = 0
         self.policy.reset()
 

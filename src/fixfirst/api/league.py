@@ -184,7 +184,7 @@ def _save(folder: Path, league: League, document: dict[str, Any]) -> None:
         "config": {"variant": league.config.variant, "seed": league.config.seed, **document},
         "notes": {"league": True},
     }
-    arrays.write_pair(folder / layout.POLICY_JSON, "policy", facts, league.learner.weights)
+    arrays.write_pair(folder / layout.POLICY_JSON, "policy", facts, league.average)
 
 
 def _result(league: League, last: Sequence[rows.MatrixRow]) -> dict[str, Any]:

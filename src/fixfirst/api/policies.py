@@ -126,6 +126,21 @@ def home_of(policy: Who) -> Scenario:
     return (None if agent is None else agent.scenario) or CAGE2
 
 
+def takes_best_actions(policy: Who, greedy: bool | None) -> bool:
+    """Return whether a defender under attack takes its most probable actions.
+
+    Unless asked for, all do but a league's, which has learned to draw them. What is no policy acts as it does.
+    """
+    asked = None if greedy is None else checks.check_bool("greedy", greedy)
+    if isinstance(policy, PolicyTable):
+        return policy.greedy and asked is not False
+    if agent_of(policy) is not None:
+        return False
+    if asked is None and _is_named(policy):
+        return not load_named(policy).draws
+    return asked is not False
+
+
 def make_defender(
     policy: Who,
     workflow: str | None = None,

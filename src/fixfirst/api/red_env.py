@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.api.attackers import defended_game
-from fixfirst.api.policies import Who, agent_of
+from fixfirst.api.policies import Who, takes_best_actions
 from fixfirst.base import checks, errors, statistics
 from fixfirst.game import red_view
 from fixfirst.game.red_view import RedSpec
@@ -26,8 +26,8 @@ from fixfirst.policy.table import chance_keys
 class VecRedEnv(gym.vector.VectorEnv):
     """N games from red's side, as a Gymnasium vector environment. All begin together, and end together.
 
-    against: the defender: a run, a policy, a baseline or your own agent, as in `ff.evaluate`. workflow: its order. greedy:
-    it takes its most probable action. picky: red may name its exploit. settings: scenario, variant (that of the defender's
+    against: the defender: a run, a policy, a baseline or your own agent, as in `ff.evaluate`. workflow: its order. greedy
+    as in `ff.exploit`. picky: red may name its exploit. settings: scenario, variant (that of the defender's
     training unless given), green, max_steps.
     info["action_mask"] [N, A] int8: 1 where red knows enough for a choice. Another choice is a turn slept.
 
@@ -44,12 +44,11 @@ class VecRedEnv(gym.vector.VectorEnv):
         num_envs: int = 1,
         *,
         workflow: str | None = None,
-        greedy: bool = True,
+        greedy: bool | None = None,
         picky: bool = False,
         **settings: Any,
     ):
-        greedy = checks.check_bool("greedy", greedy) and agent_of(against) is None  # one's own agent acts as it does
-        self._defender, game = defended_game(against, workflow, greedy, settings)
+        self._defender, game = defended_game(against, workflow, takes_best_actions(against, greedy), settings)
         self.spec_of_red = RedSpec(game.scenario, checks.check_bool("picky", picky))
         self.world = World(game, num_envs, autoreset="disabled")
         self.num_envs = self.world.num_envs

@@ -32,7 +32,7 @@ def evaluate_command(
     /,
     *,
     workflow: OrderFlag = None,
-    greedy: Annotated[bool | None, Parameter(show_default=lambda _: "no; with --exploit, yes")] = None,
+    greedy: Annotated[bool | None, Parameter(show_default=lambda _: "no; with --exploit, mostly")] = None,
     as_exploit: Annotated[bool, Parameter(name="--exploit", negative="")] = False,
     picky: Annotated[bool, Parameter(negative="")] = False,
     exploit_starts: str | None = None,
@@ -60,7 +60,8 @@ def evaluate_command(
         react-remove, priority-restore (sees the truth and restores by --workflow), an ONNX file; or your own agent, as
         MODULE:NAME or FILE.py:NAME, whose code is run.
     greedy
-        The most probable action instead of a drawn one; with --exploit, unless --no-greedy is given.
+        The most probable action instead of a drawn one. With --exploit unless --no-greedy is given, or the policy comes
+        from a league, such as guardian: it has learned to draw.
     as_exploit
         Instead: what an attacker takes that learns against this policy, and what it does, in words. Half a minute or so.
         The attacker is kept in the run's folder exploit/. In the variant of the policy's training unless --variant is given.
@@ -95,7 +96,7 @@ def evaluate_command(
     if as_exploit:
         if as_leaderboard or backend != "simulator":
             raise errors.ConfigError("--exploit trains attackers on the simulator: leave out --leaderboard and --backend")
-        settings |= {"greedy": greedy is not False, "picky": picky, "episodes": episodes}
+        settings |= {"greedy": greedy, "picky": picky, "episodes": episodes}
         settings |= {"starts": exploit_starts.split(",")} if exploit_starts is not None else {}
         _exploit(who, steps, exploit_episodes or EXPLOIT_EPISODES, settings, as_json)
         return 0
@@ -146,7 +147,8 @@ def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, A
     length = as_whole(steps) if steps != ALL_STEPS else max(evaluation.PROTOCOL_STEPS)
     found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
     kept = {name: value for name, value in settings.items() if name not in ("picky", "starts", "variant")}
-    scripts = evaluate(policy, red_agent=("b_line", "meander"), steps=length, variant=found.variant, **kept)
+    kept |= {"greedy": found.greedy, "variant": found.variant}
+    scripts = evaluate(policy, red_agent=("b_line", "meander"), steps=length, **kept)
     if as_json:
         print_json(found.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
     else:

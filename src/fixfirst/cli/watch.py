@@ -61,7 +61,7 @@ def watch_command(
     greedy
         The most probable action instead of a drawn one.
     red_agent
-        b_line, meander, sleep or a mixture; default: the one the policy was trained against.
+        b_line, meander, sleep, late or a mixture; default: the one the policy was trained against.
     variant
         current, leaderboard or debugged; default: the one the policy was trained in (on CybORG: the one it is).
     steps

@@ -39,8 +39,8 @@ class CyborgWorld(BaseWorld):
         learned = [red_file.load_red(name, self.scenario) for name in game.learned]
         self._learned = [LearnedRed.named(red) for red in learned]
         scripts = self._red_odds[:, : LEARNED if learned else None]
-        if (scripts[:, len(RedAgent) - 1] < scripts[:, -1]).any():
-            raise errors.CyborgError("CybORG has no red agents of your own; play them on the simulator")
+        if (scripts[:, RedAgent.SLEEP] < scripts[:, -1]).any():
+            raise errors.CyborgError("CybORG has neither late red agents nor your own; play them on the simulator")
         with scenario_file(cyborg, self.scenario) as file:
             self._games = [
                 CyborgGame(cyborg, green=game.green, scenario=self.scenario, file=file) for _ in range(self.num_envs)

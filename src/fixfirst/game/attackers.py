@@ -26,6 +26,8 @@ def decide_red(env, tables, chance, own):
         return decide_meander(env, tables, chance)
     if env.red_agent == RedAgent.SLEEP:
         return RedVerb.SLEEP, NO_TARGET
+    if env.red_agent == RedAgent.LATE:
+        return decide_late(env, tables, chance)
     if env.red_agent >= LEARNED:
         return decide_as_written(env, tables)
     return decide_own(env, tables, chance, own)
@@ -82,6 +84,14 @@ def decide_b_line(env, tables, chance):
         env.bline_user = dice.user_host(env, chance, tables)
     env.bline_stage = stage
     return BLINE_VERB[stage], np.int64(tables.bline_target[stage, env.bline_user])  # -1 at first: all users mean the same
+
+
+@inlined
+def decide_late(env, tables, chance):
+    """Sleep for 19 turns on average, then do as B_line, which never sleeps."""
+    if env.red_verb == RedVerb.SLEEP and not dice.wakes(env, chance):
+        return RedVerb.SLEEP, NO_TARGET
+    return decide_b_line(env, tables, chance)
 
 
 # ---------------------------------------------------------------- Meander

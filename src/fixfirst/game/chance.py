@@ -33,11 +33,13 @@ class Decision(IntEnum):
     DETECTED = 7  # is the reverse shell seen?  0.95
     AGENT = 8  # which red agent plays this episode
     MISINFORM = 9  # which service blue's Misinform makes up; made before all others
+    WAKES = 10  # does the late attacker begin?  1/20
     REFUSED = 14  # not a decision: a recorded outcome was impossible here and was ignored
 
 
 P_GREEN_SCANS = 0.5
 P_TOP_EXPLOIT = 0.75
+P_WAKES = 0.05
 MISINFORM_SERVICES = ("SSHD", "Apache", "SMSS", "Tomcat", "Svchost")  # by number; their ports: MISINFORM_PORTS
 VOID_NAME = -2  # a recorded `green_host`: one of green's names that stands for no host
 
@@ -292,8 +294,13 @@ def shell_detected(env, chance, tables):
 
 
 @inlined
+def wakes(env, chance):
+    return _happens(_bits(env, chance, Decision.WAKES), P_WAKES)
+
+
+@inlined
 def red_agent_of_episode(env, chance, odds):
-    """Return the red agent of the episode that begins. odds [3 or more]: cumulative, of `RedAgent` and then own ones."""
+    """Return the red agent of the episode that begins. odds [4 or more]: cumulative, of `RedAgent` and then own ones."""
     u = _unit(_bits(env, chance, Decision.AGENT))
     for agent in range(len(odds)):
         if u < odds[agent]:

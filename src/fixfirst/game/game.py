@@ -126,7 +126,7 @@ class Game(checks.Settings):
     )
     red_agent: str | tuple[str, ...] = Field(
         "b_line",
-        description="b_line, meander, sleep, the folder of a learned attacker, or a mixture: b_line:0.5,runs/red:0.5.",
+        description="b_line, meander, sleep, late, the folder of a learned attacker, or a mixture: b_line:0.5,runs/red:0.5.",
     )  # from Python, for worlds: also one of these per environment
     variant: VariantName | None = Field(
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
@@ -219,7 +219,7 @@ class Game(checks.Settings):
         return self.max_steps
 
     def red_odds(self, num_envs: int) -> np.ndarray:
-        """Return cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers."""
+        """Return cumulative probabilities [N, 4 and own ones] of the red agents, by their numbers."""
         return red_odds(self.red_agent, num_envs)
 
     def for_envs(self, envs: slice, num_envs: int) -> "Game":
@@ -268,7 +268,7 @@ def red_agent_names() -> tuple[str, ...]:
 
 
 def red_odds(red_agent: str | Sequence[str], num_envs: int) -> np.ndarray:
-    """Return cumulative probabilities [N, 3 and own ones] of the red agents, by their numbers; learned ones come last."""
+    """Return cumulative probabilities [N, 4 and own ones] of the red agents, by their numbers; learned ones come last."""
     specs = [red_agent] if isinstance(red_agent, str) else list(red_agent)
     if len(specs) not in (1, num_envs):
         raise errors.WorldError(
@@ -295,7 +295,7 @@ def learned_in(specs: Sequence[str]) -> tuple[str, ...]:
 
 
 def red_agent_name(text: str) -> str:
-    """Return one of b_line, meander, sleep or an own one, from any spelling we know; or a learned attacker, as named."""
+    """Return the name of a script or an own attacker, from any spelling we know; or a learned attacker, as named."""
     key = text.strip().lower() if isinstance(text, str) else str(text)
     name = _RED_ALIASES.get(key, key)
     if name in red_agent_names():

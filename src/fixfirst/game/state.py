@@ -21,6 +21,7 @@ class RedAgent(IntEnum):
     B_LINE = 0
     MEANDER = 1
     SLEEP = 2
+    LATE = 3  # sleeps for some time, then goes like B_line; CybORG has none of this kind
 
 
 class RedVerb(IntEnum):

@@ -2,12 +2,16 @@
 
 In every update blue meets the scripts, some frozen attackers (those that take most more often) and all live ones. A live
 attacker that has had its updates is frozen, joins the others, and another begins. A round is as long as such a life. It ends
-with *responses*: attackers that learn against the defender as it is then, playing its most probable actions. What the best
-of them takes says how far the league has come; all of them join the others. Then everybody plays the defender, a row of the
-league's matrix.
+with *responses*: attackers that learn against the defender as it is then. What the best of them takes says how far the
+league has come; all of them join the others. Then everybody plays the defender, a row of the league's matrix.
+
+Two things keep attackers from using what the defender does. It draws its actions, always: its most probable ones can be
+foreseen. And the defender that is kept, attacked by responses and played in the matrix is the average of the last updates: a
+single one has just answered the attackers it met, and others take more from it (docs/attackers.md).
 
 A training of red stays at the first thing that pays, nearly always one host that is attacked again and again. So that many
-are found, every attacker begins with a preference for one host: every host has its turn.
+are found, attackers begin with a preference for one host: every host has its turn. Others go on where one of the past ended,
+which finds what takes longer.
 
 A defender that follows orders has attackers for each of them, which meet it under that order only.
 """
@@ -49,19 +53,22 @@ class LeagueConfig(checks.Settings):
     """How a defender is trained against a population of attackers."""
 
     variant: VariantName = Field("current", description="Which release of the challenge is played.")
-    updates: int = Field(500, ge=1, description="Updates of the defender.")
+    updates: int = Field(900, ge=1, description="Updates of the defender.")
     live: int = Field(3, ge=1, description="Attackers that learn at the same time; of each order, if there are any.")
     life: int = Field(50, ge=1, description="Updates of a round, after which a live attacker is frozen and another begins.")
     frozen: int = Field(5, ge=0, description="Frozen attackers that are met in every update.")
-    responses: int = Field(6, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
-    response_episodes: int = Field(2_500, ge=50, description="Episodes of each of those.")
+    responses: int = Field(4, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
+    response_episodes: int = Field(4_000, ge=50, description="Episodes of each of those.")
     envs: int = Field(40, ge=1, description="Episodes against each attacker in every update.")
-    script_envs: int = Field(100, ge=1, description="Episodes against the scripts in every update.")
+    script_envs: int = Field(300, ge=1, description="Episodes against the scripts in every update.")
     scripts: str = Field("b_line:0.45,meander:0.45,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(200, ge=2, description="Episodes of every defender and attacker of the matrix.")
     counts: bool = Field(True, description="The defender also counts break-ins, whatever else it remembers.")
     learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
     entropy: float = Field(0.03, ge=0, description="The defender's entropy bonus, falling to 0.")
+    average: float = Field(
+        0.97, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
+    )
     softer: float = Field(
         0.2, gt=0, le=1, description="Factor on the logits with which the defender begins: it must explore."
     )
@@ -152,6 +159,7 @@ class League:
         self.learner = PPO(config.blue_ppo, spec, 0)
         self.learner.start_from(raise_temperature(widen(start, spec.inputs), config.softer))
         self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
+        self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # the defender that is kept
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.envs, autoreset="disabled")
@@ -221,17 +229,17 @@ class League:
         world = World(game, self.config.matrix_episodes, autoreset="disabled")
         seed = statistics.stream_seed(self.config.seed, "matrix")
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
-        return collect(world, self._sure(), workflows=self.orders, **options).returns
+        return collect(world, self._defender(), workflows=self.orders, **options).returns
 
     def _play_red(self, weights: Weights, order: int) -> np.ndarray:
-        opponent, episodes = Opponent(self._sure(), self._only(order)), self.config.matrix_episodes
+        opponent, episodes = Opponent(self._defender(), self._only(order)), self.config.matrix_episodes
         seed = statistics.stream_seed(self.config.seed, "matrix")
         duel = play_red(opponent, weights, self.red_spec, self._game, episodes=episodes, seed=seed, purpose="matrix")
         return duel.blue.returns
 
-    def _sure(self) -> PolicyTable:
-        """Return the defender with its most probable actions, as people use it."""
-        return PolicyTable(self.learner.policy, self.orders, spec=self.spec, greedy=True)
+    def _defender(self) -> PolicyTable:
+        """Return the defender that is kept, ready to play."""
+        return PolicyTable(Network.of(self.average), self.orders, spec=self.spec)
 
     # ---- attackers
 
@@ -254,33 +262,38 @@ class League:
         )
 
     def _start(self, number: int) -> tuple[str, Weights]:
-        """Return where an attacker begins: every other one from scratch, the rest from those before and from known ones."""
+        """Return where an attacker begins: every other one from one of the past, the rest from scratch and known ones.
+
+        One of the past goes on; the others begin with a preference for one host.
+        """
         rng = np.random.default_rng([self.config.seed, number])
-        others, turn = (PAST, *self._known), number // self._fronts  # attackers of all orders begin alike
-        name = others[turn // 2 % len(others)] if turn % 2 else SCRATCH
-        if name == SCRATCH or (name == PAST and not self.pool):
-            name, size = SCRATCH, (self.red_spec.inputs, self.red_spec.actions)
+        others, turn = (SCRATCH, *self._known), number // self._fronts  # attackers of all orders begin alike
+        if turn % 2 and self.pool:
+            return PAST, raise_temperature(self.pool[self._draw(rng, 1)[0]].weights, SOFTENED)
+        name = others[turn // 2 % len(others)]
+        if name == SCRATCH:
+            inputs, actions = self.red_spec.inputs, self.red_spec.actions
             seed = statistics.stream_seed(self.config.seed, "start", number)
-            weights = initial_weights(size[0], seed, size[1], self.config.red_ppo.last_layer)
+            weights = initial_weights(inputs, seed, actions, self.config.red_ppo.last_layer)
         else:
-            before = self.pool[self._draw(rng, 1)[0]].weights if name == PAST else self._known[name]
-            weights = raise_temperature(before, SOFTENED)
+            weights = raise_temperature(self._known[name], SOFTENED)
         bias = weights["actor.4.bias"].copy()
+        target = self._targets[(turn // 2 + turn // 2 // len(others)) % len(self._targets)]  # all hosts with all starts
         for place, choice in enumerate(self.red_spec.choices):
-            if choice.verb in ON_HOSTS and choice.target == self._targets[turn % len(self._targets)]:
+            if choice.verb in ON_HOSTS and choice.target == target:
                 bias[place] += np.float32(self.config.preference)
         return name, {**weights, "actor.4.bias": bias}
 
     def _draw(self, rng: np.random.Generator, count: int) -> list[int]:
-        """Return frozen attackers, drawn without repetition, those that take most more often."""
-        weights = np.array([max(-red.taken, 1.0) for red in self.pool])
+        """Return frozen attackers, drawn without repetition; one that takes twice as much eight times as often."""
+        weights = np.array([max(-red.taken, 1.0) ** 3 for red in self.pool])
         return sorted(rng.choice(len(self.pool), count, replace=False, p=weights / weights.sum()).tolist())
 
     def _respond(self) -> dict[str, float]:
         """Train an attacker against the defender as it is."""
         name, start = self._start(self.born)
         order = self.answered % self._fronts
-        red = self._new_red(Opponent(self._sure(), self._only(order)), start, self.config.response_episodes)
+        red = self._new_red(Opponent(self._defender(), self._only(order)), start, self.config.response_episodes)
         while not red.done:
             red.step()
         weights = red.learner.weights
@@ -356,6 +369,9 @@ class League:
             seed=statistics.stream_seed(self.config.seed, "batch", self.updates),
         )
         self.player.forget()
+        share = max(1 - self.config.average, 9 / (10 + self.updates))  # the first updates are soon forgotten
+        for name, array in self.learner.weights.items():
+            self.average[name] += np.float32(share) * (array - self.average[name])
         self.updates += 1
 
     # ---- saving
@@ -376,6 +392,7 @@ class League:
     def tensors(self) -> dict[str, np.ndarray]:
         """Return all weights and moments, by name."""
         found = {f"blue.{name}": array for name, array in self.learner.tensors().items()}
+        found |= {f"average.{name}": array for name, array in self.average.items()}
         for place, red in enumerate(self.live):
             found |= {f"live.{place}.{name}": array for name, array in red.tensors().items()}
         for place, frozen in enumerate(self.pool):
@@ -385,6 +402,7 @@ class League:
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.learner.restore(part_of(tensors, "blue."))
+        self.average = {name: tensors[f"average.{name}"].copy() for name in self.average}
         self.player.forget()
         for place, (red, saved) in enumerate(zip(self.live, numbers["live"], strict=True)):
             red.restore(part_of(tensors, f"live.{place}."), saved)

@@ -69,14 +69,14 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         # One defender for both red agents that remembers, chooses among what can help, and has an opening (docs/model.md).
         "champion": {
             "workflow": "none",
-            "red_agent": "b_line:0.5,meander:0.5",
+            "red_agent": "b_line:0.46,meander:0.46,sleep:0.04,late:0.04",  # without the last two it restores without a cause
             "variant": "leaderboard",
             "memory": "full",
             "action_set": "macros",
             "n_envs": 50,
             "episodes_per_update": 50,
             "growth": ((10_000, 2), (25_000, 5)),  # early on nearly every row is new, and small updates learn faster
-            "total_episodes": 390_000,
+            "total_episodes": 420_000,
             "starts": 4,  # one in six gets stuck
             "start_episodes": 25_000,
             "opening": "find",

@@ -104,6 +104,11 @@ class Policy:
         return self.scheme is not None and (self.workflow is None or self.facts.get("follows") == ANY_ORDER)
 
     @property
+    def draws(self) -> bool:
+        """Is it meant to draw its actions? A league's defender is: attackers use it if they know what it will do."""
+        return bool(self.facts.get("notes", {}).get("league"))
+
+    @property
     def probabilities(self) -> Probabilities:
         """inputs [M, 52 + memory and workflow bits] -> probabilities [M, choices]."""
         answer = probabilities(self.network)

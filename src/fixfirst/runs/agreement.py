@@ -31,10 +31,15 @@ class Agreement:
 
     @classmethod
     def of(cls, answers: Sequence[Answer], networks: Sequence[NetworkFacts] = ()) -> "Agreement":
-        """Group answers by their worlds. networks: of each answer; needed only if they differ."""
+        """Group answers by their worlds. networks: of each answer; needed only if they differ.
+
+        What an answer says against attackers that learn is a world of its own.
+        """
         places = [None] * len(answers) if len({network.digest for network in networks}) < 2 else networks
         groups: dict[tuple[str, str, str, str], list[tuple[Answer, NetworkFacts | None]]] = {}
-        for answer, network in zip(answers, places, strict=True):
+        found = list(zip(answers, places, strict=True))
+        adaptive = [(also, place) for answer, place in found if (also := answer.against_adaptive()) is not None]
+        for answer, network in found + adaptive:
             key = answer.red_agent, answer.variant, answer.memory, "" if network is None else network.digest
             groups.setdefault(key, []).append((answer, network))
         differing = [place for place in (1, 2) if len({key[place] for key in groups}) > 1]

@@ -3,7 +3,7 @@
 import html
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +148,28 @@ class Answer(tables.Tabular):
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it: the rule, then the tables."""
         return "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences) + super()._repr_html_()
+
+    # ---- attackers who adapt
+
+    def against_adaptive(self) -> "Answer | None":
+        """Return what the same search says against attackers that learn, as an answer of its own; None if not asked for.
+
+        Which unit types these never hold is not known: none is idle.
+        """
+        if self.adaptive is None:
+            return None
+        return replace(
+            self,
+            red_agent=f"attackers that learn (defenders of {self.red_agent})",
+            idle=(),
+            replicates=self.adaptive.replicates,
+            dropped=(),
+            spread=pricing.LEAST_SPREAD,
+            swaps=self.adaptive.swaps,
+            orders=self.adaptive.orders,
+            long_enough=self.adaptive.long_enough,
+            adaptive=None,
+        )
 
     # ---- words
 

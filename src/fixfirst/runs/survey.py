@@ -155,13 +155,17 @@ class Survey(tables.Tabular):
         return groups
 
     @cached_property
-    def rules(self) -> tuple[_Rule, ...]:
-        """Return what is asked: two general rules, and of every two types the precedence that is worth more, more often."""
+    def pairs(self) -> list[Pair]:
+        """Return the precedences that are worth something in some world; those of most worlds first."""
         votes: Counter[Pair] = Counter()
         for world in self.worlds:
             votes.update(pair for pair in world.pairs if world.judge(pair) == Verdict.SHOWN)
-        pairs = [pair for pair in votes if (votes[pair], pair) > (votes[pair[::-1]], pair[::-1])]
-        return *_GENERAL, *map(_same, sorted(pairs, key=lambda pair: (-votes[pair], pair)))
+        return sorted(votes, key=lambda pair: (-votes[pair], pair))
+
+    @property
+    def rules(self) -> tuple[_Rule, ...]:
+        """Return what is asked: two general rules, and each of these pairs."""
+        return *_GENERAL, *map(_same, self.pairs)
 
     @cached_property
     def tallies(self) -> tuple[Tally, ...]:
@@ -200,14 +204,9 @@ class Survey(tables.Tabular):
 
     @cached_property
     def splits(self) -> tuple[Split, ...]:
-        """Return what each property does to the price of each pair that is asked about; the surest first."""
-        pairs = [pair for rule in self.rules[len(_GENERAL) :] if (pair := tuple(rule.name.split(" before ")))]
-        found = [
-            split
-            for name, worlds in self.attackers.items()
-            for pair in pairs
-            for split in _splits((pair[0], pair[1]), name, worlds)
-        ]
+        """Return what each property does to the price of every two types that are asked about; the surest first."""
+        pairs = [pair for place, pair in enumerate(self.pairs) if pair[::-1] not in self.pairs[:place]]
+        found = [split for name, worlds in self.attackers.items() for pair in pairs for split in _splits(pair, name, worlds)]
         return tuple(sorted(found, key=lambda split: -abs(split.difference) / max(split.high - split.low, 1e-9)))
 
     @property
