@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from policies import FIRST_CHAMPION
 
 import fixfirst as ff
 from fixfirst.policy.red_file import load_red
@@ -35,8 +36,8 @@ def test_gymnasium_makes_it_by_name_and_masks_are_in_info():
 
 
 def test_the_same_choices_take_what_the_attacker_takes_in_an_evaluation():
-    """`noise`, asked from outside, keeps the champion busy: it restores in nearly every turn."""
-    envs = ff.VecRedEnv("champion", 20)
+    """`noise`, asked from outside, keeps the first champion busy: it restores in nearly every turn."""
+    envs = ff.VecRedEnv(FIRST_CHAMPION, 20)
     observations, info = envs.reset(seed=1)
     taken = np.zeros(20)
     for _ in range(100):
@@ -44,7 +45,7 @@ def test_the_same_choices_take_what_the_attacker_takes_in_an_evaluation():
         taken += reward
     assert truncated.all() and not terminated.any()
     np.testing.assert_allclose(info["episode_return"], taken, atol=1e-9)
-    (row,) = ff.evaluate("champion", greedy=True, red_agent="noise", steps=100, episodes=100, quiet=True)
+    (row,) = ff.evaluate(FIRST_CHAMPION, greedy=True, red_agent="noise", steps=100, episodes=100, quiet=True)
     assert taken.mean() > 90 and abs(taken.mean() + row.mean) < 15
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from policies import FIRST_CHAMPION
 
 from fixfirst.base import errors
 from fixfirst.game.game import Game
@@ -114,7 +115,7 @@ def test_attackers_of_a_league_prefer_different_hosts():
 
 @pytest.mark.parametrize(
     ("name", "policy", "mean"),  # standard errors 0.3 and 8.9, but a seed gives the same episodes everywhere
-    [("noise", "champion", -100.95), ("two-fronts", "champion-current", -158.10)],
+    [("noise", FIRST_CHAMPION, -100.95), ("two-fronts", "champion-current", -158.10)],
 )
 def test_attackers_that_come_with_fixfirst_take_what_the_documents_say(name, policy, mean):
     red, defender = load_red(name), load_policy(policy)

@@ -1,5 +1,6 @@
-"""A loop that plays the simple defenders in our simulator, one episode per environment."""
+"""A loop that plays the simple defenders in our simulator, one episode per environment; and a defender of the past."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,9 @@ import numpy as np
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2
 from fixfirst.play.baselines import DEFENDERS
+
+# The champion that was trained with attackers that neither sleep nor come late: `noise` takes 101 points from it.
+FIRST_CHAMPION = Path(__file__).with_name("first-champion")
 
 
 class Play(NamedTuple):
