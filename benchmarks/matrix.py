@@ -3,8 +3,9 @@
     python benchmarks/matrix.py matrix.csv champion champion-current guardian react-restore [RUN ...] [--seeds 2]
 
 A defender may be a run, a policy or a baseline, with its order behind an @ if it follows any; a run of another variant plays
-in its own. For every seed six attackers learn: from four starts, then the best of them twice again. A line per defender;
-what is in the file already is not played again. In the end a table: what blue earns, and every training's end.
+in its own. It takes its most probable action, but for a league's, which draws. For every seed six attackers learn: from four
+starts, then the best of them twice again. A line per defender; what is in the file already is not played again. In the end a
+table: what blue earns, and every training's end.
 """
 
 import argparse
@@ -20,13 +21,14 @@ COLUMNS = ("defender", "variant", *SCRIPTS, *LEARNED, "best_response", "low", "h
 def row_of(defender: str, asked: argparse.Namespace) -> list[object]:
     """Play and attack one defender."""
     name, _, order = defender.partition("@")
-    same: dict[str, object] = {"workflow": order or None, "greedy": True, "quiet": True}
-    known = ff.evaluate(name, red_agent=[*SCRIPTS, *LEARNED], steps=100, episodes=asked.episodes, **same)
+    same: dict[str, object] = {"workflow": order or None, "quiet": True}
     found = [
         ff.exploit(name, train_episodes=asked.train, episodes=asked.episodes, seed=seed, **same)
         for seed in range(asked.seeds)
     ]
     best = min(found, key=lambda one: one.mean)
+    same |= {"greedy": best.greedy, "variant": best.variant}
+    known = ff.evaluate(name, red_agent=[*SCRIPTS, *LEARNED], steps=100, episodes=asked.episodes, **same)
     ends = [f"{mean:.0f}" for one in found for start, mean in one.tried if not start.endswith("as it is")]
     return [
         defender,
