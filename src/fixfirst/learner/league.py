@@ -60,14 +60,14 @@ class LeagueConfig(checks.Settings):
     responses: int = Field(4, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
     response_episodes: int = Field(4_000, ge=50, description="Episodes of each of those.")
     envs: int = Field(40, ge=1, description="Episodes against each attacker in every update.")
-    script_envs: int = Field(300, ge=1, description="Episodes against the scripts in every update.")
-    scripts: str = Field("b_line:0.45,meander:0.45,sleep:0.1", description="Which scripts, and how often each is met.")
+    script_envs: int = Field(400, ge=1, description="Episodes against the scripts in every update.")
+    scripts: str = Field("b_line:0.5,meander:0.4,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(200, ge=2, description="Episodes of every defender and attacker of the matrix.")
     counts: bool = Field(True, description="The defender also counts break-ins, whatever else it remembers.")
     learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
     entropy: float = Field(0.03, ge=0, description="The defender's entropy bonus, falling to 0.")
     average: float = Field(
-        0.97, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
+        0.99, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
     )
     softer: float = Field(
         0.2, gt=0, le=1, description="Factor on the logits with which the defender begins: it must explore."
