@@ -18,6 +18,7 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.pricing import Part
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.report_answers import _how_section as how, _why_sections as why_sections
+from fixfirst.reporter.texts import settled
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import read_answer
 from fixfirst.runs.rows import ValueRow, read_rows
@@ -300,6 +301,24 @@ def test_a_training_beside_a_search_is_reported_with_both_returns_and_the_answer
     assert returns["one"][0] == pytest.approx(ff.load_run(tmp_path / "one").evaluation.mean)
 
 
+def test_a_report_links_the_two_episodes_that_show_a_price_or_says_how_to_write_them(run, tmp_path, capsys):
+    """A search without its pages, whose answer names a rule: from Python nothing is played; the command plays them first."""
+    folder = shutil.copytree(run.folder, tmp_path / "run", ignore=shutil.ignore_patterns("replays", "report.html"))
+    orders = {order.workflow: order for order in run.answer.orders}
+    right, wrong = (next(name for name in orders if name.startswith(start)) for start in ("enterprise > u", "user > e"))
+    shown = (a_swap("enterprise", "user", 4.3, 4.1, 4.5),)
+    answer = replace(run.answer, swaps=shown, replicates=3, long_enough=True, orders=(orders[right], orders[wrong]))
+    answer.write(folder)
+    assert answer.telling_orders == (right, wrong)
+    document = ff.report(folder).document
+    assert document.link is None and document.answer[-1].endswith(f"fixfirst report {folder} --replays")
+    assert main(["report", str(folder)]) == 0
+    page = (folder / "report.html").read_text()
+    assert (folder / "replays" / "why.html").is_file() and 'href="replays/why.html"' in page and "--replays" not in page
+    assert main(["report", str(folder), "--format", "md", "--out", str(tmp_path / "page.md")]) == 0
+    assert "](<run/replays/why.html>)" in (tmp_path / "page.md").read_text()
+
+
 def test_a_study_says_what_holds_against_all_and_whether_seeds_agree(tmp_path, capsys):
     settings = [
         f"--{name.replace('_', '-')}={value}" for name, value in SHARED.items() if name not in ("tensorboard", "red_agent")
@@ -488,8 +507,8 @@ NEVER_HELD = "Red never holds op_host or defender: where they stand is irrelevan
                 "No answer yet: this budget shows only prices that still fall (op_server before user); try 2,000,000 "
                 "episodes.",
                 "Prices so far, which may be far off: op_server before user 0.90.",
-                "Settled already: enterprise before user 4.3 points an episode (95 %: 4.10 to 4.50); 40 orders, which have "
-                "them the other way round, are excluded.",
+                "Settled already: enterprise before user 4.3 points an episode (95 %: 4.10 to 4.50); 40 of 120 orders "
+                "have them the other way round and are excluded.",
                 NEVER_HELD,
             ),
         ),
@@ -500,6 +519,25 @@ def test_before_there_is_an_answer_none_is_given(changes, sentences):
     """Two of the six orders that differ have user right before enterprise; each stands for 20."""
     waiting = an_answer(**changes)
     assert waiting.rule == "No answer yet" and not waiting.is_settled and waiting.sentences == sentences
+
+
+def test_types_whose_names_begin_alike_are_told_apart():
+    """Of four orders only the last has b right before a; "b > a1" is none of it."""
+    orders = [
+        replace(an_answer().orders[0], workflow=text) for text in ("a > b > a1", "a1 > a > b", "b > a1 > a", "b > a > a1")
+    ]
+    facts = {"units": ("a", "a1", "b"), "idle": (), "orders": tuple(orders), "possible": 6, "all_orders": 6}
+    known = a_swap("a", "b", 4.3, 4.1, 4.5)
+    waiting = an_answer(swaps=(known, a_swap("a1", "b", 0.9)), **facts)
+    assert waiting.sentences[2].endswith("; 1 of 6 orders have them the other way round and are excluded.")
+    assert an_answer(swaps=(known,), **facts).telling_orders == ("a > b > a1", "b > a > a1")
+
+
+def test_a_price_of_few_long_trainings_asks_for_more_of_them_not_for_longer_ones():
+    falling, (settled_one, _) = a_swap("enterprise", "user", 4.3), an_answer().swaps
+    assert settled(falling, an_answer(replicates=1)) == "so far: more trainings"
+    assert settled(falling, an_answer(replicates=1, long_enough=False)) == "so far: train longer"
+    assert settled(falling, an_answer()) == "so far: train longer" and settled(settled_one, an_answer()) == "settled"
 
 
 def test_dropped_trainings_are_counted_and_why():

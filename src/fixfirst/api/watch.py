@@ -19,6 +19,7 @@ from fixfirst.reporter.read import read_run
 from fixfirst.reporter.replay import check_gif, write_gif, write_replay
 from fixfirst.runs import layout
 from fixfirst.runs.answer import WHY_PAGE
+from fixfirst.runs.run import Run
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 _EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
@@ -186,9 +187,19 @@ def write_replays(folder: Path) -> None:
         whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
     for name, policy, order in whom:
         write_replay(_replay_path(folder, name), replay(policy, workflow=order))
+    _write_why(run)
+
+
+def write_missing_why(folder: Path) -> None:
+    """Write the page with the same episodes under two orders of a finished search, if its report has none to link to."""
+    if not (folder / layout.replay_file(WHY_PAGE)).exists():
+        _write_why(read_run(folder))
+
+
+def _write_why(run: Run) -> None:
     pair = None if run.answer is None else run.answer.telling_orders
     if pair is not None:
-        good, bad = pair
+        (good, bad), folder = pair, run.folder
         write_replay(_replay_path(folder, WHY_PAGE), replay(folder, workflow=good, beside=folder, beside_workflow=bad))
 
 

@@ -1,14 +1,17 @@
 """`fixfirst report`: a run, or several, as one page."""
 
+from contextlib import suppress
 from pathlib import Path
 from time import sleep
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from fixfirst.base import errors
 from fixfirst.cli.app import Json, print_json, say
 from fixfirst.reporter.page import open_page
 from fixfirst.reporter.report import Format, report
+from fixfirst.runs import layout
 
 FOLLOW_S = 5.0
 
@@ -51,6 +54,11 @@ def report_command(
 
         for run in runs:
             watch.write_replays(run)
+    elif out is None and len(runs) == 1 and (runs[0] / layout.ANSWER).is_file():
+        from fixfirst.api import watch
+
+        with suppress(errors.FixfirstError, OSError):  # the report says what is wrong with the run, and how to get the page
+            watch.write_missing_why(runs[0])
     written = report(runs, out, figures=figures, form=form, say=say)
     while follow and written.document.running:
         if open_it:

@@ -66,7 +66,7 @@ def swaps(answer: Answer, name: str = "swaps") -> FigureData:
             marks.append(Mark(row, value, tip, colour=INK, shape="|", size=6))
         each = ", ".join(f"{value:+.2f}" for value in swap.by_replicate)
         sure = "" if swap.low is None or swap.high is None else f" ({describe_interval(swap.low, swap.high)})"
-        tip = f"{swap_name(swap)}\n{swap.price:+.2f}{sure}\ntrainings: {each}\n{settled(swap)}"
+        tip = f"{swap_name(swap)}\n{swap.price:+.2f}{sure}\ntrainings: {each}\n{settled(swap, answer)}"
         marks.append(Mark(row, swap.price, tip, swap.low, swap.high, ACCENT if swap.is_shown else PALE))
     alt = "What each swap of neighbours is worth: " + "; ".join(f"{swap_name(s)} {s.price:+.2f}" for s in answer.swaps) + "."
     names, label = [swap_name(swap) for swap in answer.swaps], "points of return an episode; grey: within the margin"

@@ -77,8 +77,10 @@ def open_page(path: Path) -> None:
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
-def markdown(document: Document, pictures: Mapping[str, Path]) -> str:
-    """Build the Markdown. pictures: files of figures, relative to where it will be; figures without one are left out."""
+def markdown(document: Document, pictures: Mapping[str, Path], here: Path) -> str:
+    """Build the Markdown for the folder `here`. pictures: files of figures, seen from there; figures without one are left
+    out.
+    """
     headline = f"**{escaped(' > '.join(document.headline))}**"
     parts = [f"# {escaped(document.title)}", escaped(document.question), f"{escaped(document.lead)} {headline}".strip()]
     if document.missing:
@@ -86,6 +88,8 @@ def markdown(document: Document, pictures: Mapping[str, Path]) -> str:
     if document.figures_of_merit:
         parts.append("\n".join(f"- **{escaped(value)}** {escaped(what)}" for value, what in document.figures_of_merit))
     parts += [escaped(text) for text in document.answer]
+    if document.link is not None:
+        parts.append(f"[{escaped(document.link[0])}](<{_address(document.link[1], here)}>)")
     for section in document.sections:
         parts += _section(section, pictures)
     return "\n\n".join(parts) + "\n"

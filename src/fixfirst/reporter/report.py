@@ -147,6 +147,6 @@ def _write(document: Document, folders: Sequence[Path], out: Path, figures: Path
     else:
         here = out.parent.resolve()
         pictures = {path.stem: Path(os.path.relpath(path.resolve(), here)) for path in written if path.suffix == ".png"}
-        text = markdown(document, pictures)
+        text = markdown(document, pictures, here)
     files.write_atomically(out, text.encode("utf-8", "replace"))
     return WrittenReport(out, tuple(written), tuple(folders), document)

@@ -1,6 +1,7 @@
 """The reports of searches that answer with a rule: one that is finished, one that still runs, a study of several."""
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -46,6 +47,7 @@ from fixfirst.reporter.texts import (
     SWAPS,
     TIERS,
     WATCH_WHY,
+    WATCH_WHY_LATER,
     WHY_IT_COSTS,
     adaptive_rows,
     interval,
@@ -68,13 +70,16 @@ _Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or round
 def answer_report(run: Run, answer: Answer, draw: Draw) -> Document:
     """Build the report of one finished search."""
     why = run.folder / layout.replay_file(WHY_PAGE)
+    later = []
+    if answer.telling_orders is not None and not why.exists():
+        later.append(WATCH_WHY_LATER.format(run=shlex.quote(errors.printable(str(run.folder)))))
     return run_document(
         run,
         question=QUESTION,
         lead=f"Against {answer.red_agent}, {describe_world(run)}, memory {answer.memory}:",
         headline=(f"{answer.rule}.",),
         figures_of_merit=_merits(answer),
-        answer=(*answer.sentences, f"{answer.trainings}."),
+        answer=(*answer.sentences, f"{answer.trainings}.", *later),
         link=(WATCH_WHY, why) if why.exists() else None,
         sections=(
             *_swap_sections(answer, draw),
@@ -115,7 +120,7 @@ def _swap_sections(answer: Answer, draw: Draw) -> list[Section]:
                 s.price,
                 interval(s.low, s.high),
                 ", ".join(num(value) for value in s.by_replicate),
-                settled(s),
+                settled(s, answer),
             )
             for s in answer.swaps
         ],

@@ -143,7 +143,7 @@ def _swaps_table(answer: Answer, width: int) -> Table:
     """Build the table; prices that may still fall have no interval."""
     columns = ("swap of neighbours", "worth", "95 % interval", "over training")
     rows = [
-        (swap_name(s), f"{s.price:+.2f}", "-" if s.low is None else f"[{s.low:.2f}, {s.high:.2f}]", settled(s))
+        (swap_name(s), f"{s.price:+.2f}", "-" if s.low is None else f"[{s.low:.2f}, {s.high:.2f}]", settled(s, answer))
         for s in answer.swaps
     ]
     return fitting_table(columns, rows, width, cut=columns[0])

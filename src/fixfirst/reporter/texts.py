@@ -9,7 +9,7 @@ from typing import Any
 from fixfirst.orders import pricing
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
-from fixfirst.runs.answer import Adaptive, Answer, list_words
+from fixfirst.runs.answer import ENOUGH_REPLICATES, Adaptive, Answer, list_words
 from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import Comparison, OrderAcrossSeeds, RankedTrials
 
@@ -52,9 +52,12 @@ def swap_name(swap: pricing.Swap) -> str:
     return f"{swap.first} before {swap.second}"
 
 
-def settled(swap: pricing.Swap) -> str:
-    """Say whether longer training may still lower a price."""
-    return "so far: train longer" if swap.falling else "settled"
+def settled(swap: pricing.Swap, answer: Answer) -> str:
+    """Say whether longer training may still lower a price, or whether more trainings are needed to know it."""
+    if not swap.falling:
+        return "settled"
+    few = answer.long_enough and answer.replicates < ENOUGH_REPLICATES
+    return "so far: more trainings" if few else "so far: train longer"
 
 
 def settled_under_attack(swap: pricing.Swap, found: Adaptive) -> str:
@@ -319,6 +322,10 @@ SPLITS = (
 )
 SETTLED = "While an order is still being learned its price is too high: it must have stopped falling."
 WATCH_WHY = "Watch it: two episodes with the same chances, one under each order, at the moment where they part"
+WATCH_WHY_LATER = (
+    "Two episodes with the same chances, one under each order, are not on a page yet; this writes it and links it here: "
+    "fixfirst report {run} --replays"
+)
 WHY_IT_COSTS = (
     "A turn costs the value of each host that red holds, the stopped service and blue's own Restore. So a price is a sum, "
     "too: how much of it is paid for hosts of each unit type, for the service and for Restores. Intervals hold for all "

@@ -216,15 +216,12 @@ class Answer(tables.Tabular):
         """The best order, and the same but for the swap that matters most; None if none does, or it was not tried."""
         known = {order.workflow for order in self.orders}
         for swap in self.that_matter if self.is_settled else ():
-            right, wrong = f"{swap.first} > {swap.second}", f"{swap.second} > {swap.first}"
             for order in self.orders:
-                units = order.workflow.split(" > ")
-                place = units.index(swap.first)
-                if (
-                    units[place + 1 : place + 2] == [swap.second]
-                    and (other := order.workflow.replace(right, wrong)) in known
-                ):
-                    return order.workflow, other
+                if (place := _neighbours(order, swap.first, swap.second)) is not None:
+                    units = order.workflow.split(" > ")
+                    other = " > ".join([*units[:place], swap.second, swap.first, *units[place + 2 :]])
+                    if other in known:
+                        return order.workflow, other
         return None
 
     @property
@@ -263,10 +260,10 @@ class Answer(tables.Tabular):
         texts = [f"{_worth(swap, named=True)}" for swap in self.that_matter]
         if not texts:
             return ""
-        worse = sum(any(f"{s.second} > {s.first}" in order.workflow for s in self.that_matter) for order in self.orders) * (
-            self.all_orders // self.possible
-        )
-        return f"Settled already: {list_words(texts)}; {worse:,} orders, which have them the other way round, are excluded."
+        wrong = (any(_neighbours(o, s.second, s.first) is not None for s in self.that_matter) for o in self.orders)
+        worse = sum(wrong) * (self.all_orders // self.possible)
+        excluded = f"{worse:,} of {self.all_orders:,} orders have them the other way round and are excluded"
+        return f"Settled already: {list_words(texts)}; {excluded}."
 
     def _verdict(self) -> str:
         shown = self.that_matter
@@ -337,6 +334,13 @@ class Answer(tables.Tabular):
 
     def write(self, folder: Path) -> None:
         files.write_document(folder / ANSWER, "answer", self.document(), run_hash_of(folder) or "")
+
+
+def _neighbours(order: pricing.PricedOrder, first: str, second: str) -> int | None:
+    """Return the place of one unit type that stands right before another; None if it does not."""
+    units = order.workflow.split(" > ")
+    place = units.index(first)
+    return place if units[place + 1 : place + 2] == [second] else None
 
 
 def _worth(swap: pricing.Swap, *, named: bool) -> str:
