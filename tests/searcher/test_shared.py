@@ -444,6 +444,11 @@ def test_the_answer_says_what_the_price_consists_of_and_which_orders_show_it():
         "User before enterprise costs 4.3: 3.1 because enterprise hosts are held for longer and 2.5 because more Restores "
         "are needed, less 1.6 because user hosts are held for less time."
     )
+    doubtful = replace(answer.swaps[0], parts=(*parts[:1], replace(parts[1], low=-1.0), *parts[2:]))
+    assert replace(answer, swaps=(doubtful, other)).sentences[1] == (
+        "User before enterprise costs 4.3: 3.1 because enterprise hosts are held for longer, less 1.6 because user hosts "
+        "are held for less time; parts that are not shown by themselves make +2.5."
+    )
     assert answer.telling_orders == ("enterprise > user > op_server", "user > enterprise > op_server")
     assert replace(answer, swaps=(other,)).telling_orders is None and replace(answer, replicates=1).telling_orders is None
     (section,) = [section for section in why_sections(answer, lambda make: make())]
@@ -573,8 +578,26 @@ def test_a_rule_is_good_in_all_worlds_only_if_its_cost_is_shown_to_be_small_in_e
 
 def test_a_study_without_a_rule_says_whether_that_is_an_answer():
     nothing = an_answer(swaps=(a_swap("enterprise", "user", 0.1, -0.2, 0.27),))
-    assert Agreement.of([nothing, MEANDER]).rule == "No order is shown to be better than another"
+    alike = replace(nothing, orders=tuple(replace(order, tier=2) for order in nothing.orders))
+    assert Agreement.of([alike, replace(alike, red_agent="meander")]).rule == "No order is shown to be better than another"
+    assert Agreement.of([nothing, MEANDER]).rule == "No swap of neighbours is shown to matter by more than 0.5"
     assert Agreement.of([replace(nothing, long_enough=False), MEANDER]).rule == "No answer yet"
+
+
+def test_a_study_rounds_bounds_up_and_calls_nothing_alike_that_one_seed_shows_to_differ():
+    """The second seed shows that user before enterprise is worth something, perhaps no more than the margin."""
+    orders = tuple(replace(order, tier=2) for order in an_answer().orders)
+    swaps = (a_swap("user", "enterprise", 0.40, -0.07, 0.861), a_swap("user", "enterprise", 0.41, 0.07, 0.75))
+    seeds = [an_answer(red_agent="meander", orders=orders, swaps=(swap,)) for swap in swaps]
+    (world,) = Agreement.of(seeds).worlds
+    assert world.sentences == (
+        "No order is shown to be better than another by more than 0.5 (less than 0.87 in every seed).",
+    )
+    together = Agreement.of([an_answer(), *seeds])
+    assert (
+        together.sentences[0]
+        == "Enterprise before user is shown against b_line, but against meander it may cost up to 0.87."
+    )
 
 
 def test_seeds_that_agree_are_counted():
@@ -594,11 +617,11 @@ def test_seeds_that_disagree_are_said_to():
     nothing = an_answer(swaps=(a_swap("enterprise", "user", 0.1, -0.2, 0.27),), spread=0.9)
     shown, opposite = an_answer(), an_answer(swaps=(a_swap("user", "enterprise", 2.0, 1.5, 2.5),))
     together = Agreement.of([nothing, shown])
-    assert together.rule == "No order is shown to be better than another"
+    assert together.rule == "No order is shown to be better than another: seeds disagree"
     said = "Seeds disagree about enterprise before user: of 2, 1 show it and 1 show that it makes no difference."
     assert said in together.worlds[0].sentences
     together = Agreement.of([shown, shown, opposite])
-    assert together.rule == "No order is shown to be better than another"
+    assert together.rule == "No order is shown to be better than another: seeds disagree"
     assert "of 3, 2 show it and 1 show the opposite." in together.sentences[0]
 
 

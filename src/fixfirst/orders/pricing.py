@@ -66,6 +66,11 @@ class Part:
     low: float | None
     high: float | None
 
+    @property
+    def is_shown(self) -> bool:
+        """Is it shown that it makes out something?"""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
 
 @dataclass(frozen=True)
 class Swap:

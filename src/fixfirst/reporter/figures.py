@@ -78,9 +78,8 @@ def parts(swap: pricing.Swap) -> FigureData:
     marks, names = [], [part.name for part in swap.parts]
     for row, part in enumerate(swap.parts):
         sure = "so far" if part.low is None or part.high is None else describe_interval(part.low, part.high)
-        shown = part.low is not None and part.high is not None and (part.low > 0 or part.high < 0)
         tip = f"{part.name}\n{part.price:+.2f} ({sure})"
-        marks.append(Mark(row, part.price, tip, part.low, part.high, ACCENT if shown else PALE))
+        marks.append(Mark(row, part.price, tip, part.low, part.high, ACCENT if part.is_shown else PALE))
     alt = f"What {swap.second} before {swap.first} costs more: " + ", ".join(f"{p.name} {p.price:+.2f}" for p in swap.parts)
     numbers = [(part.name, part.price, part.low, part.high) for part in swap.parts]
     label = f"points an episode that {swap.second} before {swap.first} costs more"

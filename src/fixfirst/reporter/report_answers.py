@@ -32,7 +32,7 @@ from fixfirst.reporter.document import (
 from fixfirst.reporter.texts import (
     ADAPTIVE,
     AFTER_ROUNDS,
-    AGAIN,
+    AGAIN_ALL,
     ANSWER_GLOSSARY,
     ATTACKED,
     COURSE_AND_PRICE,
@@ -337,7 +337,7 @@ def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
     command = errors.printable(again) if again.startswith("fixfirst search") else None
     return Section(
         "Settings, and how to do it again",
-        (AGAIN,) if command else (),
+        (AGAIN_ALL,) if command else (),
         tables=(pairs_table("Settings of all searches", common),),
         command=command,
     )

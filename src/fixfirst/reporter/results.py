@@ -116,9 +116,9 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
         console.print(f"next:        fixfirst report {shlex.quote(str(searches[0].folder))}", soft_wrap=True)
         return
     worlds = [search.config.training.game.where for search in searches if search.answer is not None]
-    for answer, where in zip(answers, worlds, strict=True):
+    for (name, answer), where in zip(finished, worlds, strict=True):
         if len(answers) > 1:
-            console.print()
+            console.print(f"\n{name}:", highlight=False, soft_wrap=True)
         _print_sentences(console, answer.sentences)
         console.print(_swaps_table(answer, console.width))
         console.print(_orders_table(answer, console.width))
@@ -128,8 +128,12 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
             console.print(_adaptive_orders(answer, answer.adaptive, console.width))
         facts = f"{answer.episodes:,} training episodes, {where}; {answer.trainings}"
         console.print(facts, soft_wrap=True, highlight=False)
-    best = shlex.quote(str(searches[0].folder / layout.BEST))
-    console.print(f"policy:      {best} (follows any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
+    best, several = shlex.quote(str(searches[0].folder / layout.BEST)), len(searches) > 1
+    where = (
+        f"policies:    {shlex.quote(str(searches[0].folder.parent))}/*/{layout.BEST}" if several else f"policy:      {best}"
+    )
+    follow = "each follows" if several else "follows"
+    console.print(f"{where} ({follow} any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
 
 
 def _print_sentences(console: Console, sentences: Sequence[str]) -> None:

@@ -274,6 +274,7 @@ AGAIN = (
     "With the same versions, this command gives the same numbers and the same policies (the sha256 is below); only "
     "measured times differ."
 )
+AGAIN_ALL = "With the same versions, this command gives the same numbers and the same policies; only measured times differ."
 GROUPS = (
     "A dot per run: the return of its best accepted order, or of its trained policy. Runs that differ only in their "
     "seed are a group; what differs between groups names them. Bar: mean over seeds; band: its 95 % t-interval."

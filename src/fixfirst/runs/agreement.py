@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fixfirst.orders.network_facts import NetworkFacts, Pair
-from fixfirst.runs.answer import NO_ANSWER, Answer, list_words
+from fixfirst.runs.answer import NO_ANSWER, Answer, list_words, nothing_shown
 from fixfirst.runs.survey import Survey
 from fixfirst.runs.worlds import SearchedWorld, Verdict
 
@@ -75,8 +75,11 @@ class Agreement:
             return f"Fix {list_words(good)}"
         if self.shown:
             return f"No rule is shown to be good {'against' if self.survey is None else 'in'} all of them"
-        settled = all(world.is_settled for world in self.worlds)
-        return "No order is shown to be better than another" if settled else NO_ANSWER
+        if not all(world.is_settled for world in self.worlds):
+            return NO_ANSWER
+        if any(world.pairs for world in self.worlds):
+            return "No order is shown to be better than another: seeds disagree"
+        return f"No {nothing_shown([answer for world in self.worlds for answer in world.answers if answer.is_settled])}"
 
     @property
     def sentences(self) -> tuple[str, ...]:

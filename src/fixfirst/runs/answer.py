@@ -200,8 +200,7 @@ class Answer(tables.Tabular):
         tiers = {order.tier for order in self.orders}
         if tiers == {1}:
             return f"order is better than another by more than {self.margin:g}"
-        more = f" by more than {self.margin:g}" if any(swap.is_shown for swap in self.swaps) else ""
-        return ("swap of neighbours is shown to matter" if 3 in tiers else "order is shown to be better than another") + more
+        return nothing_shown([self])
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -269,7 +268,7 @@ class Answer(tables.Tabular):
         shown = self.that_matter
         if not shown:
             bound = max((swap.at_most for swap in self.swaps), default=None)
-            known = "" if bound is None else f" (any swap of neighbours is worth less than {_up(bound)})"
+            known = "" if bound is None else f" (any swap of neighbours is worth less than {round_up(bound)})"
             return f"Against {self.red_agent} no {self._nothing()}{known}{self._but()}."
         what = "it is worth" if len(shown) == 1 else "this is worth:"
         worth = [_worth(swap, named=len(shown) > 1) for swap in shown]
@@ -280,12 +279,17 @@ class Answer(tables.Tabular):
         if not self.that_matter or not self.that_matter[0].parts:
             return ""
         swap = self.that_matter[0]
-        more = [part for part in swap.parts if part.price >= LEAST_PART]
-        less = [part for part in swap.parts if part.price <= -LEAST_PART]
+        shown = [part for part in swap.parts if part.is_shown and abs(part.price) >= LEAST_PART]
+        more, less = ([part for part in shown if (part.price > 0) == up] for up in (True, False))
+        if not more:
+            return ""
         reasons = list_words([f"{part.price:.1f} because {_longer(part.name)}" for part in more])
         if less:
             reasons += f", less {list_words([f'{-part.price:.1f} because {_shorter(part.name)}' for part in less])}"
-        return f"{_sentence(f'{swap.second} before {swap.first} costs {swap.price:.1f}: {reasons}')}" if more else ""
+        rest = sum(part.price for part in swap.parts if not part.is_shown)
+        if abs(rest) >= LEAST_PART:
+            reasons += f"; parts that are not shown by themselves make {rest:+.1f}"
+        return _sentence(f"{swap.second} before {swap.first} costs {swap.price:.1f}: {reasons}")
 
     def _but(self) -> str:
         """What takes away from the answer, for the same sentence."""
@@ -299,8 +303,8 @@ class Answer(tables.Tabular):
             of_unit = [swap for swap in self.swaps if unit in (swap.first, swap.second)]
             if of_unit and self.that_matter and not any(swap in self.that_matter for swap in of_unit):
                 most = max(swap.at_most for swap in of_unit)
-                known = f"where {unit} stands makes no difference (less than {_up(most)})"
-                unknown = f"whether it matters where {unit} stands is open (up to {_up(most)})"
+                known = f"where {unit} stands makes no difference (less than {round_up(most)})"
+                unknown = f"whether it matters where {unit} stands is open (up to {round_up(most)})"
                 texts.append(known if most <= self.margin else unknown)
         return _sentence(list_words(texts))
 
@@ -404,6 +408,14 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _up(bound: float) -> str:
+def nothing_shown(answers: Sequence[Answer]) -> str:
+    """What is said after "no" of answers none of which has a swap that matters."""
+    known = any(swap.is_shown for answer in answers for swap in answer.swaps)
+    more = f" by more than {max(answer.margin for answer in answers):g}" if known else ""
+    worse = any(order.tier == pricing.WORSE for answer in answers for order in answer.orders)
+    return ("swap of neighbours is shown to matter" if worse else "order is shown to be better than another") + more
+
+
+def round_up(bound: float) -> str:
     """A bound, rounded up to two digits."""
     return f"{int(bound * 100 + 0.999999) / 100:.2f}"

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from fixfirst.orders.network_facts import NetworkFacts, Pair
-from fixfirst.runs.answer import NO_ANSWER, Answer, list_words
+from fixfirst.runs.answer import NO_ANSWER, Answer, list_words, nothing_shown, round_up
 from fixfirst.runs.seeds import mean_interval
 
 FEW_SEEDS = 3  # fewer give no interval
@@ -125,8 +125,8 @@ class SearchedWorld:
             return f"{b} before {a} is worth {self.worth((b, a))}"
         if verdict == Verdict.DIVIDED:
             return "seeds contradict each other"
-        swaps = [swap for answer in self.answers if (swap := answer.worth(a, b)) is not None and swap.low is not None]
-        return f"it may cost up to {max(-swap.low for swap in swaps if swap.low is not None):.2f}" if swaps else "it is open"
+        lows = [swap.low for answer in self.answers if (swap := answer.worth(a, b)) is not None and swap.low is not None]
+        return f"it may cost up to {round_up(-min(lows))}" if lows else "it is open"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -156,8 +156,9 @@ class SearchedWorld:
                 said = [f"{seen[verdict]} {text}" for verdict, text in words.items() if seen[verdict]]
                 texts.append(f"Seeds disagree about {a} before {b}: of {count}, {list_words(said)}.")
         if not self.pairs and waiting < count:
-            bounds = [max((s.at_most for s in answer.swaps), default=0.0) for answer in self.answers if answer.is_settled]
-            texts.append(f"No order is shown to be better than another (less than {max(bounds):.2f} in every seed).")
+            known = [answer for answer in self.answers if answer.is_settled]
+            bound = round_up(max((s.at_most for answer in known for s in answer.swaps), default=0.0))
+            texts.append(f"No {nothing_shown(known)} (less than {bound} in every seed).")
         return tuple(texts)
 
     def _next(self) -> str:
