@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+import shlex
 
 import pytest
 
@@ -29,6 +31,25 @@ def test_the_protocol_has_nine_rows_and_a_sum(capsys):
     assert shown[6:] == [0, 0, 0] and "20 episodes each, variant current" in total  # sleep does no harm
 
 
+def test_a_network_other_than_cage2_is_named_beside_the_variant(capsys):
+    assert main(["evaluate", "sleep", "--scenario", "tiny", "--red-agent", "b_line", "--steps", "10", *SMALL]) == 0
+    assert "20 episodes each, variant current, scenario tiny (" in capsys.readouterr().out
+    assert main(["compare", "sleep", "random", "--scenario", "tiny", "--steps", "10", *SMALL]) == 0
+    assert "the same for both, variant current, scenario tiny (" in capsys.readouterr().out
+
+
+def test_the_command_that_compare_names_watches_the_very_episode(capsys, tmp_path, monkeypatch):
+    """With its length, seed and network, which are not the usual ones."""
+    monkeypatch.chdir(tmp_path)
+    flags = ["--scenario", "tiny", "--steps", "12", "--seed", "3", "--red-agent", "b_line"]
+    assert main(["compare", "random", "sleep", *flags, *SMALL]) == 0
+    *_, worst_of_first, _, command = capsys.readouterr().out.splitlines()
+    number, earned = re.search(r"episode (\d+): A (-[\d.]+), B", worst_of_first).groups()
+    assert command.startswith("next: fixfirst watch random --beside sleep ")
+    assert main(shlex.split(command)[2:]) == 0
+    assert f"chosen: episode {number} against b_line: return {earned}" in capsys.readouterr().out
+
+
 def test_json_and_csv_hold_the_same_numbers(tmp_path, capsys):
     path = tmp_path / "table.csv"
     arguments = ["priority-restore", "--workflow", ORDER, "--red-agent", "b_line,meander", "--steps", "30,50"]
@@ -47,7 +68,9 @@ def test_json_and_csv_hold_the_same_numbers(tmp_path, capsys):
 
 def test_the_leaderboard_shows_six_columns_and_a_total_beside_the_published_ones(capsys):
     assert main(["evaluate", "react-restore", "--leaderboard", *SMALL]) == 0
-    head, ours, error, low, high, *published, to_winner, to_best, played, source = capsys.readouterr().out.splitlines()
+    head, ours, error, low, high, *published, to_winner, to_best, repairs, played, source = (
+        capsys.readouterr().out.splitlines()
+    )
     assert head.split() == ["B30", "M30", "B50", "M50", "B100", "M100", "total"]
     lines = [[float(cell) for cell in line.split()[-7:]] for line in (low, ours, high, error, *published)]
     assert all(a < b < c and e > 0 for a, b, c, e in zip(*lines[:4], strict=True))
@@ -57,6 +80,7 @@ def test_the_leaderboard_shows_six_columns_and_a_total_beside_the_published_ones
         "best of all entries"
     )
     assert float(to_winner.split(":")[1].split()[0]) == pytest.approx(lines[1][6] + 54.57, abs=0.02) and "best" in to_best
+    assert repairs.startswith("Restores and Removes an episode: B30 ") and ", M100 " in repairs
     assert "20 episodes against each, variant leaderboard" in played and "CAGE Challenge 2 leaderboard" in source
 
 

@@ -2,11 +2,13 @@
 
 import re
 import shlex
+import shutil
 
 import pytest
 from searches import one_line
 from terminal import in_terminal
 
+import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.cli.app import COMMANDS, app
 from fixfirst.cli.entry import _as_typed
@@ -206,6 +208,16 @@ def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):
 def test_the_first_line_appears_before_anything_is_imported(command):
     told = in_terminal([command, "nothing"], width=80, code=2)
     assert told.splitlines()[0] == f"fixfirst: {command} ..."
+
+
+def test_commands_that_are_printed_can_be_pasted_whatever_the_folder_is_called(answered, tmp_path, capsys):
+    folder = shutil.copytree(answered, tmp_path / "it's mine")
+    assert main(["resume", str(folder), "--no-report"]) == 0
+    (command,) = [line.removeprefix("next:") for line in capsys.readouterr().out.splitlines() if line.startswith("next:")]
+    assert shlex.split(command) == ["fixfirst", "evaluate", str(folder / "best")]
+    page = ff.report(folder).document.sections
+    (again,) = [section.command for section in page if section.command]
+    assert str(folder / "config.toml") in shlex.split(again)
 
 
 def test_a_message_breaks_between_words():

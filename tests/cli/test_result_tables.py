@@ -52,7 +52,7 @@ def test_a_data_frame_has_the_rows_and_columns_of_the_csv():
     [
         (["evaluate", "react-restore", *SMALL], 1, "red agent & steps & mean"),
         (["evaluate", "sleep", "--leaderboard", "--episodes", "10"], 7, "CardiffUni, winner"),
-        (["compare", "sleep", "random", *SMALL], 1, "first & second & mean"),
+        (["compare", "sleep", "random", *SMALL], 1, "first & second & mean & 95 \\% interval & different & first restores"),
     ],
 )
 def test_commands_write_both(command, rows, shown, tmp_path, capsys):
@@ -68,6 +68,7 @@ def test_a_search_is_a_table_of_its_orders_and_for_people_of_its_swaps_too(answe
     orders = list(csv.DictReader(io.StringIO(run.to_csv(tmp_path / "orders.csv"))))
     assert [row["order"] for row in orders] == [order.workflow for order in run.answer.orders]
     assert [float(row["mean"]) for row in orders] == [order.mean for order in run.answer.orders]
+    assert [float(row["restores"]) for row in orders] == [order.restores for order in run.answer.orders]
     assert run.to_latex().count(r"\begin{tabular}") == 2
     assert run._repr_html_().count("<tr>") == 2 + len(orders) + len(run.answer.swaps)
     study = ff.StudyRun(answered, (run, run))

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import checks, errors, typed
 from fixfirst.base.compile import announce_compilation
-from fixfirst.game.game import Game, red_agent_spec, scenario_of
+from fixfirst.game.game import Game, red_agent_spec, scenario_of, world_in_words
 from fixfirst.game.reward import in_words as reward_in_words
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
@@ -62,7 +62,9 @@ def evaluate(
     own_variant, played = defender.made_for.get("variant"), batches[0].variant
     if game.backend == "cyborg" and own_variant not in (None, played):
         say(f"{name_of(policy)} was made for variant {own_variant}; this CybORG is {played}")
-    return evaluation.Evaluations(evaluation.Evaluation.of(batch, judging) for batch in batches)
+    found = evaluation.Evaluations(evaluation.Evaluation.of(batch, judging) for batch in batches)
+    found.world = world_in_words("", game.scenario)
+    return found
 
 
 def leaderboard(
@@ -135,7 +137,9 @@ def compare(
     games = [game_and_judging(home)[0].against(red) for home in homes for red in reds]
     _tell_reward(one.scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
-    return Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
+    found = Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
+    found.world = world_in_words("", one.scenario)
+    return found
 
 
 def play_all(

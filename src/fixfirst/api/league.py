@@ -108,7 +108,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
     spec, red = start.spec, RedSpec(start.spec.scenario, config.picky)
     league = League(config, spec, start.weights, _known(red), pool=_past(Path(origin), red))
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
-    hint = f"; mend that, then: fixfirst resume {folder}"
+    hint = f"; mend that, then: {errors.command('resume', folder)}"
     with errors.writing(folder, hint), manifest.locked(folder), manifest.Session(folder) as session:
         _work(league, folder, document, quiet)
         session.finished = True
@@ -159,7 +159,7 @@ def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -
         try:
             checkpoint.train_on(folder, league, document, step, SAVE_EVERY, interrupt)
         except errors.Interrupted as e:
-            raise errors.Interrupted(f"{str(e).partition(';')[0]}; go on with: fixfirst resume {folder}") from None
+            raise errors.Interrupted(f"{str(e).partition(';')[0]}; go on with: {errors.command('resume', folder)}") from None
         finally:
             log.close()
     _save(folder, league, document)

@@ -104,7 +104,7 @@ def run_study(
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
             finished = run_searches(to_run, scheduler, view, interrupt, study.folder)
     if not finished:
-        raise errors.Interrupted(f"interrupted; go on with: fixfirst resume {study.folder}")
+        raise errors.Interrupted(f"interrupted; go on with: {errors.command('resume', study.folder)}")
     runs = tuple(SearchRun(search) for search in study.searches)
     result = runs[0] if len(runs) == 1 else StudyRun(study.folder, runs)
     if report:
@@ -143,4 +143,4 @@ def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
                 write_report(run.folder)
         result.report()
     except Exception as e:
-        errors.note(f"no report ({str(e) or type(e).__name__}); try again with: fixfirst report {result.folder}")
+        errors.note(f"no report ({str(e) or type(e).__name__}); try again with: {errors.command('report', result.folder)}")

@@ -107,7 +107,7 @@ def _run(
 ) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
     board = folder / layout.TENSORBOARD if config.tensorboard else None
-    with errors.writing(folder, f"; mend that, then: fixfirst resume {folder}"), manifest.locked(folder):
+    with errors.writing(folder, f"; mend that, then: {errors.command('resume', folder)}"), manifest.locked(folder):
         if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
             return _close(folder)
         with (
@@ -133,12 +133,12 @@ def _run(
             with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
                 if trained is None:
                     after = f" after {played:,} episodes" if played else ""
-                    raise errors.Interrupted(f"interrupted{after}; go on with: fixfirst resume {folder}")
+                    raise errors.Interrupted(f"interrupted{after}; go on with: {errors.command('resume', folder)}")
 
                 def stop(done: int) -> None:
                     """On CybORG the test takes minutes: nothing of it is worth waiting for."""
                     if interrupt:
-                        raise errors.Interrupted(f"interrupted in the test; go on with: fixfirst resume {folder}")
+                        raise errors.Interrupted(f"interrupted in the test; go on with: {errors.command('resume', folder)}")
                     if progress.due():
                         progress.show(played, f"{done:,} of {tested:,} test episodes")
 

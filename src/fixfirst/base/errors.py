@@ -22,6 +22,7 @@ A message says what came, what is wrong and what is right, in one printable line
 
 import contextlib
 import difflib
+import shlex
 import shutil
 import sys
 import textwrap
@@ -58,6 +59,11 @@ def in_one_line(text: str) -> str:
     if len(line) <= LONGEST_MESSAGE:
         return line
     return f"{line[: LONGEST_MESSAGE // 2]} ... {line[-(LONGEST_MESSAGE // 2) :]}"
+
+
+def command(*words: object) -> str:
+    """A command of ours to be pasted into a shell, whatever is in its words."""
+    return shlex.join(["fixfirst", *map(str, words)])
 
 
 def note(text: str) -> None:

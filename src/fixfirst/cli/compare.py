@@ -74,5 +74,15 @@ def compare_command(
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:
-        print(comparison_text(rows, first, second, seed, results().width))
+        print(comparison_text(rows, first, second, _flags(settings, given(game), seed), results().width))
     return 0
+
+
+def _flags(settings: dict[str, Any], game: dict[str, Any], seed: int) -> list[str]:
+    """Return what `fixfirst watch` has to be told to play the same episodes; it is told red agent and variant anyway."""
+    told = {name: settings[name] for name in ("workflow", "greedy", "steps")} | {"seed": seed} | game
+    flags: list[str] = []
+    for name, value in told.items():
+        if value and name != "variant":
+            flags += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return flags

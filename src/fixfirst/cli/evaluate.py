@@ -136,7 +136,7 @@ def evaluate_command(
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
-        print(evaluation_table(rows, results().width))
+        print(evaluation_table(rows, results().width, rows.world))
     return 0
 
 

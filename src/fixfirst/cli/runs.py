@@ -97,10 +97,10 @@ def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
     latest, folder = runs[0], errors.printable(str(runs[0].folder))
     steps = []
     if latest.status == Outcome.INTERRUPTED:
-        steps.append((f"fixfirst resume {folder}", "go on where it stopped"))
+        steps.append((f"{errors.command('resume', folder)}", "go on where it stopped"))
     if latest.kind == layout.Kind.SEARCH:
-        steps.append((f"fixfirst report {folder}", "all results as one page"))
+        steps.append((f"{errors.command('report', folder)}", "all results as one page"))
     if latest.mean is not None:
-        steps.append((f"fixfirst watch {folder}", "see its best defender play"))
-        steps.append((f"fixfirst evaluate {folder}", "evaluate it for 30, 50 and 100 steps"))
+        steps.append((f"{errors.command('watch', folder)}", "see its best defender play"))
+        steps.append((f"{errors.command('evaluate', folder)}", "evaluate it for 30, 50 and 100 steps"))
     return [*steps, ("fixfirst search --red-agent meander", "another attacker")]

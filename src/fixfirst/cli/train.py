@@ -151,11 +151,13 @@ def tell_league(run: "LeagueRun", as_json: bool) -> None:
         return
     for one in run.rounds:
         print(one.in_words())
-    print(f"policy: {run.folder}\nnext:   fixfirst report {run.folder}, fixfirst evaluate {run.folder} --exploit")
+    page, attack = errors.command("report", run.folder), errors.command("evaluate", run.folder, "--exploit")
+    print(f"policy: {run.folder}\nnext:   {page}, {attack}")
 
 
 def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
+    from fixfirst.game.game import world_in_words
     from fixfirst.reporter.results import evaluation_table
     from fixfirst.reporter.screen import results
 
@@ -163,7 +165,7 @@ def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     if as_json:
         print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})
         return
-    print(evaluation_table([run.evaluation], results().width))
+    print(evaluation_table([run.evaluation], results().width, world_in_words("", run.config.game.scenario)))
     if run.evaluation.compliance is not None:
         print("gate: " + ("passed" if run.accepted else "not passed"))
-    print(f"policy: {run.folder}\nnext:   fixfirst evaluate {run.folder}")
+    print(f"policy: {run.folder}\nnext:   {errors.command('evaluate', run.folder)}")

@@ -263,7 +263,7 @@ class _Tournament:
         """Write the policy of the best: it is what the whole tournament has learned."""
         training = winner.training()
         if complaints := checkpoint.restore_checkpoint(winner.folder, training):
-            raise errors.RunDirError(f"{complaints[0]}; go on with: fixfirst resume {self.folder}")
+            raise errors.RunDirError(f"{complaints[0]}; go on with: {errors.command('resume', self.folder)}")
         if not self._accepted:
             last = self._jobs[-1].entrant
             training.updates, training.episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]

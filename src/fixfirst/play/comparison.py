@@ -59,12 +59,17 @@ class Paired:
 class Comparisons(list[Paired], tables.Tabular):
     """Two defenders against several red agents, as a list and as a table."""
 
+    world = ""  # as of `Evaluations`
+
     def table(self) -> tables.Table:
         """Return a row per red agent."""
         columns = ("red_agent", "steps", "variant", "episodes", "first", "second", "mean", "standard_error", "low", "high")
-        rows = tuple((*(getattr(row, column) for column in columns), row.different) for row in self)
-        shown = ("red_agent", "steps", "first", "second", "mean", tables.INTERVAL, "different")
-        return tables.Table((*columns, "different"), rows, shown)
+        repairs = ("first_restores", "second_restores", "first_removes", "second_removes")
+        rows = tuple(
+            (*(getattr(row, column) for column in columns), row.different, *row.restores, *row.removes) for row in self
+        )
+        shown = ("red_agent", "steps", "first", "second", "mean", tables.INTERVAL, "different", *repairs)
+        return tables.Table((*columns, "different", *repairs), rows, shown)
 
 
 def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> Paired:

@@ -192,12 +192,15 @@ _RATES = ("compliance", "contested", "effectiveness", "response")
 class Evaluations(list[Evaluation], tables.Tabular):
     """Evaluations of one policy in several games, as a list and as a table."""
 
+    world = ""  # what was played beside the variant, in words: the scenario unless it is CAGE2, and a reward of its own
+
     def table(self) -> tables.Table:
         """Return a row per game; what is said of an order is None where there is none to keep to."""
         rates = (f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high"))
         columns = [*_PLAIN, *rates, "repairs_per_episode", "restores", "removes"]
         judged = any(row.compliance is not None for row in self)
-        shown = ("red_agent", "steps", "mean", "standard_error", tables.INTERVAL, *(("compliance",) if judged else ()))
+        kept = ("compliance",) if judged else ()
+        shown = ("red_agent", "steps", "mean", "standard_error", tables.INTERVAL, *kept, "restores", "removes")
         return tables.Table(tuple(columns), tuple(_values(row) for row in self), shown)
 
 

@@ -351,5 +351,5 @@ def _why_none(folder: Path) -> str:
     if state == manifest.RUNNING:
         return "the run is going on and has none yet: wait for it, or look at it with fixfirst report"
     if state == Outcome.INTERRUPTED:
-        return f"the run was interrupted before it had one: fixfirst resume {folder}"
+        return f"the run was interrupted before it had one: {errors.command('resume', folder)}"
     return f"no order passed the gate; those of single trials are in {layout.trial_folder(folder, 0).parent}"

@@ -3,7 +3,6 @@
 The page and the Markdown show the same `Document`. All texts are plain; whoever writes them out escapes them.
 """
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,10 +147,10 @@ def _replays(run: Run) -> dict[str, Replay]:
     """Find the replays of an answer's orders, by order, or of trials, as "trial 3"."""
     folder, found = errors.printable(str(run.folder)), {}
     for order in () if run.answer is None else run.answer.orders:
-        found[order.workflow] = f'fixfirst watch {shlex.quote(folder)} --workflow "{order.workflow}"'
+        found[order.workflow] = errors.command("watch", folder, "--workflow", order.workflow)
     for trial in run.trials:
         if trial.policy is not None:
-            found[f"trial {trial.id}"] = f"fixfirst watch {shlex.quote(f'{folder}/{errors.printable(trial.policy)}')}"
+            found[f"trial {trial.id}"] = errors.command("watch", f"{folder}/{errors.printable(trial.policy)}")
     pages = {name: run.folder / layout.replay_file(name) for name in found}
     return {name: Replay(command, pages[name] if pages[name].exists() else None) for name, command in found.items()}
 
@@ -174,11 +173,11 @@ def _settings_section(run: Run) -> Section:
         told = str(run.manifest.get("command", ""))
         command = errors.printable(told) if told.startswith("fixfirst train") else None
     elif run.config:
-        command = (
-            f"fixfirst {run.kind} --config {shlex.quote(errors.printable(str(run.folder / layout.CONFIG)))} --out runs/again"
-        )
+        config = errors.printable(str(run.folder / layout.CONFIG))
+        words = ["--config", config, "--out", "runs/again"]
         if not run.is_search and options.get("from_policy"):  # not part of its configuration
-            command += f" --from {shlex.quote(errors.printable(str(options['from_policy'])))}"
+            words += ["--from", errors.printable(str(options["from_policy"]))]
+        command = errors.command(run.kind, *words)
     settings = [(key, value) for key, value in manifest.result_settings(run.kind, run.config).items() if key != "kind"]
     return Section(
         "Settings, and how to do it again",

@@ -21,7 +21,7 @@ def read_run(folder: Path) -> Run:
         if (folder / layout.ANSWER).exists():
             raise errors.RunDirError(run.missing[-1])
         if not run.rounds:
-            advice = f"; go on with: fixfirst resume {folder}"
+            advice = f"; go on with: {errors.command('resume', folder)}"
             raise NothingYetError(str(_nothing(run, "there is no answer to report yet", advice)))
     if run.kind == layout.Kind.LEAGUE:
         if not run.matrix:
@@ -34,7 +34,9 @@ def read_run(folder: Path) -> Run:
     if run.status == manifest.RUNNING:
         run.note("The run goes on; these are its results so far.", first=True)
     elif run.status == Outcome.INTERRUPTED:
-        run.note(f"The run did not end; these are its results so far. Go on with: fixfirst resume {folder}", first=True)
+        run.note(
+            f"The run did not end; these are its results so far. Go on with: {errors.command('resume', folder)}", first=True
+        )
     elif not run.sessions:
         _note(run, layout.RUNTIME, "is not there: whether the run ended, and how long it took, is not known.")
     return run

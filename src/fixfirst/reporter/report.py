@@ -95,7 +95,10 @@ def report_document(folders: Sequence[Path], draw: Draw = lambda make: make(), p
     answered = [(run, run.answer) for run in found if run.answer is not None]
     if len(folders) > 1 and answered and all(run.is_search and not run.is_separate for run in found):
         begun = [run for run in found if run.answer is None]
-        waiting |= {run.folder: f"{run.name}: it is not finished; go on with: fixfirst resume {run.folder}" for run in begun}
+        waiting |= {
+            run.folder: f"{run.name}: it is not finished; go on with: {errors.command('resume', run.folder)}"
+            for run in begun
+        }
         return study_report(answered, _shortened([*unreadable, *_unfinished(waiting)]), draw, len(folders), place)
     unreadable += waiting.values()
     if len(folders) > 1:
@@ -113,7 +116,7 @@ def _unfinished(waiting: Mapping[Path, str]) -> list[str]:
     """Say which searches are not finished; of several of one study, how many."""
     studies = {folder.parent for folder in waiting}
     if len(waiting) > 1 and len(studies) == 1 and ((study := studies.pop()) / layout.STUDY).exists():
-        return [f"{len(waiting):,} searches are not finished; go on with: fixfirst resume {study}"]
+        return [f"{len(waiting):,} searches are not finished; go on with: {errors.command('resume', study)}"]
     return list(waiting.values())
 
 

@@ -1,7 +1,6 @@
 """The reports of searches that answer with a rule: one that is finished, one that still runs, a study of several."""
 
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -72,7 +71,9 @@ def answer_report(run: Run, answer: Answer, draw: Draw) -> Document:
     why = run.folder / layout.replay_file(WHY_PAGE)
     later = []
     if answer.telling_orders is not None and not why.exists():
-        later.append(WATCH_WHY_LATER.format(run=shlex.quote(errors.printable(str(run.folder)))))
+        later.append(
+            WATCH_WHY_LATER.format(command=errors.command("report", errors.printable(str(run.folder)), "--replays"))
+        )
     return run_document(
         run,
         question=QUESTION,

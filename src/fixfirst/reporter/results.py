@@ -1,6 +1,5 @@
 """What commands print in the end: the answer of a search, a ranking, what seeds say together; or the same as JSON."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from fixfirst.base import errors
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play import evaluation
-from fixfirst.play.comparison import Paired
+from fixfirst.play.comparison import Comparisons, Paired
 from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, LeaderboardScore, column_name
 from fixfirst.reporter.screen import fitting_table, folded, prose, results
 from fixfirst.reporter.texts import (
@@ -113,7 +113,7 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
     if len(answers) > _MOST_ANSWERS:
         for name, answer in finished:
             prose(console, f"{name}: {answer.sentences[0]}")
-        console.print(f"next:        fixfirst report {shlex.quote(str(searches[0].folder))}", soft_wrap=True)
+        console.print(f"next:        {errors.command('report', searches[0].folder)}", soft_wrap=True)
         return
     worlds = [search.config.training.game.where for search in searches if search.answer is not None]
     for (name, answer), where in zip(finished, worlds, strict=True):
@@ -128,12 +128,10 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
             console.print(_adaptive_orders(answer, answer.adaptive, console.width))
         facts = f"{answer.episodes:,} training episodes, {where}; {answer.trainings}"
         console.print(facts, soft_wrap=True, highlight=False)
-    best, several = shlex.quote(str(searches[0].folder / layout.BEST)), len(searches) > 1
-    where = (
-        f"policies:    {shlex.quote(str(searches[0].folder.parent))}/*/{layout.BEST}" if several else f"policy:      {best}"
-    )
+    best, several = searches[0].folder / layout.BEST, len(searches) > 1
+    where = f"policies:    {searches[0].folder.parent}/*/{layout.BEST}" if several else f"policy:      {best}"
     follow = "each follows" if several else "follows"
-    console.print(f"{where} ({follow} any order)\nnext:        fixfirst evaluate {best}", soft_wrap=True)
+    console.print(f"{where} ({follow} any order)\nnext:        {errors.command('evaluate', best)}", soft_wrap=True)
 
 
 def _print_sentences(console: Console, sentences: Sequence[str]) -> None:
@@ -213,7 +211,7 @@ def _print_search(console: Console, search: "PublishedSearch") -> None:
         f"Intervals allow for {found.spread:.2f} between two trainings of one order, estimated from neighbouring orders."
     )
     best = search.folder / layout.BEST
-    console.print(f"best policy: {best}\nnext:        fixfirst evaluate {best}", soft_wrap=True)
+    console.print(f"best policy: {best}\nnext:        {errors.command('evaluate', best)}", soft_wrap=True)
 
 
 def ranking_table(ranking: Ranking, trials: Sequence[Trial], width: int) -> Table:
@@ -244,7 +242,9 @@ def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder
         if (more := len(rows) - MOST_ACROSS_SEEDS) > 0:
             console.print(f"... and {more} more orders; --json lists all")
         prose(console, verdict_over_seeds(comparison))
-    console.print(f"policies: {folder}/*/{layout.BEST}\nnext:     fixfirst evaluate {searches[0].folder}", soft_wrap=True)
+    console.print(
+        f"policies: {folder}/*/{layout.BEST}\nnext:     {errors.command('evaluate', searches[0].folder)}", soft_wrap=True
+    )
 
 
 def _comparison_document(comparison: Comparison) -> dict[str, Any]:
@@ -285,8 +285,11 @@ def side_by_side(ours: Sequence[evaluation.Evaluation], theirs: Sequence[evaluat
     return "\n".join(lines)
 
 
-def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, width: int = 240) -> str:
-    """Write the difference of two policies against each red agent, what it means, and their worst episodes."""
+def comparison_text(rows: Comparisons, first: str, second: str, flags: Sequence[str] = (), width: int = 240) -> str:
+    """Write the difference of two policies against each red agent, what it means, and their worst episodes.
+
+    flags: with which `fixfirst watch` plays the same episodes.
+    """
     variants = list(dict.fromkeys(row.variant for row in rows))
     names = [row.red_agent if len(variants) == 1 else f"{row.red_agent}, {row.variant}" for row in rows]
     wide = max(10, *map(len, names))
@@ -298,14 +301,14 @@ def comparison_text(rows: Sequence[Paired], first: str, second: str, seed: int, 
     lines += [f"{name}: {_verdict(row)}" for name, row in zip(names, rows, strict=True)]
     lines += [f"{name}: {_describe_parts(row)}" for name, row in zip(names, rows, strict=True) if row.parts]
     where = f"variant {variants[0]}" if len(variants) == 1 else f"variants {' and '.join(variants)}"
-    lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, {where}")
+    lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, {_joined(where, rows.world)}")
     for side, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
         for name, row in zip(names, rows, strict=True):
             worst = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
             lines.append(f"worst of {side} against {name}, episode {worst}")
-    row, whom = rows[0], f"{shlex.quote(first)} --beside {shlex.quote(second)}"
-    worst = f"--number {row.worst_of_first[0].number} --red-agent {row.red_agent} --variant {row.variant}"
-    lines.append(f"next: fixfirst watch {whom} {worst}{f' --seed {seed}' if seed else ''}")
+    row, chosen = rows[0], ("--number", str(rows[0].worst_of_first[0].number))
+    world = ("--red-agent", row.red_agent, "--variant", row.variant)
+    lines.append(f"next: {errors.command('watch', first, '--beside', second, *chosen, *world, *flags)}")
     return folded(lines, width)
 
 
@@ -334,6 +337,10 @@ def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> s
     for row in PUBLISHED:
         lead = standing.lead(row)
         lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
+    repairs = [(column_name(*column), cell) for column, cell in zip(COLUMNS, ours, strict=True) if cell.restores is not None]
+    if repairs:
+        each = ", ".join(f"{column} {cell.restores:.2f} and {cell.removes:.2f}" for column, cell in repairs)
+        lines.append(f"Restores and Removes an episode: {each}")
     played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
     lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
     lines.append(f"published: {SOURCE}")
@@ -395,8 +402,16 @@ def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
 _NARROW = 110  # columns that a line with compliance needs
 
 
-def evaluation_table(rows: Sequence[evaluation.Evaluation], width: int = 240) -> str:
-    """Write a line per setting, with less room three, then the sum that the challenge ranks by."""
+def _joined(*texts: str) -> str:
+    """Join those that say something by commas."""
+    return ", ".join(filter(None, texts))
+
+
+def evaluation_table(rows: Sequence[evaluation.Evaluation], width: int = 240, world: str = "") -> str:
+    """Write a line per setting, with less room three, then the sum that the challenge ranks by.
+
+    world: what was played beside the variant, in words.
+    """
     wide = _longest_name(rows)
     lines = [f"{'red agent':{wide}} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
     narrow = width < _NARROW
@@ -410,7 +425,7 @@ def evaluation_table(rows: Sequence[evaluation.Evaluation], width: int = 240) ->
             f"{row.red_agent:{wide}} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{compliance}"
         )
     total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
-    facts = f"({rows[0].episodes:,} episodes each, variant {rows[0].variant})"
+    facts = f"({_joined(f'{rows[0].episodes:,} episodes each', f'variant {rows[0].variant}', world)})"
     whole = f"{'sum':{wide}} {'':5} {total:9.2f} {error:7.2f}"
     lines += [whole, facts] if narrow else [f"{whole}   {facts}"]
     return "\n".join([*lines, folded([_describe_costs(row) for row in rows if row.restores is not None], width)])

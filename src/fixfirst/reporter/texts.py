@@ -325,7 +325,7 @@ SETTLED = "While an order is still being learned its price is too high: it must 
 WATCH_WHY = "Watch it: two episodes with the same chances, one under each order, at the moment where they part"
 WATCH_WHY_LATER = (
     "Two episodes with the same chances, one under each order, are not on a page yet; this writes it and links it here: "
-    "fixfirst report {run} --replays"
+    "{command}"
 )
 WHY_IT_COSTS = (
     "A turn costs the value of each host that red holds, the stopped service and blue's own Restore. So a price is a sum, "

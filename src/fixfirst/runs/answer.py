@@ -18,6 +18,7 @@ ENOUGH_REPLICATES = 3
 MOST_SO_FAR = 3  # prices that are named while there is no answer
 
 _ORDER_COLUMNS = ("mean", "low", "high", "tier", "tail", "violations", "violations_high", "compliance", "contested")
+_REPAIRS = ("restores", "removes")  # beside every return
 
 
 @dataclass(frozen=True)
@@ -126,11 +127,10 @@ class Answer(tables.Tabular):
     def table(self) -> tables.Table:
         """Return a row per order, the best first."""
         facts = (self.red_agent, self.variant)
-        rows = tuple((o.workflow, *facts, *(getattr(o, name) for name in _ORDER_COLUMNS)) for o in self.orders)
-        shown = ("order", "mean", tables.INTERVAL, "tier", "violations")
-        return tables.Table(
-            ("order", "red_agent", "variant", *_ORDER_COLUMNS), rows, shown, f"orders against {self.red_agent}"
-        )
+        columns = (*_ORDER_COLUMNS, *_REPAIRS)
+        rows = tuple((o.workflow, *facts, *(getattr(o, name) for name in columns)) for o in self.orders)
+        shown = ("order", "mean", tables.INTERVAL, "tier", "violations", *_REPAIRS)
+        return tables.Table(("order", "red_agent", "variant", *columns), rows, shown, f"orders against {self.red_agent}")
 
     def swaps_table(self) -> tables.Table:
         """Return a row per swap of neighbours, the dearest first."""

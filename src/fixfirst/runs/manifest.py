@@ -4,7 +4,6 @@ import importlib.metadata
 import json
 import os
 import platform
-import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +79,7 @@ def check_unused(folder: Path, members: Sequence[str] = ()) -> None:
         if not folder.exists() or _cut_short(folder, members):
             return
     is_run = (folder / layout.MANIFEST).exists() or (folder / layout.STUDY).exists()
-    hint = f"go on with it: fixfirst resume {folder}" if is_run else "choose another --out"
+    hint = f"go on with it: {errors.command('resume', folder)}" if is_run else "choose another --out"
     raise errors.RunDirError(f"{folder} exists already; {hint}")
 
 
@@ -153,7 +152,7 @@ def write_manifest(
     document = {
         "schema": layout.SCHEMA,
         "created": now(),
-        "command": shlex.join(["fixfirst", *sys.argv[1:]]),
+        "command": errors.command(*sys.argv[1:]),
         "seed": seed,
         "options": options or {},
         "versions": versions(),

@@ -75,7 +75,7 @@ def run_searches(
 
     for search in searches:
         view.begin(search)
-    with errors.writing(folder, f"; mend that, then: fixfirst resume {folder}"):
+    with errors.writing(folder, f"; mend that, then: {errors.command('resume', folder)}"):
         plans = [work_on(search) for search in searches]
         jobs.run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
     return len(ended) == len(searches) and all(ended)

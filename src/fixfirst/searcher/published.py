@@ -197,7 +197,7 @@ class PublishedSearch:
             raise errors.RunDirError(
                 f"{source / layout.POLICY_TENSORS}: damaged, or not the one whose sha256 stands in {layout.LEDGER}: the "
                 f"policy of the best order, {ranked.best.workflow}, is lost; the ranking is not "
-                f"(fixfirst report {self.folder})"
+                f"({errors.command('report', self.folder)})"
             )
         target.mkdir(exist_ok=True)
         for name in (layout.POLICY_TENSORS, layout.POLICY_JSON):  # the JSON last: with it the copy is complete
