@@ -297,6 +297,14 @@ def test_a_folder_of_runs_means_all_of_them(tmp_path):
     assert not any("Across seeds" in title for title in titles)  # of one seed
 
 
+def test_runs_of_a_folder_are_shown_as_people_count(tmp_path):
+    for name in ("lab10-b_line-0", "lab2-b_line-0", "lab2-b_line-10", "flat"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").touch()
+    found = [folder.name for folder in expand_run_folders([tmp_path])]
+    assert found == ["flat", "lab2-b_line-0", "lab2-b_line-10", "lab10-b_line-0"]
+
+
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path):
     write_search(tmp_path / "good")
     write_search(tmp_path / "bad")

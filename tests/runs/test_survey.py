@@ -9,6 +9,7 @@ from late import Late
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.network_facts import NetworkFacts
 from fixfirst.orders.order import UnitScheme
+from fixfirst.reporter.figures import tallies as tallies_figure
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Adaptive
 
@@ -59,13 +60,40 @@ def test_a_rule_is_counted_where_it_holds_where_it_is_wrong_and_where_that_is_op
     found = tally(together, "enterprise before user")
     assert (found.worth, found.harmless, found.wrong, found.open, found.holds, found.told) == (2, 1, 1, 1, 3, 4)
     assert found.share == pytest.approx(tuple(stats.binomtest(3, 4).proportion_ci(method="exact")))
-    assert "enterprise before user holds in 3 of 4 decided networks (95 %: 19 to 99 %)" in str(found)
+    assert found.counted == "3 of 4 (19 to 99 %)" and found.wrong_in == ("lab3",) and found.worth_in == ("lab0", "lab1")
+    assert str(found) == (
+        "holds in 3 of 4 decided networks against b_line (95 %: 19 to 99 %; worth something in 2 (lab0, lab1); wrong in 1 "
+        "(lab3), at 0.0 points an episode; open in 1)"
+    )
     assert together.survey.indifferent == {"b_line": (0, 3)}  # a swap that was not compared is open
     answer = an_answer(swaps=WRONG, orders=orders, idle=("op_host", "defender"))
     world = Agreement.of([answer, an_answer()], [a_network(0), a_network(1)]).worlds[0]
     assert world.cost([("enterprise", "user")]) == 3.0  # best -14, the first with enterprise first -17
     assert together.rule == "No rule is shown to be good in all of them"
     assert survey_of((GOOD, {}), (SMALL, {})).rule == "Fix enterprise before user"
+
+
+def test_that_no_order_matters_is_counted_like_a_rule_and_drawn_beside_the_others():
+    """In three of four decided networks some order matters; the rows are those of the table, rule by rule."""
+    together = survey_of((GOOD, {}), (GOOD, {}), (SMALL, {}), (WRONG, {}), (WIDE, {}))
+    *rules, none = together.survey.all_tallies
+    assert (none.rule, none.holds, none.told, none.open) == ("no order matters", 0, 3, 2)
+    assert str(none) == "in 0 of 3 decided networks against b_line (95 %: 0 to 71 %; open in 2)"
+    drawn = tallies_figure([*rules, none])
+    assert [row[0] for row in drawn.rows] == [rule.name for rule in together.survey.rules] + ["no order matters"]
+    assert drawn.rows[2][2:] == (2, 1, 1, 1) and "enterprise before user: 3 of 4 (19 to 99 %)" in drawn.svg
+
+
+def test_where_rules_are_drawn_the_page_says_what_wrong_ones_cost_and_what_decides():
+    orders = tuple(replace(order, mean=-14 - place) for place, order in enumerate(reversed(an_answer().orders)))
+    units = ("enterprise", "op_server", "user")
+    answers = [an_answer(swaps=swaps, orders=orders, units=units, idle=()) for swaps in (GOOD, WRONG, WRONG)]
+    survey = Agreement.of(answers, [a_network(number) for number in range(3)]).survey
+    assert survey.beside_figures == (
+        "The type nearest to the target first is wrong in 2 networks against b_line (lab1, lab2), at 3.0 points an episode.",
+        "Enterprise before user is wrong in 2 networks against b_line (lab1, lab2), at 3.0 points an episode.",
+        "What decides is not known: that needs a price in 8 networks against one attacker.",
+    )
 
 
 def test_a_general_rule_names_other_types_in_other_networks():

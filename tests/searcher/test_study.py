@@ -237,6 +237,8 @@ def test_networks_are_told_as_a_page_as_json_and_as_csv(networks, tmp_path, caps
         assert main(["report", str(told), "--out", str(told / "report.html")]) == 0
     capsys.readouterr()
     assert 'href="flat-b_line-0/report.html"' in (folder / "report.html").read_text()
+    (folder / "report.html").unlink()
+    assert main(["report", str(folder)]) == 0 and capsys.readouterr().out.strip() == str(folder / "report.html")
     table = tmp_path / "orders.csv"
     assert main(["resume", str(networks.folder), "--quiet", "--no-report", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

@@ -37,7 +37,7 @@ def report_command(
     runs
         Run directories of `search` or `train`, or folders that hold some.
     out
-        Where to write (RUN/report.html; of several runs: report.html).
+        Where to write (RUN/report.html, of a study STUDY/report.html; of several runs: report.html).
     figures
         Also write every figure to this folder: SVG, PNG, and CSV with its numbers.
     form

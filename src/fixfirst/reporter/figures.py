@@ -20,7 +20,9 @@ from fixfirst.reporter.figure import (
     ACCENT,
     GROUP_COLOURS,
     INK,
+    NAME_WIDTH,
     PALE,
+    ROW_NAME,
     SECOND,
     FigureData,
     Mark,
@@ -37,7 +39,7 @@ from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.runs.run import Run
 from fixfirst.runs.seeds import MeanInterval
-from fixfirst.runs.survey import Split
+from fixfirst.runs.survey import Split, Tally
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,17 +165,53 @@ def seeds(answers: Sequence[Answer], name: str) -> FigureData:
     return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True, margin=margin, height=height)
 
 
+def tallies(found: Sequence[Tally]) -> FigureData:
+    """Draw in how many networks each rule is worth something, harmless, wrong and open, against each attacker."""
+    looks = {  # colour, how much of it, outline: told apart without colour
+        "worth": (ACCENT, 0.5, ACCENT),
+        "harmless": (ACCENT, 0.15, ACCENT),
+        "wrong": (SECOND, 0.5, INK),
+        "open": (PALE, 0.0, PALE),
+    }
+    several = len({tally.attacker for tally in found}) > 1
+    with drawing(0.9 + 0.36 * len(found)) as (drawn, axes):
+        for row, tally in enumerate(found):
+            left = 0
+            for name, (colour, strength, edge) in looks.items():
+                count, label = getattr(tally, name), {"worth": "worth something"}.get(name, name)
+                tip = drawn.tip(f"{tally.rule}, {tally.attacker}\n{label} in {count}")
+                look = {"facecolor": (colour, strength), "edgecolor": edge, "linewidth": 1.1 if name == "wrong" else 0.5}
+                axes.barh(row, count, 0.34, left, label=label if row == 0 else None, gid=tip, **look)
+                if count:
+                    axes.text(left + count / 2, row + 0.01, str(count), ha="center", va="center", fontsize=7)
+                left += count
+            whom = f", {tally.attacker}" if several else ""
+            text = wrap(f"{tally.rule}{whom}: {tally.counted}", NAME_WIDTH + 12, lines=1)
+            axes.text(0, row - 0.22, text, fontsize=7.5, va="bottom", transform=axes.get_yaxis_transform(), gid=ROW_NAME)
+        axes.set_ylim(len(found) - 0.6, -0.85)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(wrap("networks; behind each name: in how many it holds, of those decided (95 % of the share)"))
+        axes.locator_params(axis="x", nbins=6, integer=True)
+        draw_legend(axes, columns=4)
+        alt = "In how many networks rules hold: " + "; ".join(f"{t.rule}, {t.attacker}: {t.counted}" for t in found) + "."
+        columns = ("rule", "attacker", "worth", "harmless", "wrong", "open")
+        return drawn.finish(
+            "rules", alt, columns, [(t.rule, t.attacker, t.worth, t.harmless, t.wrong, t.open) for t in found]
+        )
+
+
 def splits(found: Sequence[Split], name: str) -> FigureData:
-    """Draw what each property of networks does to what a pair is worth."""
-    names, marks = [split.trait for split in found], []
+    """Draw what properties of networks do to what pairs are worth."""
+    names = [f"{s.pair[0]} before {s.pair[1]}, {s.attacker}: {s.trait} above {s.above:g}" for s in found]
+    marks = []
     for row, split in enumerate(found):
-        tip = f"{split.trait} above {split.above:g}\n{split.difference:+.2f} ({describe_interval(split.low, split.high)})"
+        tip = f"{names[row]}\n{split.difference:+.2f} ({describe_interval(split.low, split.high)})"
         marks.append(Mark(row, split.difference, tip, split.low, split.high, ACCENT if split.is_shown else PALE))
-    (first, second), label = found[0].pair, "points an episode that it is worth more where there is more of this"
-    alt = f"What {len(found)} properties of networks do to the price of {first} before {second}."
-    numbers = [(s.trait, s.above, s.more, s.fewer, s.difference, s.low, s.high) for s in found]
-    columns = ("trait", "above", "networks_above", "networks_elsewhere", "difference", "low", "high")
-    return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True)
+    label, alt = "points an episode that the pair is worth more there than elsewhere", f"What {len(found)} properties do."
+    numbers = [(*s.pair, s.attacker, s.trait, s.above, s.more, s.fewer, s.difference, s.low, s.high) for s in found]
+    columns = ("first", "second", "attacker", "trait", "above", "networks_above", "networks_elsewhere", "difference")
+    return draw_rows(name, alt, names, marks, label, (*columns, "low", "high"), numbers, zero=True)
 
 
 def orders(answer: Answer) -> FigureData:

@@ -1,6 +1,7 @@
 """`ff.report`: from run directories to report files."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,8 +40,13 @@ def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
     for folder in arguments:
         if not folder.is_dir():
             raise errors.RunDirError(f"{folder}: no such folder")
-        found += find_runs(folder, depth=1) or [folder]
+        found += sorted(find_runs(folder, depth=1), key=_natural) or [folder]
     return list(dict.fromkeys(found))
+
+
+def _natural(folder: Path) -> list[tuple[int, str]]:
+    """Return what sorts names as people count: network 2 before network 10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", folder.name)]
 
 
 def report(
@@ -54,7 +60,8 @@ def report(
     """Write the report of a run, or the comparison of several; return what was written, and what it says.
 
     runs: run directories, or folders whose children are runs: they stand for all of them. out: RUN/report.html unless
-    given. figures: a folder for every figure as SVG, PNG and CSV. say: is given a line before anything that takes long.
+    given, and STUDY/report.html of a study. figures: a folder for every figure as SVG, PNG and CSV. say: is given a line
+    before anything that takes long.
     RunDirError if there is nothing to show.
 
     For example:
@@ -65,8 +72,11 @@ def report(
     checks.check_choice("form", form, get_args(Format))
     out, figures = (None if path is None else checks.check_path("out", path) for path in (out, figures))
     folders = expand_run_folders([checks.check_path("a run", folder) for folder in given])
-    if out is None:  # beside the files of a single run, else here
-        out = (folders[0] if len(folders) == 1 else Path()) / f"{layout.REPORT}.{form}"
+    if out is None:  # beside the files of a single run, or of a study, else here
+        above = {folder.parent for folder in folders}
+        study = above.pop() if len(given) == len(above) == 1 else None
+        home = folders[0] if len(folders) == 1 else study if study is not None and (study / layout.STUDY).is_file() else None
+        out = (home or Path()) / f"{layout.REPORT}.{form}"
     try:
         for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
             if place is not None:

@@ -38,6 +38,7 @@ from fixfirst.reporter.texts import (
     CURVES,
     CURVES_PRICE,
     HOW,
+    PAGE_OF_ONE,
     QUESTION,
     RULES_HOLD,
     SETTLED,
@@ -61,8 +62,12 @@ from fixfirst.runs import layout, manifest
 from fixfirst.runs.agreement import MOST_WORLDS, Agreement
 from fixfirst.runs.answer import WHY_PAGE, Answer, list_words
 from fixfirst.runs.run import Run
-from fixfirst.runs.survey import Survey
+from fixfirst.runs.survey import INDIFFERENT, Survey
 
+_MOST_MERITS = 3  # rules whose counts stand at the top of a survey
+_MOST_SPLITS = 8  # that are drawn: the surest; the table has them all
+_SPLITS_HEAD = ("pair", "attacker", "property", "above", "networks", "worth there")
+_SPLITS_TAIL = ("networks elsewhere", "worth elsewhere", "difference", "interval")
 _Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or rounds, price)
 
 
@@ -301,7 +306,8 @@ def study_report(
     known = [network for network in networks if network is not None]
     together = Agreement.of(answers, known if len(known) == len(runs) else ())
     survey = together.survey
-    sections = [] if survey is None else _survey_sections(survey, runs, draw, place)
+    first, last = ([], []) if survey is None else _survey_sections(survey, runs, draw, place)
+    sections = [*first]
     for number, world in enumerate(together.worlds if len(together.worlds) <= MOST_WORLDS else (), start=1):
         of_world = [(run, answer) for run, answer in runs if any(answer is one for one in world.answers)]
         if len(world.answers) > 1:
@@ -322,9 +328,10 @@ def study_report(
         question=QUESTION,
         lead=lead,
         headline=(f"{together.rule}.",),
-        answer=together.sentences,
+        figures_of_merit=() if survey is None else _survey_merits(survey),
+        answer=together.sentences if survey is None or len(together.worlds) <= MOST_WORLDS else survey.beside_figures,
         missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
-        sections=(*sections, _how_section(answers), _study_settings(runs), *glossary_sections(ANSWER_GLOSSARY)),
+        sections=(*sections, *last, _how_section(answers), _study_settings(runs), *glossary_sections(ANSWER_GLOSSARY)),
     )
 
 
@@ -344,55 +351,70 @@ def _study_settings(runs: Sequence[tuple[Run, Answer]]) -> Section:
     )
 
 
-def _survey_sections(survey: Survey, runs: Sequence[tuple[Run, Answer]], draw: Draw, place: Path | None) -> list[Section]:
-    """Say how often rules hold in several networks, what decides, and what each network is."""
+def _survey_merits(survey: Survey) -> tuple[tuple[str, str], ...]:
+    """Return in how many of the decided networks each rule holds; of pairs, the one that is worth something most often."""
+    rules = [rule.name for rule in survey.rules[:_MOST_MERITS]]
+    merits = []
+    for rule in [*rules, INDIFFERENT]:
+        own = [tally for tally in survey.all_tallies if tally.rule == rule and tally.told]
+        if own:
+            counts = ", ".join(f"{tally.holds} of {tally.told}" for tally in own)
+            against = list_words([tally.attacker for tally in own])
+            merits.append((counts, f"decided networks in which {'it holds: ' if rule in rules else ''}{rule}; {against}"))
+    return tuple(merits)
+
+
+def _survey_sections(
+    survey: Survey, runs: Sequence[tuple[Run, Answer]], draw: Draw, place: Path | None
+) -> tuple[list[Section], list[Section]]:
+    """Say how often rules hold in several networks and what decides, first; and what each network is, last."""
+    tallies = [tally for tally in survey.all_tallies if tally.told or tally.open]
     holding = make_table(
         "How often each rule holds",
-        ("rule", "attacker", "holds", "of those decided", "share", "worth", "harmless", "wrong", "open", "cost if wrong"),
+        ("rule", "attacker", "holds", "worth", "harmless", "wrong", "open", "cost if wrong", "wrong in"),
         [
             (
                 tally.rule,
                 tally.attacker,
-                tally.holds,
-                tally.told,
-                "-" if tally.share is None else f"{100 * tally.share[0]:.0f} to {100 * tally.share[1]:.0f} %",
+                tally.counted,
                 *(tally.worth, tally.harmless, tally.wrong, tally.open),
                 float(np.mean(tally.costs)) if tally.costs else None,
+                ", ".join(tally.wrong_in) or "-",
             )
-            for tally in survey.tallies
+            for tally in tallies
         ],
     )
-    sections = [Section("How often rules hold", (RULES_HOLD,), tables=(holding,))]
-    for attacker, pair in dict.fromkeys((split.attacker, split.pair) for split in survey.splits):
-        own = [split for split in survey.splits if (split.attacker, split.pair) == (attacker, pair)]
-        name = f"splits-{attacker}-{'-'.join(pair)}"
-        title = f"What decides about {pair[0]} before {pair[1]}, against {attacker}"
-        said = (
-            "property",
-            "above",
-            "networks",
-            "worth there",
-            "networks elsewhere",
-            "worth elsewhere",
-            "difference",
-            "interval",
-        )
+    figures_of = (draw(partial(figures.tallies, tallies)),) if tallies else ()
+    first = [Section("How often rules hold", (RULES_HOLD,), figures_of, (holding,))]
+    if survey.splits:
         rows = [
-            (s.trait, s.above, s.more, s.mean_more, s.fewer, s.mean_fewer, s.difference, interval(s.low, s.high))
-            for s in own
+            (
+                f"{s.pair[0]} before {s.pair[1]}",
+                s.attacker,
+                s.trait,
+                s.above,
+                *(s.more, s.mean_more, s.fewer, s.mean_fewer, s.difference),
+                interval(s.low, s.high),
+            )
+            for s in survey.splits
         ]
-        table = make_table("One split for each property", said, rows)
-        sections.append(Section(title, (SPLITS,), (draw(partial(figures.splits, own, name)),), (table,)))
-    return [*sections, Section("All networks", (), tables=(_networks_table(survey), _seeds_table(runs, place)))]
+        table = make_table(f"All {len(rows)} splits, the surest first", (*_SPLITS_HEAD, *_SPLITS_TAIL), rows)
+        drawn = draw(partial(figures.splits, survey.splits[:_MOST_SPLITS], "splits"))
+        first.append(Section("Which property decides", (*survey.deciding, SPLITS), (drawn,), (table,)))
+    where = runs[0][0].folder
+    text = (
+        () if (where / f"{layout.REPORT}.html").is_file() else (PAGE_OF_ONE.format(command=errors.command("report", where)),)
+    )
+    return first, [Section("All networks", text, tables=(_networks_table(survey), _seeds_table(runs, place)))]
 
 
 def _networks_table(survey: Survey) -> PageTable:
     """Return what each network is."""
-    columns = ("network", "unit types: hosts, value", "gate before the target", "digest")
+    columns = ("network", "unit types: hosts, value of the dearest", "gate before the target", "digest")
     rows = [
         (
             network.name,
-            ", ".join(f"{name}: {traits.hosts}, {traits.value:g}" for name, traits in network.units.items()),
+            ", ".join(f"{name} {traits.hosts} at {traits.value:g}" for name, traits in network.units.items()),
             "yes" if network.gated else "no",
             network.digest[:12],
         )

@@ -315,11 +315,13 @@ TRAININGS = "Returns of the training episodes, thinned. These policies explore, 
 RULES_HOLD = (
     "A rule holds in a network if it is worth something there, or harmless: shown to cost no more than the margin. It is "
     "wrong where it is shown to cost something; then the cost is that of the best order that follows it. Shares are of the "
-    "decided networks, with their 95 % interval; the others are open."
+    "decided networks, with their 95 % interval; the others are open. That no order matters is wrong where a swap is shown "
+    "to matter."
 )
+PAGE_OF_ONE = "Searches of a large study have no pages of their own; one is written by, for example: {command}"
 SPLITS = (
     "Networks with more of a property than the median are compared with the others, once for each property. Intervals hold "
-    "for all rows at once; grey: no more than chance."
+    "for all properties of one pair and attacker at once; grey: no more than chance."
 )
 SETTLED = "While an order is still being learned its price is too high: it must have stopped falling."
 WATCH_WHY = "Watch it: two episodes with the same chances, one under each order, at the moment where they part"

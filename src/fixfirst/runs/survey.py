@@ -31,10 +31,11 @@ from fixfirst.base import statistics, tables
 from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.network_facts import NetworkFacts, Pair
 from fixfirst.runs.answer import list_words
-from fixfirst.runs.seeds import mean_interval
 from fixfirst.runs.worlds import SearchedWorld, Verdict
 
 _FEWEST_ASIDE = 4  # networks on either side of a split; fewer are not compared
+_MOST_NAMED = 4  # networks of one sentence
+INDIFFERENT = "no order matters"  # counted like a rule: it is wrong where some order does
 _VALUE, _NEAREST = "the most valuable type", "the type nearest to the target"
 
 
@@ -68,6 +69,8 @@ class Tally:
     wrong: int  # in which it costs something
     open: int
     costs: tuple[float, ...]  # in points an episode, where it is wrong
+    wrong_in: tuple[str, ...] = ()  # networks
+    worth_in: tuple[str, ...] = ()
 
     @property
     def told(self) -> int:
@@ -87,20 +90,34 @@ class Tally:
         low = 0.0 if k == 0 else statistics.beta_quantile(k, n - k + 1, tail)
         return low, 1.0 if k == n else statistics.beta_quantile(k + 1, n - k, 1 - tail)
 
-    def __str__(self) -> str:
+    @property
+    def counted(self) -> str:
+        """Say in how many networks it holds, of those decided, and between what that share lies."""
         if self.share is None:
-            return f"{self.rule}: no network decides it; it is open in {self.open}"
+            return f"open in all {self.open}"
         low, high = (f"{100 * bound:.0f}" for bound in self.share)
-        worth = f"worth something in {self.worth}, harmless in {self.harmless}"
-        wrong = f"it costs something in {self.wrong}"
-        if self.costs:
-            mean, least, most = mean_interval(self.costs)
-            sure = "" if least is None or most is None else f" (95 %: {least:.1f} to {most:.1f})"
-            wrong += f", {mean:.1f} points an episode there{sure}"
-        return (
-            f"{self.rule} holds in {self.holds} of {self.told} decided networks (95 %: {low} to {high} %): {worth}; "
-            f"{wrong}; it is open in {self.open}"
-        )
+        return f"{self.holds} of {self.told} ({low} to {high} %)"
+
+    @property
+    def cost(self) -> str:
+        """Say what it costs where it is wrong: the mean, and the least and the most; empty where it costs nothing."""
+        if not self.costs:
+            return ""
+        low, high = (f"{end:.1f}" for end in (min(self.costs), max(self.costs)))
+        return f"{np.mean(self.costs):.1f} points an episode" + (f" ({low} to {high})" if low != high else "")
+
+    def __str__(self) -> str:
+        """Say it without the rule: in how many networks it holds against whom, and where it is wrong."""
+        if self.share is None:
+            return f"is open in all {self.open} networks against {self.attacker}"
+        low, high = (f"{100 * bound:.0f}" for bound in self.share)
+        facts = [f"95 %: {low} to {high} %"]
+        if self.rule != INDIFFERENT:
+            facts.append(f"worth something in {self.worth}{_named(self.worth_in)}")
+            facts += [f"wrong in {self.wrong}{_named(self.wrong_in)}, at {self.cost}"] if self.costs else []
+        facts += [f"open in {self.open}"] if self.open else []
+        holds = "in" if self.rule == INDIFFERENT else "holds in"
+        return f"{holds} {self.holds} of {self.told} decided networks against {self.attacker} ({'; '.join(facts)})"
 
 
 @dataclass(frozen=True)
@@ -173,24 +190,26 @@ class Survey(tables.Tabular):
         return tuple(self._tally(rule, name, worlds) for name, worlds in self.attackers.items() for rule in self.rules)
 
     def _tally(self, rule: _Rule, attacker: str, worlds: Sequence[SearchedWorld]) -> Tally:
-        counts: Counter[Verdict] = Counter()
+        found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
         costs = []
         for world in worlds:
             pairs = [] if world.network is None else rule.pairs(world.network)
-            if not pairs:
+            if world.network is None or not pairs:
                 continue
             verdict = _together([world.judge(pair) for pair in pairs])
-            counts[verdict] += 1
+            found[verdict].append(world.network.name)
             if verdict == Verdict.AGAINST and (cost := world.cost(pairs)) is not None:
                 costs.append(cost)
         return Tally(
             rule.name,
             attacker,
-            worth=counts[Verdict.SHOWN],
-            harmless=counts[Verdict.WITHIN],
-            wrong=counts[Verdict.AGAINST],
-            open=counts[Verdict.OPEN],
+            worth=len(found[Verdict.SHOWN]),
+            harmless=len(found[Verdict.WITHIN]),
+            wrong=len(found[Verdict.AGAINST]),
+            open=len(found[Verdict.OPEN]),
             costs=tuple(costs),
+            wrong_in=tuple(found[Verdict.AGAINST]),
+            worth_in=tuple(found[Verdict.SHOWN]),
         )
 
     @cached_property
@@ -202,6 +221,17 @@ class Survey(tables.Tabular):
             found[name] = verdicts.count(Verdict.WITHIN), sum(verdict != Verdict.OPEN for verdict in verdicts)
         return found
 
+    @property
+    def all_tallies(self) -> tuple[Tally, ...]:
+        """Return the tallies rule by rule, and in how many networks no order matters: it does in the others told."""
+        rules = [rule.name for rule in self.rules]
+        ranked = sorted(self.tallies, key=lambda tally: rules.index(tally.rule))  # attackers keep their places
+        none = []
+        for name, (count, told) in self.indifferent.items():
+            open_ = len(self.attackers[name]) - told
+            none.append(Tally(INDIFFERENT, name, worth=0, harmless=count, wrong=told - count, open=open_, costs=()))
+        return (*ranked, *none)
+
     @cached_property
     def splits(self) -> tuple[Split, ...]:
         """Return what each property does to the price of every two types that are asked about; the surest first."""
@@ -212,24 +242,42 @@ class Survey(tables.Tabular):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Say what a person should read, in order."""
+        settled = {name for name, worlds in self.attackers.items() if any(world.is_settled for world in worlds)}
+        told = [tally for tally in self.all_tallies if tally.attacker in settled and (tally.told or tally.open)]
+        texts = []
+        for rule in dict.fromkeys(tally.rule for tally in told):
+            said = [str(tally) for tally in told if tally.rule == rule]
+            texts.append(f"{rule[0].upper()}{rule[1:]} {list_words(said)}.")
+        return (*self._limits(), *texts, *self.deciding)
+
+    @property
+    def beside_figures(self) -> tuple[str, ...]:
+        """Say what a person should read who sees how often rules hold: what wrong ones cost, and what decides."""
+        wrong = [
+            f"{tally.rule[0].upper()}{tally.rule[1:]} is wrong in {_some(tally.wrong)} against {tally.attacker}"
+            f"{_named(tally.wrong_in)}, at {tally.cost}."
+            for tally in self.all_tallies
+            if tally.costs
+        ]
+        return (*self._limits(), *wrong, *self.deciding)
+
+    def _limits(self) -> list[str]:
+        """Say what takes away from all that follows."""
         texts = [self._mixed()] if self._mixed() else []
         waiting = sum(not world.is_settled for world in self.worlds)
         if waiting:
             texts.append(f"There is no answer yet in {waiting} of {len(self.worlds)} worlds; they count as open.")
-        for name, worlds in self.attackers.items():
-            if not any(world.is_settled for world in worlds):
-                continue
-            for tally in self.tallies:
-                if tally.attacker == name and (tally.told or tally.open):
-                    texts.append(f"Against {name}, {tally}.")
-            matters, told = self.indifferent[name]
-            if told:
-                texts.append(f"Against {name}, no order matters in {matters} of {told} decided networks.")
+        return texts
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """Say which property decides what a pair is worth, as far as that is more than chance."""
         shown = [split for split in self.splits if split.is_shown]
-        texts += [f"Against {split.attacker}, {split}." for split in shown]
         if self.splits and not shown:
-            texts.append("No property that was tried divides the networks by more than chance.")
-        return tuple(texts)
+            return ("No property that was tried divides the networks by more than chance.",)
+        if self.pairs and not self.splits:
+            return (f"What decides is not known: that needs a price in {2 * _FEWEST_ASIDE} networks against one attacker.",)
+        return tuple(f"Against {split.attacker}, {split}." for split in shown)
 
     def _mixed(self) -> str:
         """Say which unit types are not everywhere."""
@@ -278,6 +326,16 @@ class Survey(tables.Tabular):
     def tables(self) -> list[tables.Table]:
         """Return both."""
         return [self.table(), self.splits_table()]
+
+
+def _some(count: int) -> str:
+    """Write a count of networks."""
+    return "1 network" if count == 1 else f"{count} networks"
+
+
+def _named(networks: Sequence[str]) -> str:
+    """Name some networks, in brackets; those of many are in the table."""
+    return f" ({', '.join(networks)})" if 0 < len(networks) <= _MOST_NAMED else ""
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
