@@ -89,6 +89,11 @@ def test_where_rules_are_drawn_the_page_says_what_wrong_ones_cost_and_what_decid
     units = ("enterprise", "op_server", "user")
     answers = [an_answer(swaps=swaps, orders=orders, units=units, idle=()) for swaps in (GOOD, WRONG, WRONG)]
     survey = Agreement.of(answers, [a_network(number) for number in range(3)]).survey
+    alone = Agreement.of(answers[:1] * 2, [a_network(number) for number in range(2)]).survey
+    never = "enterprise before user (2 of 2 (16 to 100 %) against b_line); in brackets, in how many it holds."
+    assert alone.beside_figures[0].startswith("Shown to be wrong in no network: ") and alone.beside_figures[0].endswith(
+        never
+    )
     assert survey.beside_figures == (
         "The type nearest to the target first is wrong in 2 networks against b_line (lab1, lab2), at 3.0 points an episode.",
         "Enterprise before user is wrong in 2 networks against b_line (lab1, lab2), at 3.0 points an episode.",

@@ -18,7 +18,7 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.pricing import Part
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.report_answers import _how_section as how, _why_sections as why_sections
-from fixfirst.reporter.texts import settled
+from fixfirst.reporter.texts import settled, tier_name
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import read_answer
 from fixfirst.runs.rows import ValueRow, read_rows
@@ -524,6 +524,9 @@ def test_before_there_is_an_answer_none_is_given(changes, sentences):
     """Two of the six orders that differ have user right before enterprise; each stands for 20."""
     waiting = an_answer(**changes)
     assert waiting.rule == "No answer yet" and not waiting.is_settled and waiting.sentences == sentences
+    excluded = [order.workflow for order in waiting.orders if tier_name(order, waiting) == "excluded"]
+    assert all("user > enterprise" in order for order in excluded)
+    assert len(excluded) == (2 if "are excluded" in "".join(sentences) else 0) and not an_answer().excluded
 
 
 def test_types_whose_names_begin_alike_are_told_apart():

@@ -45,7 +45,6 @@ from fixfirst.reporter.texts import (
     SO_FAR,
     SPLITS,
     SWAPS,
-    TIERS,
     WATCH_WHY,
     WATCH_WHY_LATER,
     WHY_IT_COSTS,
@@ -57,6 +56,7 @@ from fixfirst.reporter.texts import (
     short_order,
     some,
     swap_name,
+    tier_name,
 )
 from fixfirst.runs import layout, manifest
 from fixfirst.runs.agreement import MOST_WORLDS, Agreement
@@ -208,7 +208,7 @@ def _orders_section(answer: Answer, draw: Draw) -> Section:
                 short_order(o.workflow, answer.idle),
                 o.mean,
                 interval(o.low, o.high),
-                TIERS[o.tier],
+                tier_name(o, answer),
                 share(o.p_best),
                 *(Cell(f"{value:.3f}", value) for value in (o.violations, o.violations_high)),
                 *map(share, (o.compliance, o.contested, o.tail)),
@@ -358,7 +358,7 @@ def _survey_merits(survey: Survey) -> tuple[tuple[str, str], ...]:
     for rule in [*rules, INDIFFERENT]:
         own = [tally for tally in survey.all_tallies if tally.rule == rule and tally.told]
         if own:
-            counts = ", ".join(f"{tally.holds} of {tally.told}" for tally in own)
+            counts = ", ".join(f"{tally.holds}/{tally.told}" for tally in own)
             against = list_words([tally.attacker for tally in own])
             merits.append((counts, f"decided networks in which {'it holds: ' if rule in rules else ''}{rule}; {against}"))
     return tuple(merits)
@@ -400,7 +400,7 @@ def _survey_sections(
         ]
         table = make_table(f"All {len(rows)} splits, the surest first", (*_SPLITS_HEAD, *_SPLITS_TAIL), rows)
         drawn = draw(partial(figures.splits, survey.splits[:_MOST_SPLITS], "splits"))
-        first.append(Section("Which property decides", (*survey.deciding, SPLITS), (drawn,), (table,)))
+        first.append(Section("Which property decides", (SPLITS,), (drawn,), (table,)))
     where = runs[0][0].folder
     text = (
         () if (where / f"{layout.REPORT}.html").is_file() else (PAGE_OF_ONE.format(command=errors.command("report", where)),)

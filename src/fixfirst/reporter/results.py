@@ -18,7 +18,6 @@ from fixfirst.reporter.texts import (
     ACROSS_SEEDS_COLUMNS,
     AFTER_ROUNDS,
     ATTACKED,
-    TIERS,
     adaptive_rows,
     orders_across_seeds,
     percent,
@@ -26,6 +25,7 @@ from fixfirst.reporter.texts import (
     settled_under_attack,
     short_order,
     swap_name,
+    tier_name,
     verdict_in_words,
     verdict_over_seeds,
 )
@@ -159,8 +159,8 @@ def _orders_table(answer: Answer, width: int) -> Table:
         between = "-" if order.low is None else f"[{order.low:.2f}, {order.high:.2f}]"
         earned = name, f"{order.mean:.2f}", between
         repairs = f"{order.restores:.2f}", f"{order.removes:.2f}"
-        wide = *earned, TIERS[order.tier], f"{order.violations:.3f}, at most {most}", *repairs
-        rows.append(wide if width >= _WIDE else (*earned, f"≤ {most}", *repairs, TIERS[order.tier]))
+        wide = *earned, tier_name(order, answer), f"{order.violations:.3f}, at most {most}", *repairs
+        rows.append(wide if width >= _WIDE else (*earned, f"≤ {most}", *repairs, tier_name(order, answer)))
     return fitting_table(columns if width >= _WIDE else (*columns[:3], *columns[4:], columns[3]), rows, width)
 
 

@@ -47,6 +47,11 @@ def short_order(workflow: str, idle: Sequence[str]) -> str:
     return " > ".join(unit for unit in workflow.split(" > ") if unit not in idle)
 
 
+def tier_name(order: pricing.PricedOrder, answer: Answer) -> str:
+    """Name the tier of an order; before there is an answer, some are excluded already."""
+    return "excluded" if order.workflow in answer.excluded else TIERS[order.tier]
+
+
 def swap_name(swap: pricing.Swap) -> str:
     """Name a swap, as "enterprise before user"."""
     return f"{swap.first} before {swap.second}"

@@ -254,13 +254,18 @@ class Answer(tables.Tabular):
         prices = [f"{s.first} before {s.second} {s.price:.2f}" for s in self.swaps if s.falling][:MOST_SO_FAR]
         return f"Prices so far, which may be far off: {', '.join(prices)}." if prices else ""
 
+    @property
+    def excluded(self) -> frozenset[str]:
+        """Orders that are known to be worse though there is no answer yet: they have a settled swap the wrong way round."""
+        wrong = [(s.second, s.first) for s in self.that_matter] if not self.is_settled else []
+        return frozenset(o.workflow for o in self.orders if any(_neighbours(o, *pair) is not None for pair in wrong))
+
     def _settled_already(self) -> str:
         """What is known though other prices still fall."""
         texts = [f"{_worth(swap, named=True)}" for swap in self.that_matter]
         if not texts:
             return ""
-        wrong = (any(_neighbours(o, s.second, s.first) is not None for s in self.that_matter) for o in self.orders)
-        worse = sum(wrong) * (self.all_orders // self.possible)
+        worse = len(self.excluded) * (self.all_orders // self.possible)
         excluded = f"{worse:,} of {self.all_orders:,} orders have them the other way round and are excluded"
         return f"Settled already: {list_words(texts)}; {excluded}."
 

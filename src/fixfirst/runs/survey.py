@@ -148,7 +148,7 @@ class Split:
         return (
             f"{self.pair[0]} before {self.pair[1]} is worth {self.mean_more:.1f} where {self.trait} is above "
             f"{self.above:g} ({self.more} networks) and {self.mean_fewer:.1f} elsewhere ({self.fewer}); difference "
-            f"{self.difference:+.1f} (95 %: {self.low:.1f} to {self.high:.1f})"
+            f"{self.difference:+.1f} (95 %: {self.low:.2f} to {self.high:.2f})"
         )
 
 
@@ -259,7 +259,16 @@ class Survey(tables.Tabular):
             for tally in self.all_tallies
             if tally.costs
         ]
-        return (*self._limits(), *wrong, *self.deciding)
+        return (*self._limits(), *self._never_wrong(), *wrong, *self.deciding)
+
+    def _never_wrong(self) -> list[str]:
+        """Say which rules are worth something somewhere and shown to be wrong nowhere."""
+        texts = []
+        for rule in self.rules:
+            own = [tally for tally in self.tallies if tally.rule == rule.name and tally.told]
+            if any(tally.worth for tally in own) and not any(tally.wrong for tally in own):
+                texts.append(f"{rule.name} ({list_words([f'{t.counted} against {t.attacker}' for t in own])})")
+        return [f"Shown to be wrong in no network: {list_words(texts)}; in brackets, in how many it holds."] if texts else []
 
     def _limits(self) -> list[str]:
         """Say what takes away from all that follows."""
