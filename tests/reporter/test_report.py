@@ -109,6 +109,16 @@ def test_a_training_is_reported_by_its_evaluation(tmp_path):
     assert "A defender without an order, 1,000 training episodes; red agent b_line, variant current." in said
 
 
+def test_the_page_of_a_training_says_what_an_episode_cost_and_how_often_blue_repaired(trained):
+    document = report_document([trained], draw=lambda make: BLANK)
+    evaluation = read_run(trained).result
+    said = f"It made {evaluation.restores:.2f} Restores and {evaluation.removes:.2f} Removes an episode."
+    assert document.answer[0].endswith(said)
+    (table,) = next(section.tables for section in document.sections if section.title == "What an episode cost")
+    *parts, whole = [row[1].value for row in table.rows]
+    assert sum(parts) == pytest.approx(whole) and whole == -evaluation.mean
+
+
 def test_origin_names_hashes_and_the_command_that_does_it_again(tmp_path):
     search = write_search(tmp_path / "run", command="fixfirst search --n-envs 100")
     text = report([search]).path.read_text()

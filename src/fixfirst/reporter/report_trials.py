@@ -31,7 +31,7 @@ from fixfirst.reporter.texts import interval, num, percent, some
 from fixfirst.runs import manifest
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.rows import Status, Trial, number
-from fixfirst.runs.run import Run
+from fixfirst.runs.run import Run, Score
 from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare_seeds, mean_interval
 
 MOST_UNKNOWN = 10  # pairs that are listed
@@ -191,6 +191,8 @@ def training_report(run: Run, draw: Draw) -> Document:
         if score.compliance is not None:
             earned += f" It kept to the order in {percent(score.compliance)} of the judged repairs."
             merits.append((percent(score.compliance), "of judged repairs kept to the order"))
+        if score.restores is not None and score.removes is not None:
+            earned += f" It made {num(score.restores)} Restores and {num(score.removes)} Removes an episode."
         answer.insert(0, earned)
     return run_document(
         run,
@@ -199,9 +201,18 @@ def training_report(run: Run, draw: Draw) -> Document:
         headline=(whose,),
         figures_of_merit=tuple(merits),
         answer=tuple(answer),
-        sections=[*_learning_sections(run, threshold, draw), *_time_sections(run, draw)],
+        sections=[*_cost_sections(score), *_learning_sections(run, threshold, draw), *_time_sections(run, draw)],
         glossary=texts.GLOSSARY,
     )
+
+
+def _cost_sections(score: Score | None) -> list[Section]:
+    """Say what an episode cost, part by part."""
+    if score is None or not score.costs:
+        return []
+    rows = [(errors.printable(name), cost) for name, cost in (*score.costs, ("all together", -score.mean))]
+    table = make_table("Points an episode that each part cost", ("part", "points an episode"), rows)
+    return [Section("What an episode cost", (texts.COSTS,), tables=(table,))]
 
 
 # ---------------------------------------------------------------- several runs
@@ -315,6 +326,13 @@ def _across_seeds(group: RunGroup) -> Comparison:
     return found
 
 
+def _repairs(run: Run) -> tuple[float | None, float | None]:
+    """Return Restores and Removes per episode of what a run is judged by, where they are known."""
+    if run.answer is not None:
+        return run.answer.orders[0].restores, run.answer.orders[0].removes
+    return (None, None) if run.result is None else (run.result.restores, run.result.removes)
+
+
 def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
     label, rows = {run.folder: group.label for group in groups for run in group.runs}, []
     for run in runs:
@@ -323,8 +341,9 @@ def _runs_section(groups: Sequence[RunGroup], runs: Sequence[Run]) -> Section:
         order = order if run.answer is None else f"{run.answer.rule} (best: {run.answer.orders[0].workflow})"
         names = run.name, label.get(run.folder, "left out"), str(run.seed)
         time = None if wall is None else Cell(manifest.duration(wall), wall)
-        rows.append((*names, final_return(run), str(order), run.used_episodes, len(run.trials), time, run.status))
-    columns = ("run", "group", "seed", "return", "order", "episodes", "trials", "time", "state")
+        facts = run.used_episodes, len(run.trials), time, run.status
+        rows.append((*names, final_return(run), str(order), *_repairs(run), *facts))
+    columns = ("run", "group", "seed", "return", "order", "Restores", "Removes", "episodes", "trials", "time", "state")
     return Section(
         "The runs", ("A report of any one of them: fixfirst report RUN.",), tables=(make_table("The runs", columns, rows),)
     )

@@ -316,6 +316,7 @@ CURVES = (
     "lines are trainings that were dropped. Returns of every order are in rounds.csv."
 )
 CURVES_PRICE = "Below, its own price of {name}: how far trainings differ is what the interval is made of."
+COSTS = "A turn costs the value of each host that red holds, the stopped service and blue's own Restore; this is their sum."
 TRAININGS = "Returns of the training episodes, thinned. These policies explore, so they earn less than the frozen ones."
 RULES_HOLD = (
     "A rule holds in a network if it is worth something there, or harmless: shown to cost no more than the margin. It is "

@@ -51,6 +51,9 @@ class Score:
     trained_episodes: int | None
     seconds: float | None
     compliance: float | None  # share of judged repairs that kept to the order; None without one
+    restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
+    removes: float | None = None
+    costs: tuple[tuple[str, float], ...] = ()  # by part; their sum is minus the mean
 
 
 @dataclass(frozen=True)
@@ -290,7 +293,16 @@ def _score(document: dict[str, Any] | None) -> Score | None:
         trained_episodes=_whole(document.get("episodes")),
         seconds=number(document.get("seconds")),
         compliance=number(kept["compliance"]["value"]) if isinstance(kept, dict) else None,
+        restores=number(evaluation.get("restores")),
+        removes=number(evaluation.get("removes")),
+        costs=_costs(evaluation.get("costs")),
     )
+
+
+def _costs(told: Any) -> tuple[tuple[str, float], ...]:
+    """Return what an episode cost part by part, the dearest first."""
+    parts = [(str(name), cost) for name, value in told.items() if (cost := number(value))] if isinstance(told, dict) else []
+    return tuple(sorted(parts, key=lambda part: -part[1]))
 
 
 def _whole(value: Any) -> int | None:
