@@ -134,7 +134,7 @@ def write_search(folder, trials=TRIALS, *, seed=0, command="fixfirst search", re
     best = max((t for t in trials if t[2] == "accepted"), key=lambda t: t[3], default=None)
     if best is not None:
         (folder / "best").mkdir(exist_ok=True)
-        (folder / "best" / "policy.json").write_text(json.dumps({"sha256": digest(best[0])}))
+        write_document(folder / "best" / "policy.json", "policy", {"sha256": digest(best[0])})
     return folder
 
 

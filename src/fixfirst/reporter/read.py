@@ -30,7 +30,7 @@ def read_run(folder: Path) -> Run:
         raise _nothing(run, "there is nothing to report, no finished trial and no update")
     if not shared and run.kind != layout.Kind.LEAGUE:
         _note_absent(run)
-    _ = run.config, run.choices, run.result_document  # damage is told, whether or not they are shown
+    _ = run.config, run.choices, run.result_document, run.stored_sha256  # damage is told, whether or not they are shown
     if run.status == manifest.RUNNING:
         run.note("The run goes on; these are its results so far.", first=True)
     elif run.status == Outcome.INTERRUPTED:
@@ -66,6 +66,8 @@ def _note_absent(run: Run) -> None:
             run.note(f"{layout.BEST}/ holds {found} the one the ledger names as best.")
     elif run.result is None:
         _note(run, layout.RESULT, "is not there: the final evaluation is not done.")
+    elif (told := (run.result_document or {}).get("policy_sha256")) and run.stored_sha256 not in (None, told):
+        run.note(f"{layout.POLICY_JSON} is of another policy than the one that {layout.RESULT} tells of.")
     if not len(run.updates):
         _note(run, layout.TRAINING_LOG, "has no rows: no learning curves.")
 

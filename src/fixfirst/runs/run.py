@@ -222,14 +222,14 @@ class Run:
     def warmup(self) -> Score | None:
         return _score(_read_result(self.folder / WARMUP_RESULT))
 
-    @property
+    @_part(layout.POLICY_JSON, None)
     def stored_sha256(self) -> str | None:
-        """What policy.json says of the best, or only, policy."""
+        """What policy.json says of the best, or only, policy; None if there is none."""
+        path = (self.folder / layout.BEST if self.is_search else self.folder) / layout.POLICY_JSON
         try:
-            document = files.read_json((self.folder / layout.BEST if self.is_search else self.folder) / layout.POLICY_JSON)
-        except (OSError, ValueError):
-            return None
-        return errors.printable(str(document["sha256"])) if isinstance(document, dict) and "sha256" in document else None
+            return errors.printable(str(files.read_document(path, "policy")["sha256"])) if path.exists() else None
+        except (OSError, ValueError, KeyError) as e:
+            raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
 
     @property
     def policy_sha256(self) -> str | None:
