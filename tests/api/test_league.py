@@ -5,9 +5,11 @@ import re
 import shutil
 import signal
 
+import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.base.arrays import read_pair, write_pair
 from fixfirst.cli.entry import main
 from fixfirst.learner.league import League
 from fixfirst.runs.matrix import rounds_of
@@ -83,6 +85,70 @@ def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, 
     for name in KEPT:
         assert (again.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
     assert not list(again.folder.glob("checkpoint-*"))
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """After its first round, and one update more."""
+    folder, go, steps = tmp_path_factory.mktemp("stopped") / "run", League.step, []
+
+    def stop(league):
+        steps.append(league)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return go(league)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fixfirst.api.league.SAVE_EVERY", 1)
+        patch.setattr(League, "step", stop)
+        with pytest.raises(KeyboardInterrupt):
+            ff.train_league(out=folder, **SMALL)
+    return folder
+
+
+def last_of(numbers, name):
+    return numbers[name][-1]
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda numbers, tensors: numbers.update(updates="x"),
+        lambda numbers, tensors: numbers.update(rounds=10**6),
+        lambda numbers, tensors: numbers.pop("answered"),
+        lambda numbers, tensors: numbers["ages"].append(0),
+        lambda numbers, tensors: numbers["ages"].__setitem__(0, {"a": 1}),
+        lambda numbers, tensors: last_of(numbers, "live").update(seed=-1),
+        lambda numbers, tensors: last_of(numbers, "live").update(updates=[]),
+        lambda numbers, tensors: last_of(numbers, "pool").update(taken="x"),
+        lambda numbers, tensors: last_of(numbers, "pool").update(order=1),
+        lambda numbers, tensors: last_of(numbers, "pool").update(other=1),
+        lambda numbers, tensors: numbers["pool"].pop(),
+        lambda numbers, tensors: tensors.pop("pool.0.actor.4.bias"),
+        lambda numbers, tensors: tensors.update({"pool.0.actor.4.bias": np.zeros(1, np.float32)}),
+        lambda numbers, tensors: tensors.update({"average.critic.4.bias": np.zeros(3, np.float32)}),
+        lambda numbers, tensors: tensors.update({"live.0.net.critic.4.bias": np.full(1, np.nan, np.float32)}),
+        lambda numbers, tensors: tensors.update({"blue.adam.step": np.array(3e38, np.float32)}),
+    ],
+)
+def test_a_forged_checkpoint_of_a_league_is_one_line(stopped, forge, tmp_path, capsys):
+    run = shutil.copytree(stopped, tmp_path / "run")
+    document, tensors = read_pair(run / "checkpoint-last.json", "checkpoint")
+    forge(document["numbers"], tensors)
+    said = {name: document[name] for name in ("config", "numbers")}
+    write_pair(run / "checkpoint-last.json", "checkpoint", said, tensors)
+    assert main(["resume", str(run), "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "checkpoint-last.json: damaged" in error and "begin again" in error
+
+
+def test_an_attacker_that_is_none_of_a_league_is_no_start_for_one(finished, tmp_path):
+    """Whoever put it among those of a league did not say what it takes."""
+    run = shutil.copytree(finished.folder, tmp_path / "run")
+    shutil.rmtree(run / "attackers" / "000")
+    ff.train_red("sleep", total_episodes=50, max_steps=5, out=run / "attackers" / "000", quiet=True)
+    with pytest.raises(ff.PolicyError, match="attackers: holds an attacker that is not one of a league"):
+        ff.train_league(start=run, out=tmp_path / "new", **SMALL)
 
 
 def test_a_league_that_begins_with_anothers_defender_meets_its_attackers(finished, tmp_path):

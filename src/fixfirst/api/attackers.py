@@ -18,7 +18,7 @@ from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, policy_folder
 from fixfirst.policy.network import Weights
 from fixfirst.reporter.live import ProgressLine
-from fixfirst.runs import layout
+from fixfirst.runs import layout, manifest
 
 STARTS = ("scratch", red_file.BASE, *red_file.KNOWN, "last")
 _EPISODES = 10_000
@@ -226,8 +226,18 @@ def train_red(
         start=None if first is None else first.weights,
     )
     announce_compilation()
-    checkpoint.go_on(folder, training, config)
-    with jobs.interrupts() as interrupt, ProgressLine(total_episodes, quiet=checks.check_bool("quiet", quiet)) as progress:
+    checks.check_bool("quiet", quiet)
+    with errors.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with manifest.locked(folder):
+            checkpoint.go_on(folder, training, config)
+            _work(folder, training, config, quiet)
+    return red_file.load_red(folder, spec.scenario)
+
+
+def _work(folder: Path, training: red_training.RedTraining, config: dict[str, Any], quiet: bool) -> None:
+    """Train to the end, and write the attacker down; or raise Interrupted."""
+    with jobs.interrupts() as interrupt, ProgressLine(training.total, quiet=quiet) as progress:
 
         def step() -> None:
             mean = training.step()
@@ -236,10 +246,9 @@ def train_red(
                 progress.show(training.episodes, f"return {mean:.1f}")
 
         checkpoint.train_on(folder, training, config, step, CHECKPOINT_EVERY, interrupt)
-    weights = training.learner.weights
-    red_file.save_red(folder, weights, spec, {"config": config, "against": config["against"], "episodes": training.episodes})
+    facts = {"config": config, "against": config["against"], "episodes": training.episodes}
+    red_file.save_red(folder, training.learner.weights, training.spec, facts)
     checkpoint.delete_checkpoints(folder)
-    return red_file.load_red(folder, spec.scenario)
 
 
 # ---------------------------------------------------------------- what is asked for

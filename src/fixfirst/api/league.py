@@ -118,8 +118,14 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
 def _past(origin: Path, spec: RedSpec) -> list[FrozenRed]:
     """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
     found = [red_file.load_red(folder, spec.scenario) for folder in sorted((origin / layout.ATTACKERS).glob("*"))]
-    facts = [(red.facts["taken"], red.facts["kept_as"], red.facts["start"], 0) for red in found]
-    return [FrozenRed(red.weights, *told) for red, told in zip(found, facts, strict=True) if red.spec == spec]
+    return [_frozen(origin, red) for red in found if red.spec == spec]
+
+
+def _frozen(origin: Path, red: red_file.RedPolicy) -> FrozenRed:
+    taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
+    if not isinstance(taken, int | float) or kind not in (matrix.LIVE, matrix.RESPONSE) or not isinstance(start, str):
+        raise errors.PolicyError(f"{origin / layout.ATTACKERS}: holds an attacker that is not one of a league")
+    return FrozenRed(red.weights, max(-checks.MOST, min(checks.MOST, taken)), kind, start, 0)
 
 
 def _known(spec: RedSpec) -> dict[str, Weights]:

@@ -1,18 +1,18 @@
 """Checkpoints of trainings: from the newest good one each goes on with the same bytes."""
 
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from fixfirst.base import arrays, checks, errors
+from fixfirst.learner.ppo import tensor_shapes
 from fixfirst.learner.training import Training
 from fixfirst.orders.judging import Counts
-from fixfirst.policy.network import Weights, shapes
+from fixfirst.policy.network import Weights
 from fixfirst.runs import layout, manifest, rows
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
@@ -65,7 +65,7 @@ def restore_checkpoint(folder: Path, training: Training) -> list[str]:
             training.seconds_before = max(0.0, rows.number(document.get("seconds")) or 0.0)
             return complaints
         except errors.PolicyError as e:
-            complaints.append(str(e))
+            complaints.append(str(e) if str(path.parent) in str(e) else f"{path}: damaged ({e})")
     return complaints
 
 
@@ -89,24 +89,18 @@ def last_tensors(folder: Path, training: Training) -> dict[str, np.ndarray]:
 
 def _check_tensors(path: Path, tensors: Weights, training: Training) -> None:
     """Raise PolicyError unless these are the weights and Adam's moments of such a training."""
-    expected: dict[str, tuple[int, ...]] = {"adam.step": ()}
-    for name, shape in shapes(training.spec.inputs, training.spec.actions).items():
-        expected |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
+    expected = tensor_shapes(training.spec.inputs, training.spec.actions)
     arrays.check_tensors(path.with_suffix(".safetensors"), tensors, expected)
-
-
-_Count = Annotated[int, Field(ge=0, le=checks.MOST)]
-_Number = Annotated[float, Field(ge=-checks.MOST, le=checks.MOST)]
 
 
 class _Numbers(BaseModel):
     """What `Training.numbers` tells."""
 
-    updates: _Count
-    episodes: _Count
-    multiplier: _Number
-    latest: tuple[tuple[_Number, ...], ...] | None
-    openings: tuple[tuple[_Count, ...], ...]
+    updates: checks.Count
+    episodes: checks.Count
+    multiplier: checks.Number
+    latest: tuple[tuple[checks.Number, ...], ...] | None
+    openings: tuple[tuple[checks.Count, ...], ...]
     look: tuple[Annotated[int, Field(ge=-1, le=checks.MOST)], Annotated[int, Field(ge=-1, le=checks.MOST)], bool]
 
     def fits(self, training: Training) -> bool:
@@ -125,11 +119,10 @@ class _Numbers(BaseModel):
 def _check_numbers(path: Path, numbers: Any, training: Training) -> None:
     """Raise PolicyError if a checkpoint's numbers are none of this training."""
     try:
-        checked = _Numbers.model_validate_json(json.dumps(numbers), strict=True)
-    except ValidationError:
-        checked = None
-    if checked is None or not checked.fits(training):
-        raise errors.PolicyError(f"{path}: damaged (its numbers are missing or of the wrong kind)")
+        if not checks.check_saved(_Numbers, numbers).fits(training):
+            raise ValueError(checks.WRONG_NUMBERS)
+    except ValueError as e:
+        raise errors.PolicyError(f"{path}: damaged ({e})") from e
 
 
 def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
@@ -171,8 +164,12 @@ class Resumable(Protocol):
         """Return all weights and moments, by name."""
         ...
 
+    def saved_shapes(self, numbers: Any) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the tensors that were saved with these numbers; ValueError if they are none of its own."""
+        ...
+
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Go on from a saved state that `saved_shapes` has looked at."""
         ...
 
 
@@ -185,9 +182,11 @@ def go_on(folder: Path, training: Resumable, config: dict[str, Any]) -> bool:
     if document.get("config") != config:
         raise errors.ConfigError(f"{folder}: holds another training; name another folder with --out")
     try:
+        arrays.check_tensors(path.with_suffix(".safetensors"), tensors, training.saved_shapes(document.get("numbers")))
         training.restore(tensors, document["numbers"])
-    except (KeyError, TypeError, ValueError) as e:
-        raise errors.PolicyError(f"{path}: damaged ({e}); delete it to begin again") from e
+    except (ValueError, errors.PolicyError) as e:
+        text = str(e).removeprefix(f"{path.with_suffix('.safetensors')}: ")
+        raise errors.PolicyError(f"{path}: damaged ({text}); delete it to begin again") from e
     return True
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fixfirst.base import checks
+from fixfirst.base import checks, errors
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn, values_of_rows
@@ -75,6 +75,22 @@ def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.
     moments = {f"adam.exp_avg.{name}": array for name, array in first.items()}
     moments |= {f"adam.exp_avg_sq.{name}": array for name, array in second.items()}
     return moments | {"adam.step": np.array(step, np.float32)}
+
+
+def tensor_shapes(inputs: int, actions: int) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of all that a learner saves: weights and Adam's moments."""
+    found: dict[str, tuple[int, ...]] = {"adam.step": ()}
+    for name, shape in shapes(inputs, actions).items():
+        found |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
+    return found
+
+
+def saved_steps(tensors: Weights) -> int:
+    """How often Adam had stepped; PolicyError if that is no number of steps."""
+    steps = float(tensors["adam.step"])
+    if not 0 <= steps <= checks.MOST:
+        raise errors.PolicyError(f"adam.step is {steps:g}, which is no number of steps")
+    return int(steps)
 
 
 def part_of(tensors: Weights, prefix: str) -> dict[str, np.ndarray]:
@@ -193,10 +209,10 @@ class PPO:
 
     def restore(self, tensors: Weights) -> None:
         """See `Learner`."""
+        self._steps = saved_steps(tensors)
         self.start_from(part_of(tensors, "net."))
         self._first.vector[:] = Network.of(part_of(tensors, "adam.exp_avg.")).vector
         self._second.vector[:] = Network.of(part_of(tensors, "adam.exp_avg_sq.")).vector
-        self._steps = int(tensors["adam.step"])
 
 
 def make_learner(config: PPOConfig, spec: PolicySpec, seed: int) -> Learner:

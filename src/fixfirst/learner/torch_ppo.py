@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.ppo import UpdateStats, initial_weights, named_moments, part_of
+from fixfirst.learner.ppo import UpdateStats, initial_weights, named_moments, part_of, saved_steps
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, bits_of
@@ -262,8 +262,9 @@ class TorchPPO:
 
     def restore(self, tensors: Weights) -> None:
         """See `Learner`."""
+        steps = saved_steps(tensors)
         self.start_from(part_of(tensors, "net."))
         for moment in ("exp_avg", "exp_avg_sq"):
             saved = part_of(tensors, f"adam.{moment}.")
             self.optimiser.moments[moment] = [torch.from_numpy(saved[name].copy()) for name in self.optimiser.names]
-        self.optimiser.moments["step"] = [torch.tensor(float(tensors["adam.step"])) for _ in self.optimiser.names]
+        self.optimiser.moments["step"] = [torch.tensor(float(steps)) for _ in self.optimiser.names]

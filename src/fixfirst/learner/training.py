@@ -346,8 +346,8 @@ class Training:
 
     def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
         """Go on from a saved state."""
-        self.openings = tuple(tuple(opening) for opening in numbers["openings"])
         self.learner.restore(tensors)
+        self.openings = tuple(tuple(opening) for opening in numbers["openings"])
         self._rebuild_player()
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
         self.multiplier = numbers["multiplier"]
