@@ -105,18 +105,14 @@ def exploit(
     opponent = red_training.Opponent(defender.player, defender.orders)
     budget = checks.check_int("train_episodes", train_episodes, 50)
     announce_compilation()
-    with (
-        jobs.interrupts() as interrupt,
-        ProgressLine(red_training.episodes_of(len(begins), budget), quiet=checks.check_bool("quiet", quiet)) as progress,
-    ):
+    whole = red_training.episodes_of(len(begins), budget)
+    with ProgressLine(whole, quiet=checks.check_bool("quiet", quiet)) as progress:  # interrupted, it leaves nothing behind
 
         def tell(done: int, mean: float) -> None:
             if progress.due():
                 progress.show(done, f"attackers learn, return {mean:.1f}")
 
-        attempts = red_training.best_response(
-            opponent, game, spec, begins, episodes=budget, seed=number, tell=tell, interrupt=interrupt
-        )
+        attempts = red_training.best_response(opponent, game, spec, begins, episodes=budget, seed=number, tell=tell)
     return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, name_of(policy))
 
 
