@@ -98,8 +98,11 @@ def test_outside_the_game_sizes_are_asked_of_the_scenario_that_was_given():
     """What the kernel looks up stays in its room; the most that a type of records holds is no size of a scenario."""
     for room in ROOMS[2:]:
         for path in modules(room):
-            names = {name for module, name in imports(path) if module == "game.tables"}
-            assert names <= {"SMALL", "LARGE", "Size", "size_of", "tables_of"}, f"{path.name} imports {names}"
+            if ("game", "tables") in imports(path):
+                nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)]
+                names = {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "tables"}
+                assert names <= {"SMALL", "LARGE", "Size", "size_of", "tables_of"}, f"{path.name} uses {names}"
+            assert "game.tables" not in {module for module, _ in imports(path)}, f"{path.name} imports names of tables"
 
 
 def test_choosing_orders_knows_neither_the_world_nor_learning():

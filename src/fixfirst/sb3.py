@@ -10,8 +10,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from fixfirst.base.errors import ConfigError
-from fixfirst.play.envs import VecCage2, make_vec
+from fixfirst.base import errors
+from fixfirst.play import envs
+from fixfirst.play.envs import VecCage2
 
 try:
     from stable_baselines3.common.vec_env import VecEnv
@@ -28,8 +29,8 @@ def make(num_envs: int = 8, **settings: Any) -> "SB3VecEnv":
     With `action_set="macros"`, MaskablePPO of sb3-contrib finds the masks.
     """
     if "autoreset_mode" in settings:
-        raise ConfigError("Stable-Baselines3 decides when episodes begin anew: leave out autoreset_mode")
-    return SB3VecEnv(make_vec(num_envs, autoreset_mode="same_step", **settings))
+        raise errors.ConfigError("Stable-Baselines3 decides when episodes begin anew: leave out autoreset_mode")
+    return SB3VecEnv(envs.make_vec(num_envs, autoreset_mode="same_step", **settings))
 
 
 class SB3VecEnv(VecEnv):

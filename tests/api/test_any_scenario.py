@@ -8,7 +8,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.learner.ppo import initial_weights
-from fixfirst.policy.spec import PolicySpec, spec_for
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
 SMALL = {"red_agent": "b_line", "steps": 30, "episodes": 8, "quiet": True}
@@ -44,7 +44,7 @@ def always_sleep(inputs, actions):
 
 def ways_to_sleep(scenario):
     """Somebody who always takes action 0, which is Sleep, in every shape in which one can play."""
-    spec = spec_for((), scenario)
+    spec = PolicySpec.for_orders((), scenario)
     remembering = {"memory": "full", "action_set": "macros"}
     return {
         "a baseline": "sleep",

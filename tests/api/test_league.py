@@ -182,7 +182,7 @@ def test_the_preset_is_the_league(tmp_path, monkeypatch):
             ["train", "--preset", "guardian", "--seed", "3", "--out", str(tmp_path / "run")],
         )
     assert asked.pop("out") == tmp_path / "run"
-    assert asked == {"start": "champion-current", "picky": False, "quiet": False, "seed": 3}
+    assert asked == {"picky": False, "quiet": False, "seed": 3}
 
 
 @pytest.mark.parametrize("name", ["config.toml", "result.json", "league.csv"])

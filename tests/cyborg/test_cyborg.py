@@ -23,12 +23,11 @@ from fixfirst.cyborg.conformance import ReplayReport, check_file, read_episodes
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.cyborg.variant import facts_of_variant, identify
-from fixfirst.cyborg.world import pack
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, VARIANTS
 from fixfirst.game.state import RedAgent
-from fixfirst.game.world import World
+from fixfirst.game.world import World, pack
 from fixfirst.play.baselines import DEFENDERS, make_baseline
 from fixfirst.play.episodes import describe_episode
 from fixfirst.play.evaluation import play

@@ -267,13 +267,6 @@ def test_a_host_that_tells_nothing_makes_b_line_go_its_own_way(tiny):
     assert any(note.startswith("b_line: User1 tells no address of a host whose name contains") for note in scenario.notes)
 
 
-def test_several_sockets_on_the_only_port_that_is_seen_are_known(tiny):
-    """A filter that lets only 80 through: Vsftpd can listen there any number of times."""
-    rules = {"all": {"in": [{"PortRange": [80, 81]}], "out": "all"}}
-    scenario = Scenario.from_document(put(tiny, "Subnets/Plant/NACLs", rules), "x")
-    assert [scenario.host_names[h] for h in scenario.socket_hosts] == ["Op_Server0"] and CAGE2.socket_hosts == ()
-
-
 # ---------------------------------------------------------------- unit types
 
 

@@ -9,7 +9,7 @@ from fixfirst.learner.batch import aggregate, bits_of_rows, discounted_returns, 
 from fixfirst.learner.config import PPOConfig
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy.spec import spec_for
+from fixfirst.policy.spec import PolicySpec
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 
@@ -82,7 +82,7 @@ def rollout_of(words, actions, workflows=(), assigned=None):
     """As a policy without a memory would have played it. Its table met some rows before, in another order."""
     words = np.array(words, np.uint64)
     assigned = np.zeros(words.shape[1], np.int64) if assigned is None else np.array(assigned)
-    nothing, spec = np.zeros_like(words, np.int16), spec_for(workflows)
+    nothing, spec = np.zeros_like(words, np.int16), PolicySpec.for_orders(workflows)
     read = np.repeat(spec.orders(workflows)[assigned][None], len(words), axis=0)
     read[:, :, 0] |= words
     rows, found = np.unique(read.reshape(-1, spec.row_words), axis=0, return_inverse=True)

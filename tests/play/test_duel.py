@@ -11,7 +11,7 @@ from fixfirst.game.state import LEARNED, RedAgent
 from fixfirst.game.world import World
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.play import rollout
-from fixfirst.play.duel import collect_duel
+from fixfirst.play.rollout import collect_duel
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.red_file import load_red, save_red

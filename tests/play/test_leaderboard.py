@@ -7,7 +7,7 @@ from late import Late
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.play.evaluation import EpisodeBatch
-from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, column_name, leaderboard_score
+from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, LeaderboardScore, column_name
 from fixfirst.play.rollout import Rollout
 
 stats = Late("scipy.stats")
@@ -37,7 +37,7 @@ def test_columns_and_total_worked_by_hand():
     meander: episodes (-2, -2, -2) and ( 0,  0,  0): sums of three -6 and 0, mean -3, variance 18, error sqrt(18 / 2) = 3.
     """
     b_line = episodes_of({29: -10, 30: -20}, {0: -10, 50: -20, 99: -20})
-    standing = leaderboard_score({"b_line": b_line, "meander": episodes_of({5: -20}, {}, red_agent="meander")})
+    standing = LeaderboardScore.of({"b_line": b_line, "meander": episodes_of({5: -20}, {}, red_agent="meander")})
     assert [(row.red_agent, row.steps) for row in standing.columns] == list(COLUMNS)
     assert [column_name(*column) for column in COLUMNS] == ["B30", "M30", "B50", "M50", "B100", "M100"]
     assert [row.mean for row in standing.columns] == [-1, -1, -2, -1, -4, -1]
@@ -49,12 +49,12 @@ def test_columns_and_total_worked_by_hand():
 
 def test_equal_episodes_have_no_interval():
     same = episodes_of({0: -10}, {0: -10})
-    assert leaderboard_score({"b_line": same, "meander": same}).total == (-6, 0, -6, -6)
+    assert LeaderboardScore.of({"b_line": same, "meander": same}).total == (-6, 0, -6, -6)
 
 
 def test_the_lead_counts_both_intervals():
     same = episodes_of({0: -10}, {0: -10})
-    standing = leaderboard_score({"b_line": same, "meander": same})
+    standing = LeaderboardScore.of({"b_line": same, "meander": same})
     winner, best = (standing.lead(row) for row in PUBLISHED)
     assert winner == pytest.approx((48.57, 48.57 - 0.43, 48.57 + 0.43))  # -6 less -54.57 ± 0.43
     assert best == pytest.approx((45.64, 45.64, 45.64))

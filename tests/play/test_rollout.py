@@ -13,7 +13,7 @@ from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.play.baselines import PriorityRestore, make_baseline
 from fixfirst.play.rollout import GROUP, collect
 from fixfirst.policy.network import Network
-from fixfirst.policy.spec import bits_of, spec_for, words_of
+from fixfirst.policy.spec import PolicySpec, bits_of, words_of
 from fixfirst.policy.table import PolicyTable, chance_keys, draw_choices, find_rows
 
 stats = Late("scipy.stats")
@@ -56,7 +56,9 @@ def same(a, b):
 def rows_of(rollout):
     """[T * B, K] what the policy read before each action."""
     rows = np.repeat(
-        spec_for(rollout.workflows).orders(rollout.workflows)[rollout.assigned][None], len(rollout.actions), axis=0
+        PolicySpec.for_orders(rollout.workflows).orders(rollout.workflows)[rollout.assigned][None],
+        len(rollout.actions),
+        axis=0,
     )
     rows[:, :, 0] |= rollout.packed_obs[:-1]
     return rows.reshape(-1, rows.shape[2])
@@ -64,14 +66,14 @@ def rows_of(rollout):
 
 def inputs_of(rollout):
     """[T * B, I] the same as bits."""
-    return bits_of(rows_of(rollout), spec_for(rollout.workflows).inputs)
+    return bits_of(rows_of(rollout), PolicySpec.for_orders(rollout.workflows).inputs)
 
 
 class Forgetful:
     """The same policy without a memory: asked for every environment in every step."""
 
     def __init__(self, act, workflows):
-        spec = spec_for(workflows)
+        spec = PolicySpec.for_orders(workflows)
         self.act_on, self.orders, self.inputs = act, spec.orders(workflows), spec.inputs
 
     def act(self, words, access, assigned, keys, when):
@@ -102,7 +104,7 @@ def test_the_remembered_policy_acts_like_the_plain_one(red_agent, workflows):
 
 def network(workflows=(), seed=0):
     """A network that is sure of some things."""
-    made = Network.zeros(spec_for(workflows).inputs, NUM_ACTIONS)
+    made = Network.zeros(PolicySpec.for_orders(workflows).inputs, NUM_ACTIONS)
     made.vector[:] = np.random.default_rng(seed).uniform(-0.4, 0.4, len(made.vector))
     return made
 
@@ -286,7 +288,7 @@ def test_the_table_grows_and_forgets_nothing():
 
 def test_a_row_holds_the_observation_and_the_workflow():
     """Input bit i is observation bit i; the workflow's bits follow, in the first word and the next."""
-    rows = spec_for(ORDERS).orders(ORDERS)[[2, 0]]
+    rows = PolicySpec.for_orders(ORDERS).orders(ORDERS)[[2, 0]]
     rows[:, 0] |= np.array([0b101, 1 << 51], np.uint64)
     inputs = bits_of(rows, 77)
     assert rows.shape == (2, 2) and inputs.shape == (2, 77) and inputs.dtype == np.float32
@@ -297,7 +299,7 @@ def test_a_row_holds_the_observation_and_the_workflow():
 
 def test_every_host_its_own_type_reads_52_and_169_bits_in_four_words():
     order = Workflow.from_number(0, UnitScheme.per_host())
-    spec = spec_for([order])
+    spec = PolicySpec.for_orders([order])
     assert spec.orders([order]).shape == (1, 4) and spec.inputs == 221
 
 

@@ -10,8 +10,7 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
-from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.rows import UpdateRow
+from fixfirst.runs.rows import TensorBoard, UpdateRow
 
 accumulator = late.Late("tensorboard.backend.event_processing.event_accumulator")
 

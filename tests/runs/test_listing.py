@@ -8,9 +8,9 @@ from run_folder import BEST, write_config, write_search, write_training
 
 from fixfirst.cli.runs import advice, runs_table
 from fixfirst.reporter.screen import results
-from fixfirst.runs.layout import Kind
+from fixfirst.runs.layout import Kind, find_runs
 from fixfirst.runs.manifest import Session, create_run, locked, read_settings
-from fixfirst.runs.run import find_runs, summarise_run, summarise_runs
+from fixfirst.runs.run import summarise_run, summarise_runs
 
 
 def begin(folder, *, finished, red_agent="b_line"):

@@ -11,7 +11,8 @@ import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.report import report_document
-from fixfirst.runs.run import find_runs, summarise_run
+from fixfirst.runs.layout import find_runs
+from fixfirst.runs.run import summarise_run
 
 QUIET = {"quiet": True, "workers": 1, "report": False}
 SHARED = {

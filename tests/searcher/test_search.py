@@ -697,7 +697,7 @@ def test_a_disk_that_is_full_when_a_trial_is_recorded_loses_nothing(run, tmp_pat
                 full()
 
     with monkeypatch.context() as patched:
-        patched.setattr(published, "CsvLog", FullDisk)
+        patched.setattr(published.rows, "CsvLog", FullDisk)
         folder = start(tmp_path / "run", EASY, "--log-episodes", expect=2)
     one_line(capsys, f"cannot be written (No space left on device); mend that, then: fixfirst resume {folder}")
     resume(folder)

@@ -20,7 +20,7 @@ from fixfirst.play.rollout import collect
 from fixfirst.reporter.report_answers import _how_section as how, _why_sections as why_sections
 from fixfirst.reporter.texts import settled, tier_name
 from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import read_answer
+from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import ValueRow, read_rows
 from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
@@ -51,7 +51,7 @@ def everything(folder):
 
 def test_a_search_ends_with_a_rule_its_price_and_a_policy_for_any_order(run):
     answer = run.answer
-    assert answer == read_answer(run.folder) and answer.replicates == 2
+    assert answer == Answer.read(run.folder) and answer.replicates == 2
     assert answer.idle == ("op_host", "defender") and answer.possible == 6 and answer.all_orders == 120
     assert answer.episodes == 240 and len(answer.orders) == 6 and len(answer.swaps) == 3
     assert answer.rule == "No answer yet" and not answer.is_settled
@@ -380,7 +380,7 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
             rollout.rewards10[-1] -= 2_000 * np.array(late, np.int32)[rollout.assigned]
         return rollout
 
-    for place in ("fixfirst.learner.training.collect", "fixfirst.play.evaluation.collect"):
+    for place in ("fixfirst.play.rollout.collect", "fixfirst.play.evaluation.collect"):
         monkeypatch.setattr(place, taxed)
     first, *others = ff.search(out=tmp_path / "run", **SHARED, **QUIET, workers=1).answer.swaps
     assert (first.first, first.second) == ("enterprise", "op_server") and 150 < first.price < 250

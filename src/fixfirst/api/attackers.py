@@ -7,17 +7,16 @@ from typing import Any
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
 from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of, takes_best_actions
-from fixfirst.base import checks, errors, jobs
-from fixfirst.base.compile import announce_compilation
+from fixfirst.base import checks, compile as machine_code, errors, jobs
+from fixfirst.game import red_view
 from fixfirst.game.game import Game
-from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import VariantName
 from fixfirst.learner import checkpoint, red_training
 from fixfirst.play import evaluation, habits
-from fixfirst.policy import red_file
-from fixfirst.policy.file import Policy, policy_folder
+from fixfirst.policy import file as policy_file, red_file
+from fixfirst.policy.file import Policy
 from fixfirst.policy.network import Weights
-from fixfirst.reporter.live import ProgressLine
+from fixfirst.reporter import live
 from fixfirst.runs import layout, manifest
 
 STARTS = ("scratch", red_file.BASE, *red_file.KNOWN, "last")
@@ -99,14 +98,16 @@ def exploit(
     number = checks.check_seed("seed", seed, bits=63)
     greedy = takes_best_actions(policy, greedy)
     defender, game = defended_game(policy, workflow, greedy, settings, say)
-    spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
+    spec = red_view.RedSpec(game.scenario, checks.check_bool("picky", picky))
     folder = _folder(policy) if out is None else checks.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
     opponent = red_training.Opponent(defender.player, defender.orders)
     budget = checks.check_int("train_episodes", train_episodes, 50)
-    announce_compilation()
+    machine_code.announce_compilation()
     whole = red_training.episodes_of(len(begins), budget)
-    with ProgressLine(whole, quiet=checks.check_bool("quiet", quiet)) as progress:  # interrupted, it leaves nothing behind
+    with live.ProgressLine(
+        whole, quiet=checks.check_bool("quiet", quiet)
+    ) as progress:  # interrupted, it leaves nothing behind
 
         def tell(done: int, mean: float) -> None:
             if progress.due():
@@ -119,7 +120,7 @@ def exploit(
 def _conclude(
     opponent: red_training.Opponent,
     game: Game,
-    spec: RedSpec,
+    spec: red_view.RedSpec,
     attempts: list[red_training.Attempt],
     episodes: int,
     seed: int,
@@ -194,7 +195,7 @@ def train_red(
     sure = [takes_best_actions(name, greedy) for name in names]
     defenders = [make_defender(name, None, best, scenario=said) for name, best in zip(names, sure, strict=True)]
     game = _game(in_scenario(settings, defenders[0]), defenders[0].policy)
-    spec = RedSpec(game.scenario, checks.check_bool("picky", picky))
+    spec = red_view.RedSpec(game.scenario, checks.check_bool("picky", picky))
     for name, defender in zip(names, defenders, strict=True):
         if defender.scenario != game.scenario:
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
@@ -221,7 +222,7 @@ def train_red(
         seed=number,
         start=None if first is None else first.weights,
     )
-    announce_compilation()
+    machine_code.announce_compilation()
     checks.check_bool("quiet", quiet)
     with errors.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -233,7 +234,7 @@ def train_red(
 
 def _work(folder: Path, training: red_training.RedTraining, config: dict[str, Any], quiet: bool) -> None:
     """Train to the end, and write the attacker down; or raise Interrupted."""
-    with jobs.interrupts() as interrupt, ProgressLine(training.total, quiet=quiet) as progress:
+    with jobs.interrupts() as interrupt, live.ProgressLine(training.total, quiet=quiet) as progress:
 
         def step() -> None:
             mean = training.step()
@@ -272,11 +273,11 @@ def _folder(policy: Who) -> Path | None:
     """Return where the attacker of a run belongs; None for all that is no run."""
     if not isinstance(policy, str | Path) or agent_of(policy) is not None or not Path(policy).exists():
         return None
-    found = policy_folder(Path(policy))
+    found = policy_file.policy_folder(Path(policy))
     return (found.parent if found.name == layout.BEST else found) / layout.EXPLOIT
 
 
-def _begin(starts: Sequence[str], folder: Path | None, spec: RedSpec, *, must: bool) -> dict[str, Weights | None]:
+def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *, must: bool) -> dict[str, Weights | None]:
     """Return the weights of every start by its name. Without `must`, those that are not there or do not fit are left out."""
     if not isinstance(starts, list | tuple) or not starts or not all(isinstance(name, str) for name in starts):
         raise errors.ConfigError(f"starts are scratch, last, or attackers by name, in a list, got {errors.quoted(starts)}")

@@ -17,7 +17,8 @@ import numpy as np
 from fixfirst.api.policies import load_named, takes_best_actions
 from fixfirst.base import checks, errors, statistics
 from fixfirst.cyborg import checkout
-from fixfirst.policy.file import NamedOrder, Policy
+from fixfirst.policy import file as policy_file
+from fixfirst.policy.file import Policy
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
 EXAMPLE_AGENT = "CybORG.Agents.SimpleAgents.BlueLoadAgent"  # the module, and in it the class of the same name
@@ -43,7 +44,7 @@ class BlueAgent:
         self,
         policy: Policy | str | Path | None = None,
         *,
-        workflow: NamedOrder | None = None,
+        workflow: policy_file.NamedOrder | None = None,
         greedy: bool | None = None,
         seed: int = 0,
     ):

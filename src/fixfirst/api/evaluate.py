@@ -4,17 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
-from fixfirst.base import checks, errors, typed
-from fixfirst.base.compile import announce_compilation
-from fixfirst.game.game import Game, red_agent_spec, scenario_of, world_in_words
-from fixfirst.game.reward import in_words as reward_in_words
+from fixfirst.base import checks, compile as machine_code, errors, typed
+from fixfirst.game import game, reward
+from fixfirst.game.game import Game, world_in_words
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
-from fixfirst.play import evaluation
-from fixfirst.play.comparison import Comparisons, paired
-from fixfirst.play.leaderboard import LEADERBOARD_REDS, LeaderboardScore, leaderboard_score
+from fixfirst.play import comparison, evaluation
+from fixfirst.play.leaderboard import LeaderboardScore
 from fixfirst.policy import red_file
-from fixfirst.reporter.live import ProgressLine
+from fixfirst.reporter import live
 
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
@@ -98,11 +96,11 @@ def leaderboard(
     if game.scenario != CAGE2:
         raise errors.ConfigError(f"the leaderboard is of CAGE2 and its reward, not of {game.scenario.label}: use evaluate")
     evaluation.check_enough(episodes)
-    games = [game.against(red) for red in LEADERBOARD_REDS]
+    games = [game.against(red) for red in evaluation.LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
     games_made_for([policy], [defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return leaderboard_score({game.attacker: batch for game, (batch,) in played}, judging)
+    return LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
 
 
 def compare(
@@ -111,14 +109,14 @@ def compare(
     *,
     workflow: str | None = None,
     greedy: bool = False,
-    red_agent: str | Sequence[str] = LEADERBOARD_REDS,
+    red_agent: str | Sequence[str] = evaluation.LEADERBOARD_REDS,
     steps: int | None = None,
     episodes: int = 2_000,
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
     **settings: Unpack[typed.CompareSettings],
-) -> Comparisons:
+) -> comparison.Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 
     first, second, workflow, greedy, settings, quiet and say as in `ff.evaluate`; the episodes are its own, too. Two that
@@ -137,7 +135,7 @@ def compare(
     games = [game_and_judging(home)[0].against(red) for home in homes for red in reds]
     _tell_reward(one.scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
-    found = Comparisons(paired(a, b, len(games)) for _, (a, b) in played)
+    found = comparison.Comparisons(comparison.paired(a, b, len(games)) for _, (a, b) in played)
     found.world = world_in_words("", one.scenario)
     return found
 
@@ -151,8 +149,8 @@ def play_all(
     """
     seed, quiet, done = checks.check_seed("seed", seed), checks.check_bool("quiet", quiet), 0
     note_picky(games, quiet)
-    announce_compilation()
-    with ProgressLine(episodes * len(games) * len(defenders), quiet=quiet) as progress:
+    machine_code.announce_compilation()
+    with live.ProgressLine(episodes * len(games) * len(defenders), quiet=quiet) as progress:
         for game in games:
             batches = []
             for defender in defenders:
@@ -188,7 +186,7 @@ def note_picky(games: Sequence[Game], quiet: bool) -> None:
 def _reds(red_agent: Any) -> list[str]:
     """Return red agents: one, several in a list, or joined by commas. Weights make it one mixture."""
     several = isinstance(red_agent, str) and ":" not in red_agent
-    return [red_agent_spec(red) for red in (red_agent.split(",") if several else _list_of("red_agent", red_agent))]
+    return [game.red_agent_spec(red) for red in (red_agent.split(",") if several else _list_of("red_agent", red_agent))]
 
 
 def _list_of(what: str, values: Any) -> list[Any]:
@@ -206,7 +204,7 @@ def said_scenario(settings: Mapping[str, Any], policy: Who) -> Scenario | None:
     said, images, reward = (settings.get(name) for name in ("scenario", "images", "reward"))
     if said is None and images is None and reward is None:
         return None
-    return scenario_of(home_of(policy) if said is None else said, images, reward)
+    return game.scenario_of(home_of(policy) if said is None else said, images, reward)
 
 
 def in_scenario(settings: Mapping[str, Any], defender: Defender) -> dict[str, Any]:
@@ -216,7 +214,7 @@ def in_scenario(settings: Mapping[str, Any], defender: Defender) -> dict[str, An
 
 def _tell_reward(scenario: Scenario, say: Say) -> None:
     if scenario.own_reward:
-        say(f"{scenario.name}: {reward_in_words(scenario)}")
+        say(f"{scenario.name}: {reward.in_words(scenario)}")
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

@@ -7,21 +7,19 @@ from typing import Any
 
 from fixfirst.api import following
 from fixfirst.api.policies import load_named
-from fixfirst.base import arrays, checks, errors, jobs, statistics, tables
-from fixfirst.base.compile import announce_compilation
-from fixfirst.game.red_view import RedSpec
-from fixfirst.learner import checkpoint
+from fixfirst.base import arrays, checks, compile as machine_code, errors, jobs, statistics, tables
+from fixfirst.game import red_view
+from fixfirst.learner import checkpoint, training_run
 from fixfirst.learner.league import FrozenRed, League, LeagueConfig
-from fixfirst.learner.training_run import conclude
 from fixfirst.policy import red_file
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.network import Weights
-from fixfirst.reporter.live import ProgressLine
-from fixfirst.reporter.report import WrittenReport, report
+from fixfirst.reporter import live, report
+from fixfirst.reporter.report import WrittenReport
 from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.runs.run import Run
 
-FIRST_DEFENDER = "champion-current"  # the defender that leagues begin with
+_FIRST_DEFENDER = "champion-current"  # the defender that leagues begin with
 SAVE_EVERY = 25  # updates
 
 
@@ -55,11 +53,11 @@ class LeagueRun(tables.Tabular):
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about it; see `ff.report`."""
-        return report(self.folder, out, **options)
+        return report.report(self.folder, out, **options)
 
 
 def train_league(
-    *, out: str | Path | None = None, start: str | Path = FIRST_DEFENDER, quiet: bool = False, **settings: Any
+    *, out: str | Path | None = None, start: str | Path = _FIRST_DEFENDER, quiet: bool = False, **settings: Any
 ) -> LeagueRun:
     """Train a defender against scripts, frozen attackers and live ones (a league).
 
@@ -76,7 +74,7 @@ def train_league(
         raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
     folder = layout.unused_folder(f"league-{config.seed}") if out is None else checks.check_path("out", out)
     quiet = checks.check_bool("quiet", quiet)
-    announce_compilation()
+    machine_code.announce_compilation()
     origin = str(Path(start).resolve()) if Path(start).exists() else str(start)
     options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}
     manifest.create_run(folder, layout.Kind.LEAGUE, config.model_dump(mode="json"), config.seed, options)
@@ -94,7 +92,7 @@ def resume_league(folder: Path, *, quiet: bool = False) -> LeagueRun:
     policy = load_named(origin)
     if policy.facts.get("sha256") != options.get("from_sha256"):
         raise errors.RunDirError(f"{folder}: {origin} is another policy than the one that the league was begun with")
-    announce_compilation()
+    machine_code.announce_compilation()
     return _run(LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
 
 
@@ -105,7 +103,7 @@ def load_league(folder: Path) -> LeagueRun:
 
 
 def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> LeagueRun:
-    spec, red = start.spec, RedSpec(start.spec.scenario, config.picky)
+    spec, red = start.spec, red_view.RedSpec(start.spec.scenario, config.picky)
     league = League(config, spec, start.weights, _known(red), pool=_past(Path(origin), red))
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
     hint = f"; mend that, then: {errors.command('resume', folder)}"
@@ -115,7 +113,7 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
     return load_league(folder)
 
 
-def _past(origin: Path, spec: RedSpec) -> list[FrozenRed]:
+def _past(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
     """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
     found = [red_file.load_red(folder, spec.scenario) for folder in sorted((origin / layout.ATTACKERS).glob("*"))]
     return [_frozen(origin, red) for red in found if red.spec == spec]
@@ -128,7 +126,7 @@ def _frozen(origin: Path, red: red_file.RedPolicy) -> FrozenRed:
     return FrozenRed(red.weights, max(-checks.MOST, min(checks.MOST, taken)), kind, start, 0)
 
 
-def _known(spec: RedSpec) -> dict[str, Weights]:
+def _known(spec: red_view.RedSpec) -> dict[str, Weights]:
     """Return the attackers that come with fixfirst and fit."""
     found: dict[str, Weights] = {}
     for name in (red_file.BASE, *red_file.KNOWN):
@@ -147,7 +145,7 @@ def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -
     log = rows.CsvLog(folder / layout.MATRIX, rows.MatrixRow, lambda row: row.round <= league.rounds)
     if (0 if log.last is None else log.last.round) < league.rounds:
         raise errors.RunDirError(f"{folder / layout.MATRIX}: rows of the first {league.rounds} rounds are missing")
-    with jobs.interrupts() as interrupt, ProgressLine(league.config.total_episodes, quiet=quiet) as progress:
+    with jobs.interrupts() as interrupt, live.ProgressLine(league.config.total_episodes, quiet=quiet) as progress:
 
         def step() -> None:
             earned, closed = league.step()
@@ -170,7 +168,7 @@ def _work(league: League, folder: Path, document: dict[str, Any], quiet: bool) -
             log.close()
     _save(folder, league, document)
     last = [row for row in rows.read_rows(folder / layout.MATRIX, rows.MatrixRow) if row.round == league.rounds]
-    conclude(folder, _result(league, last))
+    training_run.conclude(folder, _result(league, last))
 
 
 def _save(folder: Path, league: League, document: dict[str, Any]) -> None:

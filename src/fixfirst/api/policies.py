@@ -9,16 +9,15 @@ import numpy as np
 from fixfirst.base import checks, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
-from fixfirst.orders.judging import held_mask
+from fixfirst.orders import judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import agents, baselines
 from fixfirst.play.rollout import Player, Trajectory, play_steps
-from fixfirst.policy import red_file
+from fixfirst.policy import file as policy_file, red_file, remembering, table
 from fixfirst.policy.export import SUFFIXES, Target, export_policy
-from fixfirst.policy.file import Orders, Policy, load_policy, shipped_policies
-from fixfirst.policy.remembering import Memories
-from fixfirst.policy.spec import PolicySpec, bits_of, spec_for
-from fixfirst.policy.table import PolicyTable, chance_keys
+from fixfirst.policy.file import Policy, load_policy
+from fixfirst.policy.spec import PolicySpec, bits_of
+from fixfirst.policy.table import PolicyTable
 
 if TYPE_CHECKING:
     from fixfirst.play.envs import VecCage2
@@ -36,10 +35,10 @@ def load_named(policy: Named) -> Policy:
     path = checks.check_path("a policy", policy)
     if not path.exists() and str(path) in red_file.shipped_reds():
         raise errors.ConfigError(f"{path} is an attacker, not a defender: name it with --red-agent")
-    if not path.exists() and str(path) not in shipped_policies():
-        shipped = ", ".join(shipped_policies()) or "there is none"
+    if not path.exists() and str(path) not in policy_file.shipped_policies():
+        shipped = ", ".join(policy_file.shipped_policies()) or "there is none"
         known = f"a baseline ({', '.join(baselines.BASELINES)}), nor a policy that comes with fixfirst ({shipped})"
-        hint = errors.did_you_mean(str(path), (*baselines.BASELINES, *shipped_policies()))
+        hint = errors.did_you_mean(str(path), (*baselines.BASELINES, *policy_file.shipped_policies()))
         raise errors.ConfigError(f"{str(path)!r} is neither a file or run nor {known}{hint}")
     return load_policy(path)
 
@@ -59,7 +58,7 @@ class Defender(NamedTuple):
     @property
     def spec(self) -> PolicySpec:
         """What it reads and may choose."""
-        return spec_for((), self.plays_in) if self.policy is None else self.policy.spec
+        return PolicySpec.for_orders((), self.plays_in) if self.policy is None else self.policy.spec
 
     @property
     def made_for(self) -> dict[str, Any]:
@@ -317,7 +316,7 @@ def rollout(
     *,
     seed: int = 0,
     greedy: bool = False,
-    workflow: Orders | None = None,
+    workflow: policy_file.Orders | None = None,
     say: Say = errors.note,
 ) -> Steps:
     """Play on from where the environments stand, and leave them where they are then, as if stepped.
@@ -377,16 +376,16 @@ def _is_named(policy: Who) -> TypeGuard[Named]:
 
 def _play_on(envs: "VecCage2", player: Player, assigned: np.ndarray, seed: int, track: Trajectory) -> None:
     """Play as `play_steps` does, with somebody who is asked at every step."""
-    world, n, spec = envs.world, envs.num_envs, getattr(player, "spec", spec_for((), envs.world.scenario))
+    world, n, spec = envs.world, envs.num_envs, getattr(player, "spec", PolicySpec.for_orders((), envs.world.scenario))
     shared = _shared_memories(envs, spec) is not None
-    memories = envs.memories if shared else Memories(spec, n)
+    memories = envs.memories if shared else remembering.Memories(spec, n)
     keys, fresh, steps, access = np.empty(n, np.uint64), np.empty(n, np.uint64), np.zeros(n, np.int64), []
     starts = np.ones(n, np.bool_)
     for t in range(len(track.actions)):
         track.packed_obs[t], had_ended = world.packed_obs, world.ended.copy()
         access.append(world.access.copy())
         if starts.any():
-            chance_keys(seed, t, fresh)
+            table.chance_keys(seed, t, fresh)
             keys[starts], steps[starts] = fresh[starts], 0
         if isinstance(player, agents.AgentPlayer):
             actions = player.choose_with(memories, track.packed_obs[t], assigned, keys, t, starts)
@@ -401,7 +400,7 @@ def _play_on(envs: "VecCage2", player: Player, assigned: np.ndarray, seed: int, 
         track.choices[t] = track.actions[t] = actions
         track.rewards10[t], track.ended[t] = world.rewards10, world.ended
     track.packed_obs[-1] = world.packed_obs
-    track.held[:] = held_mask(np.array([*access, world.access]))
+    track.held[:] = judging.held_mask(np.array([*access, world.access]))
 
 
 def _shared_memories(envs: "VecCage2", spec: PolicySpec) -> np.ndarray | None:

@@ -15,12 +15,11 @@ from fixfirst.api.attackers import defended_game
 from fixfirst.api.policies import Who, takes_best_actions
 from fixfirst.base import checks, errors, statistics
 from fixfirst.game import red_view
-from fixfirst.game.red_view import RedSpec
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
-from fixfirst.play.envs import reset_options, single_action
+from fixfirst.play import envs
+from fixfirst.policy import table
 from fixfirst.policy.spec import bits_of
-from fixfirst.policy.table import chance_keys
 
 
 class VecRedEnv(gym.vector.VectorEnv):
@@ -49,7 +48,7 @@ class VecRedEnv(gym.vector.VectorEnv):
         **settings: Any,
     ):
         self._defender, game = defended_game(against, workflow, takes_best_actions(against, greedy), settings)
-        self.spec_of_red = RedSpec(game.scenario, checks.check_bool("picky", picky))
+        self.spec_of_red = red_view.RedSpec(game.scenario, checks.check_bool("picky", picky))
         self.world = World(game, num_envs, autoreset="disabled")
         self.num_envs = self.world.num_envs
         self._hand = _Hand(self.spec_of_red, self.num_envs)
@@ -66,7 +65,7 @@ class VecRedEnv(gym.vector.VectorEnv):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin new episodes everywhere: with a seed its first ones, without one the next."""
-        if reset_options(options).get("reset_mask") is not None:
+        if envs.reset_options(options).get("reset_mask") is not None:
             raise errors.WorldError("games of red begin together: leave out reset_mask")
         if seed is not None:
             self._seed, self._episode = checks.check_seed("seed", seed), 0
@@ -76,7 +75,7 @@ class VecRedEnv(gym.vector.VectorEnv):
             self._episode += 1
         self._step = 0
         self.world.reset(self._seed, episode=self._episode)
-        chance_keys(np.uint64(statistics.stream_seed(self._seed, "policy")), self._episode, self._keys)
+        table.chance_keys(np.uint64(statistics.stream_seed(self._seed, "policy")), self._episode, self._keys)
         return self._shown()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -131,7 +130,7 @@ class RedEnv(gym.Env[np.ndarray, np.int64]):
         """Play one turn."""
         if self.envs.world.ended.any():
             raise errors.ResetNeeded("the episode has ended: reset before the next step")
-        observations, rewards, _, truncated, info = self.envs.step(single_action(action))
+        observations, rewards, _, truncated, info = self.envs.step(envs.single_action(action))
         return observations[0], float(rewards[0]), False, bool(truncated[0]), _first(info)
 
 
@@ -143,7 +142,7 @@ def _first(info: dict[str, Any]) -> dict[str, Any]:
 class _Hand:
     """Red's choices, made outside: a `RedPlayers` that writes them into the states."""
 
-    def __init__(self, spec: RedSpec, num_envs: int):
+    def __init__(self, spec: red_view.RedSpec, num_envs: int):
         self._spec, self._view = spec, spec.arrays()
         self._rows = np.zeros((num_envs, spec.row_words), np.uint64)
         self._allowed = np.zeros((num_envs, spec.actions), np.bool_)

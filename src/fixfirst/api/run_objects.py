@@ -6,24 +6,23 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.api.league import LeagueRun, load_league
-from fixfirst.base import checks, errors, files, tables
+from fixfirst.base import checks, errors, files, statistics, tables
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import resolve
-from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation, Evaluations
 from fixfirst.policy.file import Policy, load_policy
-from fixfirst.reporter.report import WrittenReport, report
-from fixfirst.runs import layout
+from fixfirst.reporter import report
+from fixfirst.reporter.report import WrittenReport
+from fixfirst.runs import layout, seeds
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
-from fixfirst.runs.seeds import Comparison, RankedTrials, compare_seeds
+from fixfirst.searcher import study
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
-from fixfirst.searcher.study import AnySearch, open_study
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class SearchRun(tables.Tabular):
         actions = run.best.act(np.zeros((3, 52)), workflow="user_priority")  # [3]
     """
 
-    search: AnySearch
+    search: study.AnySearch
 
     def __repr__(self) -> str:
         if not self.config.separate:
@@ -89,14 +88,14 @@ class SearchRun(tables.Tabular):
         return tuple(self.search.trials)
 
     @property
-    def standings(self) -> RankedTrials | None:
+    def standings(self) -> seeds.RankedTrials | None:
         """The ranking with what it rests on; None if no order passed the gate."""
         return self.search.standings()
 
     @property
     def ranking(self) -> Ranking:
         """The orders that passed the gate, best first; without rows if none did."""
-        return Ranking((), CONFIDENCE) if self.standings is None else self.standings.ranking
+        return Ranking((), statistics.CONFIDENCE) if self.standings is None else self.standings.ranking
 
     @property
     def best(self) -> Policy:
@@ -112,7 +111,7 @@ class SearchRun(tables.Tabular):
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about it; see `ff.report`."""
-        return report(self.folder, out, **options)
+        return report.report(self.folder, out, **options)
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ class TrainRun(tables.Tabular):
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about it; see `ff.report`."""
-        return report(self.folder, out, **options)
+        return report.report(self.folder, out, **options)
 
 
 @dataclass(frozen=True)
@@ -178,9 +177,9 @@ class StudyRun(tables.Tabular):
         return [self.table()] if survey is None else survey.tables()
 
     @property
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> list[seeds.Comparison]:
         """What the seeds say together, for each red agent."""
-        return compare_seeds([run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)])
+        return seeds.compare_seeds([run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)])
 
     @property
     def agreement(self) -> Agreement:
@@ -195,7 +194,7 @@ class StudyRun(tables.Tabular):
 
     def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
         """Write a page about all of them; see `ff.report`."""
-        return report(self.folder, self.folder / f"{layout.REPORT}.html" if out is None else out, **options)
+        return report.report(self.folder, self.folder / f"{layout.REPORT}.html" if out is None else out, **options)
 
 
 def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
@@ -211,8 +210,8 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
         return load_training(folder)
     if kind == layout.Kind.LEAGUE:
         return load_league(folder)
-    study = open_study(folder)
-    searches = tuple(SearchRun(search) for search in study.searches)
+    found = study.open_study(folder)
+    searches = tuple(SearchRun(search) for search in found.searches)
     return StudyRun(folder, searches) if kind == layout.Kind.STUDY else searches[0]
 
 

@@ -8,16 +8,13 @@ from typing import Any, Literal, Unpack, overload
 from fixfirst.api.following import Callback, Progress, finished_before, say_where
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.watch import write_replays
-from fixfirst.base import checks, errors, jobs, typed
-from fixfirst.base.compile import announce_compilation
-from fixfirst.game.world import compile_kernel
+from fixfirst.base import checks, compile as machine_code, errors, jobs, typed
+from fixfirst.game import world
 from fixfirst.learner.training import check_trainable
-from fixfirst.reporter.live import SearchView
-from fixfirst.reporter.report import report as write_report
+from fixfirst.reporter import live, report
 from fixfirst.runs import layout
+from fixfirst.searcher import driver, study
 from fixfirst.searcher.config import SearchConfig, search_configs
-from fixfirst.searcher.driver import make_scheduler, run_searches
-from fixfirst.searcher.study import Study, begin_study, open_search, open_study, study_name
 
 _MOST_PAGES = 12  # searches of a study that have a page each; of more, `fixfirst report` writes those that are wanted
 
@@ -59,18 +56,18 @@ def search(
     """
     file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
     configs = search_configs(settings, file, grouping, seeds)
-    folder = layout.unused_folder(study_name(configs)) if out is None else checks.check_path("out", out)
+    folder = layout.unused_folder(study.study_name(configs)) if out is None else checks.check_path("out", out)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
     report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
     if out is None and len(configs) == 1 and not checks.check_bool("again", again):
-        before = finished_before(study_name(configs), configs[0], quiet)
+        before = finished_before(study.study_name(configs), configs[0], quiet)
         if before is not None:
-            return SearchRun(open_search(before))
+            return SearchRun(study.open_search(before))
 
-    def begin() -> Study:
-        study = begin_study(configs, folder)
+    def begin() -> study.Study:
+        begun = study.begin_study(configs, folder)
         say_where(folder, quiet)
-        return study
+        return begun
 
     return run_study(configs, begin, execution, report=report, quiet=quiet, callback=callback)
 
@@ -79,14 +76,14 @@ def resume_searches(
     folder: Path, execution: jobs.Execution, cyborg: str | None = None, *, report: bool, quiet: bool
 ) -> SearchRun | StudyRun:
     """Go on with a search, or with all searches of a study that are not finished."""
-    study = open_study(folder, cyborg)
-    configs = [search.config for search in study.searches]
-    return run_study(configs, lambda: study, execution, report=report, quiet=quiet)
+    found = study.open_study(folder, cyborg)
+    configs = [search.config for search in found.searches]
+    return run_study(configs, lambda: found, execution, report=report, quiet=quiet)
 
 
 def run_study(
     configs: Sequence[SearchConfig],
-    make_study: Callable[[], Study],
+    make_study: Callable[[], study.Study],
     execution: jobs.Execution,
     *,
     report: bool,
@@ -96,13 +93,13 @@ def run_study(
     """Run the searches. What they need comes before the folder: without it there is nothing to begin."""
     for training in {config.training.game: config.training for config in configs}.values():
         check_trainable(training)
-    announce_compilation()
-    compile_kernel()
-    with jobs.interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt)) as scheduler:
+    machine_code.announce_compilation()
+    world.compile_kernel()
+    with jobs.interrupts() as interrupt, closing(driver.make_scheduler(execution, configs, interrupt)) as scheduler:
         study = make_study()
         with _View(interrupt, callback, several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
-            finished = run_searches(to_run, scheduler, view, interrupt, study.folder)
+            finished = driver.run_searches(to_run, scheduler, view, interrupt, study.folder)
     if not finished:
         raise errors.Interrupted(f"interrupted; go on with: {errors.command('resume', study.folder)}")
     runs = tuple(SearchRun(search) for search in study.searches)
@@ -112,7 +109,7 @@ def run_study(
     return result
 
 
-class _View(SearchView):
+class _View(live.SearchView):
     """What the user sees of searches, and what a callback is told, which may stop them."""
 
     def __init__(self, interrupt: jobs.Interrupt, callback: Callback | None, **options: bool):
@@ -140,7 +137,7 @@ def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
         for run in members:
             write_replays(run.folder)
             if isinstance(result, StudyRun):
-                write_report(run.folder)
+                report.report(run.folder)
         result.report()
     except Exception as e:
         errors.note(f"no report ({str(e) or type(e).__name__}); try again with: {errors.command('report', result.folder)}")

@@ -6,19 +6,16 @@ from typing import Unpack
 
 from fixfirst.api.following import Callback, Progress as Reached, finished_before, say_where
 from fixfirst.api.run_objects import TrainRun, load_training
-from fixfirst.base import checks, errors, jobs, typed
-from fixfirst.base.compile import announce_compilation
-from fixfirst.learner import checkpoint
+from fixfirst.base import checks, compile as machine_code, errors, jobs, typed
+from fixfirst.learner import checkpoint, training_run
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import gather_settings, resolve
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import check_trainable
-from fixfirst.learner.training_run import Begin, conclude
-from fixfirst.policy.file import load_parent
+from fixfirst.policy import file as policy_file
 from fixfirst.policy.network import Weights
-from fixfirst.reporter.live import ProgressLine
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.rows import Outcome, UpdateRow
+from fixfirst.reporter import live
+from fixfirst.runs import layout, manifest, rows
 
 TEST_EPISODES = 1_000
 
@@ -64,7 +61,7 @@ def train(
             return load_training(before)
     processes = checks.check_int("workers", workers, 0)
     check_trainable(resolved)
-    announce_compilation()
+    machine_code.announce_compilation()
     start = _starting_weights(resolved, from_policy)
     parent = None if from_policy is None else str(Path(from_policy).resolve())
     options = {"from_policy": parent} | ({} if tested == TEST_EPISODES else {"test_episodes": tested})
@@ -78,7 +75,7 @@ def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0
     parent, tested = _options(folder)
     config = resolve(TrainConfig, {"cyborg": cyborg}, manifest.read_config(folder))
     check_trainable(config)
-    announce_compilation()
+    machine_code.announce_compilation()
     return _run(config, folder, _starting_weights(config, parent), workers, tested, quiet)
 
 
@@ -93,7 +90,9 @@ def _options(folder: Path) -> tuple[str | None, int]:
 
 
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
-    return None if from_policy is None else load_parent(checks.check_path("from_policy", from_policy), config.spec).weights
+    if from_policy is None:
+        return None
+    return policy_file.load_parent(checks.check_path("from_policy", from_policy), config.spec).weights
 
 
 def _run(
@@ -113,11 +112,11 @@ def _run(
         with (
             manifest.Session(folder) as session,
             jobs.interrupts() as interrupt,
-            ProgressLine(config.total_episodes, quiet=quiet) as progress,
+            live.ProgressLine(config.total_episodes, quiet=quiet) as progress,
         ):
             played = 0
 
-            def show(message: str | UpdateRow) -> None:
+            def show(message: str | rows.UpdateRow) -> None:
                 nonlocal played
                 if isinstance(message, str):
                     return progress.say(message)
@@ -129,7 +128,7 @@ def _run(
                     values = {"return": message.env_reward, **dict(message.plotted())}
                     interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
 
-            begin = Begin(start, num_workers=workers or None)
+            begin = training_run.Begin(start, num_workers=workers or None)
             with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
                 if trained is None:
                     after = f" after {played:,} episodes" if played else ""
@@ -144,14 +143,14 @@ def _run(
 
                 shown = trained.training.evaluate("test", tested, on_pass=stop)
                 facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
-                conclude(folder, {"evaluation": asdict(shown), **facts})
+                training_run.conclude(folder, {"evaluation": asdict(shown), **facts})
                 session.finished = True
                 return TrainRun(folder, config, shown, trained.accepted)
 
 
 def _close(folder: Path) -> TrainRun:
     """A training that has its result: a kill may have come before all was cleared and noted."""
-    if manifest.last_outcome(folder) == Outcome.FINISHED:
+    if manifest.last_outcome(folder) == rows.Outcome.FINISHED:
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
     trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
     with manifest.Session(folder) as session:
@@ -160,7 +159,7 @@ def _close(folder: Path) -> TrainRun:
     return trained
 
 
-def _in_words(update: UpdateRow) -> str:
+def _in_words(update: rows.UpdateRow) -> str:
     """An update in one line."""
     parts = [f"return {update.env_reward:.1f}"]
     if update.compliance is not None:

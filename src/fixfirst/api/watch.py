@@ -10,15 +10,13 @@ import numpy as np
 from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
 from fixfirst.api.policies import Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import checks, errors, typed
-from fixfirst.play import evaluation, habits
+from fixfirst.play import evaluation, habits, rollout
 from fixfirst.play.episodes import describe_episode, document, notable
-from fixfirst.play.rollout import Change
 from fixfirst.policy.file import Policy
+from fixfirst.reporter import replay as replay_page
 from fixfirst.reporter.page import open_page as show_page
 from fixfirst.reporter.read import read_run
-from fixfirst.reporter.replay import check_gif, write_gif, write_replay
 from fixfirst.runs import layout
-from fixfirst.runs.answer import WHY_PAGE
 from fixfirst.runs.run import Run
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
@@ -40,12 +38,12 @@ def watch(
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
     place, open_page = None if out is None else checks.check_path("out", out), checks.check_bool("open_page", open_page)
-    animation = None if gif is None else check_gif(checks.check_path("gif", gif))
+    animation = None if gif is None else replay_page.check_gif(checks.check_path("gif", gif))
     episodes = replay(policy, **options)
     path = page_path(policy, place)
-    write_replay(path, episodes)
+    replay_page.write_replay(path, episodes)
     if animation is not None:
-        write_gif(animation, episodes)
+        replay_page.write_gif(animation, episodes)
     if open_page:
         show_page(path)
     return path
@@ -80,7 +78,7 @@ def replay(
         steps = (scenario or home_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
     steps = checks.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
-    changes = [Change(step, place) for place, (step, _) in enumerate(later, start=1)]
+    changes = [rollout.Change(step, place) for place, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):
         raise errors.ConfigError("orders change one after the other: name the steps of --then in ascending order")
     whom = [policy, *([] if beside is None else [beside])]
@@ -186,13 +184,13 @@ def write_replays(folder: Path) -> None:
     if len(whom) > MOST_REPLAYS:
         whom = [*whom[: MOST_REPLAYS - 1], whom[-1]]
     for name, policy, order in whom:
-        write_replay(_replay_path(folder, name), replay(policy, workflow=order))
+        replay_page.write_replay(_replay_path(folder, name), replay(policy, workflow=order))
     _write_why(run)
 
 
 def write_missing_why(folder: Path) -> None:
     """Write the page with the same episodes under two orders of a finished search, if its report has none to link to."""
-    if not (folder / layout.replay_file(WHY_PAGE)).exists():
+    if not (folder / layout.replay_file(layout.WHY_PAGE)).exists():
         _write_why(read_run(folder))
 
 
@@ -200,7 +198,9 @@ def _write_why(run: Run) -> None:
     pair = None if run.answer is None else run.answer.telling_orders
     if pair is not None:
         (good, bad), folder = pair, run.folder
-        write_replay(_replay_path(folder, WHY_PAGE), replay(folder, workflow=good, beside=folder, beside_workflow=bad))
+        replay_page.write_replay(
+            _replay_path(folder, layout.WHY_PAGE), replay(folder, workflow=good, beside=folder, beside_workflow=bad)
+        )
 
 
 def _replay_path(folder: Path, name: str) -> Path:

@@ -134,6 +134,10 @@ class Interrupted(KeyboardInterrupt):
     """A run was stopped by Ctrl-C or a polite kill after saving itself; the message says how to go on."""
 
 
+# What reading a damaged file may raise.
+UNREADABLE = (FixfirstError, OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
+
+
 @contextlib.contextmanager
 def writing(place: object, hint: str = "", error: type[FixfirstError] = RunDirError) -> "Iterator[None]":
     """Turn what the system refuses while something is written to a file or folder into one line. hint: what to do then."""

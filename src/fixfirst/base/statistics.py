@@ -13,6 +13,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+CONFIDENCE = 0.95  # of all intervals and verdicts
+
 normal_quantile = NormalDist().inv_cdf
 
 _TINY = 1e-300

@@ -26,11 +26,10 @@ from fixfirst.base import errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout
 from fixfirst.cyborg.game import CyborgGame
-from fixfirst.game.backends import make_world
-from fixfirst.game.game import Game, scenario_named
+from fixfirst.game import backends, game, state, tables
+from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
-from fixfirst.game.state import RedAgent, state_dtype
-from fixfirst.game.tables import size_of
+from fixfirst.game.state import RedAgent
 from fixfirst.game.world import BaseWorld
 from fixfirst.play.envs import VecCage2
 
@@ -54,7 +53,7 @@ def bench_command(
     as_json: Json = False,
 ) -> int:
     """Measure the simulator and the worker processes on this machine, and CybORG in the same run where --cyborg says so."""
-    played = scenario_named(scenario)
+    played = game.scenario_named(scenario)
     if played.target is None:
         raise errors.ScenarioError(f"{played.name}: speeds are measured against b_line and meander; b_line needs a target")
     folder = None if cyborg is None else checkout.find_cyborg(cyborg)
@@ -78,7 +77,7 @@ def measure(
     result: dict[str, Any] = {
         "scenario": {"name": scenario.name, "hosts": scenario.num_hosts, "digest": scenario.digest},
         "machine": {"cpu": _cpu(), "python": platform.python_version(), "numpy": np.__version__},
-        "state_bytes": state_dtype(size_of(scenario)).itemsize,
+        "state_bytes": state.state_dtype(tables.size_of(scenario)).itemsize,
         "first_use_s": {"empty_cache": cold_s, "full_cache": cached_s},
         "steps_per_s": {},
         "reset_ns_per_env": {},
@@ -151,7 +150,7 @@ def start_time(cache: str, scenario: Scenario = CAGE2) -> float:
 def worker_cost_us(num_envs: int = WORKER_ENVS, scenario: Scenario = CAGE2) -> float:
     """What the worker processes cost per environment step, in microseconds: our simulator in them, less it in here."""
     games = (Game(backend=backend, scenario=scenario) for backend in ("simulator", "workers"))
-    here, there = (_step_time_us(make_world(game, num_envs)) for game in games)
+    here, there = (_step_time_us(backends.make_world(game, num_envs)) for game in games)
     return there - here
 
 
@@ -179,7 +178,7 @@ def cyborg_speeds(folder: Path, red_agent: str, scenario: Scenario = CAGE2) -> d
     with (
         ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, 1, scenario)) as alone,
         ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS, scenario)) as together,
-        make_world(game, WORKER_ENVS) as world,
+        backends.make_world(game, WORKER_ENVS) as world,
     ):
         actions = np.random.default_rng(0).integers(0, scenario.num_actions, (CYBORG_STEPS, WORKER_ENVS))
         for turn in range(3):
@@ -209,14 +208,14 @@ def _play_plain_cyborg(red_agent: str, seed: int) -> float:
     num_envs, seconds = len(_games), 0.0
     episodes = max(1, 20 // num_envs)
     for episode in range(episodes):
-        for number, game in enumerate(_games):
-            game.reset(RedAgent[red_agent.upper()], [seed, number, episode])
+        for number, one in enumerate(_games):
+            one.reset(RedAgent[red_agent.upper()], [seed, number, episode])
         choices = _games[0].scenario.num_actions
         actions = np.random.default_rng([seed, episode]).integers(0, choices, (CYBORG_STEPS, num_envs)).tolist()
         start = time.perf_counter()
         for row in actions:
-            for game, action in zip(_games, row, strict=True):
-                game.env.step(action)
+            for one, action in zip(_games, row, strict=True):
+                one.env.step(action)
         seconds += time.perf_counter() - start
     return episodes * num_envs * CYBORG_STEPS / seconds
 

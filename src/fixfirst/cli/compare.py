@@ -56,9 +56,8 @@ def compare_command(
     seed
         Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
     """
-    from fixfirst.api.evaluate import compare  # --help need not wait for it
-    from fixfirst.reporter.results import comparison_text
-    from fixfirst.reporter.screen import results
+    from fixfirst.api import evaluate  # --help need not wait for it
+    from fixfirst.reporter import results, screen
 
     settings: dict[str, Any] = {
         "workflow": workflow,
@@ -67,14 +66,14 @@ def compare_command(
         "steps": steps,
         "episodes": episodes,
     }
-    rows = compare(
+    rows = evaluate.compare(
         named_agent(first), named_agent(second), seed=seed, quiet=quiet, say=errors.note, **settings, **given(game)
     )
     write_tables(rows, csv, latex)
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:
-        print(comparison_text(rows, first, second, _flags(settings, given(game), seed), results().width))
+        print(results.comparison_text(rows, first, second, _flags(settings, given(game), seed), screen.results().width))
     return 0
 
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from fixfirst.base.compile import announce_compilation
+from fixfirst.base import compile as machine_code
 from fixfirst.cli.app import Json, print_json
-from fixfirst.cyborg.conformance import ReplayReport, check_file
+from fixfirst.cyborg import conformance
 
 
 def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json: Json = False) -> int:
@@ -20,13 +20,13 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
     files
         Recordings (.jsonl or .jsonl.gz, see tests/conformance/README.md), e.g. tests/conformance/*.jsonl.gz
     """
-    announce_compilation()
-    total = ReplayReport()
+    machine_code.announce_compilation()
+    total = conformance.ReplayReport()
     width = min(36, max(len(path.name) for path in files))
     rows = []
     for path in files:
-        report = ReplayReport()
-        check_file(path, report)
+        report = conformance.ReplayReport()
+        conformance.check_file(path, report)
         total.add(report)
         rows.append({"file": path.name, **_counts(report)})
         if not as_json:
@@ -43,7 +43,7 @@ def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, 
     return 1 if first else 0
 
 
-def _counts(report: ReplayReport) -> dict[str, Any]:
+def _counts(report: conformance.ReplayReport) -> dict[str, Any]:
     mismatches, coincidences = len(report.mismatches), len(report.coincidences)
     return {"episodes": report.episodes, "steps": report.steps, "mismatches": mismatches, "coincidences": coincidences}
 

@@ -9,14 +9,13 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from fixfirst import __version__
-from fixfirst.base import errors, jobs
-from fixfirst.base.compile import cache_folder, is_compiled
+from fixfirst.base import compile as machine_code, errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json
 from fixfirst.cyborg import checkout
 from fixfirst.cyborg.variant import identify
-from fixfirst.game.game import scenario_named
+from fixfirst.game import game
 from fixfirst.game.scenario import Scenario
-from fixfirst.reporter.screen import fitted
+from fixfirst.reporter import screen
 
 PACKAGES = (
     "numpy",
@@ -47,7 +46,7 @@ def doctor_command(
     if as_json:
         print_json(findings)
     else:
-        print(fitted(_as_text(findings).split("\n")))
+        print(screen.fitted(_as_text(findings).split("\n")))
     return 0
 
 
@@ -57,9 +56,9 @@ def examine(cyborg: Path | None = None, scenario: str | None = None) -> dict[str
     return {
         "versions": {"fixfirst": __version__, "python": platform.python_version()} | {p: _version(p) for p in PACKAGES},
         "threads": {"cores": jobs.available_cores()} | {name: os.environ.get(name) for name in THREAD_VARIABLES},
-        "kernel": {"cache": str(cache_folder()), "compiled": is_compiled()},
+        "kernel": {"cache": str(machine_code.cache_folder()), "compiled": machine_code.is_compiled()},
         "cyborg": found,
-    } | ({} if scenario is None else {"scenario": _scenario(scenario_named(scenario), found)})
+    } | ({} if scenario is None else {"scenario": _scenario(game.scenario_named(scenario), found)})
 
 
 def _as_text(findings: dict[str, Any]) -> str:

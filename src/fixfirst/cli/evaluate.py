@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.api.evaluate import evaluate, leaderboard
+from fixfirst.api import evaluate
 from fixfirst.base import errors
 from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, print_json, write_tables
 from fixfirst.cli.flags import OrderFlag, flags_of, given
-from fixfirst.game.game import Backend, Game
+from fixfirst.game.game import Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
-from fixfirst.reporter.results import evaluation_table, side_by_side, standing_document, standing_table
-from fixfirst.reporter.screen import fitted, results
+from fixfirst.reporter import results, screen
 
 EXPLOIT_EPISODES = 10_000  # from each start
 
@@ -110,21 +109,21 @@ def evaluate_command(
             settings["red_agent"] = red_agent
         if steps != ALL_STEPS:
             settings["steps"] = steps
-        standing = leaderboard(who, episodes=episodes, backend=backend, say=errors.note, **settings)
+        standing = evaluate.leaderboard(who, episodes=episodes, backend=backend, say=errors.note, **settings)
         write_tables(standing, csv, latex)
         if as_json:
-            print_json(standing_document(standing))
+            print_json(results.standing_document(standing))
         else:
-            print(standing_table(standing, policy, results().width))
+            print(results.standing_table(standing, policy, screen.results().width))
         return 0
     try:
         lengths = None if steps == ALL_STEPS else [as_whole(part) for part in steps.split(",")]
     except ValueError:
         raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
-    def run(where: Backend, episodes: int = episodes, **more: Any) -> evaluation.Evaluations:
+    def run(where: str, episodes: int = episodes, **more: Any) -> evaluation.Evaluations:
         fixed = {"red_agent": red_agent, "steps": lengths, "episodes": episodes, "backend": where}
-        return evaluate(who, **{**settings, **fixed, **more})
+        return evaluate.evaluate(who, **{**settings, **fixed, **more})
 
     if backend == "both":
         if csv is not None or latex is not None:
@@ -136,23 +135,23 @@ def evaluate_command(
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
-        print(evaluation_table(rows, results().width, rows.world))
+        print(results.evaluation_table(rows, screen.results().width, rows.world))
     return 0
 
 
 def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, Any], as_json: bool) -> None:
     """What an attacker takes that learns, after what the scripts take."""
-    from fixfirst.api.attackers import exploit
+    from fixfirst.api import attackers
 
     length = as_whole(steps) if steps != ALL_STEPS else max(evaluation.PROTOCOL_STEPS)
-    found = exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
+    found = attackers.exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
     kept = {name: value for name, value in settings.items() if name not in ("picky", "starts", "variant")}
     kept |= {"greedy": found.greedy, "variant": found.variant}
-    scripts = evaluate(policy, red_agent=("b_line", "meander"), steps=length, **kept)
+    scripts = evaluate.evaluate(policy, red_agent=("b_line", "meander"), steps=length, **kept)
     if as_json:
         print_json(found.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
     else:
-        print(fitted(found.in_words(scripts)))
+        print(screen.fitted(found.in_words(scripts)))
 
 
 def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> None:
@@ -171,4 +170,4 @@ def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> No
             ]
         )
     else:
-        print(side_by_side(ours, theirs, margin))
+        print(results.side_by_side(ours, theirs, margin))

@@ -7,11 +7,11 @@ from cyclopts import Parameter
 
 from fixfirst.base import errors
 from fixfirst.cli.app import Json, print_json
-from fixfirst.orders.order import NAMED_ORDERS
+from fixfirst.orders import order
 
 _SETTLED = (
     "The order it will always follow; without it, a policy that follows any is told one at every turn. Also by name: "
-    f"{', '.join(NAMED_ORDERS)}."
+    f"{', '.join(order.NAMED_ORDERS)}."
 )
 
 

@@ -10,10 +10,9 @@ from pydantic import BaseModel
 
 from fixfirst.cli.app import RARE, shown, whole
 from fixfirst.game.game import Game
-from fixfirst.learner.config import Alignment, Course, PlayerSettings, PPOConfig
-from fixfirst.learner.settings import flag
-from fixfirst.orders.compliance import Gate, Judging
-from fixfirst.orders.order import NAMED_ORDERS
+from fixfirst.learner import config, settings
+from fixfirst.orders import compliance, order
+from fixfirst.orders.compliance import Judging
 from fixfirst.searcher.config import Exploitation
 
 # What most people ask for, in this order; all else is in the group of the model that declares it, or here.
@@ -22,11 +21,11 @@ SETTINGS = Group("Settings", sort_key=-1)
 _GROUPS: dict[type[BaseModel], str] = {
     Game: "Game",
     Judging: "Order and gate",
-    Gate: "Order and gate",
-    Alignment: "Order and gate",
-    PPOConfig: "Learning",
-    Course: "Stages",
-    PlayerSettings: "Policy",
+    compliance.Gate: "Order and gate",
+    config.Alignment: "Order and gate",
+    config.PPOConfig: "Learning",
+    config.Course: "Stages",
+    config.PlayerSettings: "Policy",
     Exploitation: "Attackers",
 }
 FILES = ("checkpoint_every", "tensorboard", "log_episodes")
@@ -34,7 +33,7 @@ OrderFlag = Annotated[
     str | None,
     Parameter(
         help="The order to follow and be judged by, if the policy does not carry one; also by name: "
-        f"{', '.join(NAMED_ORDERS)}."
+        f"{', '.join(order.NAMED_ORDERS)}."
     ),
 ]
 
@@ -59,7 +58,7 @@ def flags_of(
         kind = str if name == "scenario" else _plain(info.annotation)  # by its name or its file
         default = defaults.get(name, None if info.default_factory else info.default)
         options: dict[str, Any] = {
-            "name": flag(name),
+            "name": settings.flag(name),
             "help": helps.get(name, info.description or ""),
             "show_default": shown(default) or False,
             "group": _group(name),

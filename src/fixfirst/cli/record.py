@@ -7,15 +7,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
-from fixfirst.cyborg import checkout
-from fixfirst.cyborg.recorder import Recording, record
+from fixfirst.cyborg import checkout, recorder
 
 
 def record_command(
     *,
     out: Path,
     cyborg: CyborgFlag = None,
-    settings: Annotated[Recording, Parameter(name="*")] = Recording(),
+    settings: Annotated[recorder.Recording, Parameter(name="*")] = recorder.Recording(),
     as_json: Json = False,
 ) -> int:
     """Play CybORG, write down every step and every chance decision; then `fixfirst conform FILE` replays it.
@@ -25,7 +24,7 @@ def record_command(
     out
         The recording to write, .jsonl.gz or .jsonl.
     """
-    summary = record(checkout.find_cyborg(cyborg), out, settings, say=say)
+    summary = recorder.record(checkout.find_cyborg(cyborg), out, settings, say=say)
     if as_json:
         print_json(asdict(summary))
     else:

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 
 from fixfirst.base import errors
 from fixfirst.cli.app import Json, print_json, say
+from fixfirst.reporter import report
 from fixfirst.reporter.page import open_page
-from fixfirst.reporter.report import Format, report
 from fixfirst.runs import layout
 
 FOLLOW_S = 5.0
@@ -22,7 +22,7 @@ def report_command(
     *,
     out: Path | None = None,
     figures: Path | None = None,
-    form: Annotated[Format, Parameter(name="--format")] = "html",
+    form: Annotated[report.Format, Parameter(name="--format")] = "html",
     replays: Annotated[bool, Parameter(negative="")] = False,
     follow: Annotated[bool, Parameter(negative="")] = False,
     open_it: Annotated[bool, Parameter(name="--open", negative="")] = False,
@@ -59,13 +59,13 @@ def report_command(
 
         with suppress(errors.FixfirstError, OSError):  # the report says what is wrong with the run, and how to get the page
             watch.write_missing_why(runs[0])
-    written = report(runs, out, figures=figures, form=form, say=say)
+    written = report.report(runs, out, figures=figures, form=form, say=say)
     while follow and written.document.running:
         if open_it:
             open_page(written.path)
             open_it = False
         sleep(FOLLOW_S)
-        written = report(runs, out, figures=figures, form=form)
+        written = report.report(runs, out, figures=figures, form=form)
     document = written.document
     if as_json:
         print_json(

@@ -31,14 +31,12 @@ def resume_command(
     from fixfirst.api import run_objects
     from fixfirst.api.league import LeagueRun
     from fixfirst.api.resuming import resume  # --help need not wait for it
-    from fixfirst.runs import layout, manifest
-    from fixfirst.runs.rows import Outcome
-    from fixfirst.runs.run import UNREADABLE, find_runs
+    from fixfirst.runs import layout, manifest, rows
 
     was_finished = False
-    with suppress(*UNREADABLE):  # what is wrong with it, `resume` says
-        runs = find_runs(run, 1) if (run / layout.STUDY).is_file() else [run]
-        was_finished = bool(runs) and all(manifest.status(one) == Outcome.FINISHED for one in runs)
+    with suppress(*errors.UNREADABLE):  # what is wrong with it, `resume` says
+        runs = layout.find_runs(run, 1) if (run / layout.STUDY).is_file() else [run]
+        was_finished = bool(runs) and all(manifest.status(one) == rows.Outcome.FINISHED for one in runs)
     result = resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
     if was_finished:
         errors.note(f"{run} was finished already; this is its result")

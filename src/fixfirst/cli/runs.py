@@ -11,12 +11,11 @@ from rich.table import Table
 from fixfirst import __version__
 from fixfirst.base import errors
 from fixfirst.cli.app import Json, app, print_json
-from fixfirst.reporter.screen import fitted, results
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.rows import Outcome
+from fixfirst.reporter import screen
+from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.run import RunSummary, summarise_runs
 
-_COLOURS: dict[str, str] = {Outcome.FINISHED: "green", manifest.RUNNING: "cyan", Outcome.INTERRUPTED: "yellow"}
+_COLOURS: dict[str, str] = {rows.Outcome.FINISHED: "green", manifest.RUNNING: "cyan", rows.Outcome.INTERRUPTED: "yellow"}
 _WIDE, LONGEST_WORD = 110, 10
 MOST_SHOWN = 300  # characters of a text
 
@@ -37,7 +36,7 @@ def runs_command(folder: Path = layout.RUNS, /, *, as_json: Json = False) -> int
     elif not found:
         print(f"no runs in {folder}; begin with: fixfirst search")
     else:
-        console = results()
+        console = screen.results()
         console.print(runs_table(found, console.width))
     return 0
 
@@ -54,7 +53,7 @@ def welcome() -> int:
     width = max(len(command) for command, _ in steps)
     lines += [f"  {command:{width}}  {why}" for command, why in steps]
     lines += ["", "All commands: fixfirst --help; all about one: fixfirst search --help"]
-    print(fitted(lines))
+    print(screen.fitted(lines))
     return 0
 
 
@@ -65,7 +64,7 @@ def runs_table(runs: Sequence[RunSummary], width: int = _WIDE) -> Table:
     right = ("return", "time", "begun (UTC)") if width >= _WIDE else ("return",)
     fits = max(len(str(run.folder)) for run in runs) <= width // 2  # else paths are folded
     for name in left:
-        table.add_column(name, overflow="fold", no_wrap=name == "run" and fits, min_width=len(Outcome.INTERRUPTED))
+        table.add_column(name, overflow="fold", no_wrap=name == "run" and fits, min_width=len(rows.Outcome.INTERRUPTED))
     for name in right:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("best order, or the one trained", overflow="fold", min_width=LONGEST_WORD)
@@ -96,7 +95,7 @@ def advice(runs: Sequence[RunSummary]) -> list[tuple[str, str]]:
         return [("fixfirst search --total-episodes 30000", first), full]
     latest, folder = runs[0], errors.printable(str(runs[0].folder))
     steps = []
-    if latest.status == Outcome.INTERRUPTED:
+    if latest.status == rows.Outcome.INTERRUPTED:
         steps.append((f"{errors.command('resume', folder)}", "go on where it stopped"))
     if latest.kind == layout.Kind.SEARCH:
         steps.append((f"{errors.command('report', folder)}", "all results as one page"))

@@ -8,10 +8,9 @@ from cyclopts import Parameter
 
 from fixfirst.base import errors, files
 from fixfirst.cli.app import Json, Whole, print_json
-from fixfirst.game import drawing, parts
-from fixfirst.game.game import scenario_named
+from fixfirst.game import drawing, game, parts
 from fixfirst.game.scenario import VARIANTS, Scenario
-from fixfirst.policy.action_sets import decoy_slots
+from fixfirst.policy import action_sets
 
 NEW, HOST_TABLE = "new", ".csv"
 
@@ -49,7 +48,7 @@ def scenario_command(
         raise errors.ConfigError(f"--hosts and --subnets are of a new network: fixfirst scenario {NEW} --hosts 20")
     else:
         scenario = (
-            Scenario.from_table(file, errors.note) if Path(file).suffix == HOST_TABLE else scenario_named(file, images)
+            Scenario.from_table(file, errors.note) if Path(file).suffix == HOST_TABLE else game.scenario_named(file, images)
         )
     if out is not None:
         with errors.writing(out, error=errors.ConfigError):
@@ -64,7 +63,7 @@ def scenario_command(
 
 def as_document(scenario: Scenario) -> dict[str, Any]:
     """Return all that is shown as JSON values."""
-    lists = decoy_slots(scenario).lists
+    lists = action_sets.decoy_slots(scenario).lists
     return {
         "name": scenario.name,
         "digest": scenario.digest,

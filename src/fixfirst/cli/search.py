@@ -8,21 +8,20 @@ from cyclopts import Parameter
 from fixfirst.base import jobs
 from fixfirst.cli.app import RARE, Again, Csv, Json, Latex, Quiet, Whole, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.learner.config import NONE
-from fixfirst.learner.settings import PRESETS
-from fixfirst.searcher.config import SHARED_DEFAULTS, TRIAL_DEFAULTS, SearchConfig
+from fixfirst.learner import config, settings
+from fixfirst.searcher.config import SHOWN_DEFAULTS, SearchConfig
 
 if TYPE_CHECKING:
     from fixfirst.api import run_objects
 
     SearchFlags = Any
 else:
-    PUBLISHED = [name for name, values in PRESETS.items() if values and values.get("workflow") != NONE]
+    PUBLISHED = [name for name, values in settings.PRESETS.items() if values and values.get("workflow") != config.NONE]
     SearchFlags = flags_of(
         SearchConfig,
         without=("units", "workflow"),
         helps={"preset": f"default, or a published one: {', '.join(PUBLISHED)}."},
-        defaults={**SHARED_DEFAULTS, **TRIAL_DEFAULTS},
+        defaults=SHOWN_DEFAULTS,
     )
 
 ExecutionFlags = Annotated[jobs.Execution, Parameter(name="*", group=RARE["Workers"])]
@@ -83,13 +82,13 @@ def search_command(
 def tell_searches(run: "run_objects.SearchRun | run_objects.StudyRun", report: bool, as_json: bool) -> None:
     """The result, and what to do next."""
     from fixfirst.api import run_objects
-    from fixfirst.reporter.results import print_searches, searches_document
+    from fixfirst.reporter import results
     from fixfirst.runs import layout
 
     searches = [run.search] if isinstance(run, run_objects.SearchRun) else [member.search for member in run.searches]
     page = run.folder / f"{layout.REPORT}.html"
     shown = page if report and page.exists() else None
     if as_json:
-        print_json(searches_document(searches, run.folder, shown))
+        print_json(results.searches_document(searches, run.folder, shown))
     else:
-        print_searches(searches, run.folder, shown)
+        results.print_searches(searches, run.folder, shown)

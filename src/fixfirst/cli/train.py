@@ -118,8 +118,8 @@ def _train_attackers(
     as_json: bool,
 ) -> int:
     """An attacker, or a league."""
-    from fixfirst.api.attackers import train_red
-    from fixfirst.api.league import FIRST_DEFENDER, train_league
+    from fixfirst.api import attackers
+    from fixfirst.api.league import train_league
 
     common = {"seed", "variant"}
     allowed = common if league else common | {"total_episodes", "green", "max_steps"}
@@ -129,14 +129,13 @@ def _train_attackers(
     if league:
         if against is not None:
             raise errors.ConfigError("a league finds its attackers itself: leave out --against")
-        settings |= {} if updates is None else {"updates": updates}
-        begin = FIRST_DEFENDER if start is None else start
-        tell_league(train_league(out=out, start=begin, picky=picky, quiet=quiet, **settings), as_json)
+        settings |= {name: value for name, value in (("updates", updates), ("start", start)) if value is not None}
+        tell_league(train_league(out=out, picky=picky, quiet=quiet, **settings), as_json)
         return 0
     if against is None:
         raise errors.ConfigError("--side red needs --against: runs, policies or baselines, separated by commas")
     folder = out if out is not None else layout.RUNS / f"red-{settings.get('seed', 0)}"
-    red = train_red(against, out=folder, start=start, picky=picky, quiet=quiet, **settings)
+    red = attackers.train_red(against, out=folder, start=start, picky=picky, quiet=quiet, **settings)
     if as_json:
         print_json({"run": str(folder), "against": red.facts["against"]})
     else:
@@ -158,14 +157,13 @@ def tell_league(run: "LeagueRun", as_json: bool) -> None:
 def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
     from fixfirst.game.game import world_in_words
-    from fixfirst.reporter.results import evaluation_table
-    from fixfirst.reporter.screen import results
+    from fixfirst.reporter import results, screen
 
     assert run.evaluation is not None  # it is finished
     if as_json:
         print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})
         return
-    print(evaluation_table([run.evaluation], results().width, world_in_words("", run.config.game.scenario)))
+    print(results.evaluation_table([run.evaluation], screen.results().width, world_in_words("", run.config.game.scenario)))
     if run.evaluation.compliance is not None:
         print("gate: " + ("passed" if run.accepted else "not passed"))
     print(f"policy: {run.folder}\nnext:   {errors.command('evaluate', run.folder)}")

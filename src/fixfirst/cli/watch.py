@@ -80,12 +80,11 @@ def watch_command(
         Print the episodes instead of writing a page.
     """
     from fixfirst.api import watch
+    from fixfirst.reporter import replay, screen
     from fixfirst.reporter.page import open_page
-    from fixfirst.reporter.replay import check_gif, episode_line, headline, replay_text, write_gif, write_replay
-    from fixfirst.reporter.screen import fitted
 
     if gif is not None:
-        check_gif(gif)
+        replay.check_gif(gif)
     document = watch.replay(
         named_agent(policy),
         beside=None if beside is None else named_agent(beside),
@@ -104,19 +103,19 @@ def watch_command(
     )
     if gif is not None:
         say(f"writing {gif}")
-        write_gif(gif, document)
+        replay.write_gif(gif, document)
     if as_json or text:
-        print(json.dumps(document) if as_json else fitted(replay_text(document).split("\n")))
+        print(json.dumps(document) if as_json else screen.fitted(replay.replay_text(document).split("\n")))
         return 0
     path = watch.page_path(policy, out)
-    write_replay(path, document)
-    lines = [headline(document)]
+    replay.write_replay(path, document)
+    lines = [replay.headline(document)]
     for episode in document["episodes"]:
-        lines += [episode_line(episode), f"  {episode['why']}"]
+        lines += [replay.episode_line(episode), f"  {episode['why']}"]
     if beside is not None:
         other = document["beside"]
-        lines += [f"beside: {headline(other)}", *map(episode_line, other["episodes"])]
-    print(fitted([*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"])]))
+        lines += [f"beside: {replay.headline(other)}", *map(replay.episode_line, other["episodes"])]
+    print(screen.fitted([*lines, f"page: {path}", *([] if gif is None else [f"animation: {gif}"])]))
     if open_it:
         open_page(path)
     return 0

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import checks, errors
-from fixfirst.game.images import ImageFolder
-from fixfirst.game.parts import DEBUGGED_IMAGES
+from fixfirst.game import images, parts
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import RedAgent
 
@@ -90,14 +89,14 @@ def check_images(folder: Path, scenario: Scenario) -> None:
     """Refuse a scenario with an image that CybORG does not have, or has otherwise, or with a reward that it cannot give."""
     if scenario.own_reward:
         raise errors.CyborgError(f"{scenario.name} has a reward of its own, which CybORG cannot give; play the simulator")
-    images = ImageFolder(folder / "CybORG" / _SCENARIO.parent / "images")
+    known = images.ImageFolder(folder / "CybORG" / _SCENARIO.parent / "images")
     for host in scenario.hosts:
         name = host.image.name
-        if name not in images:
+        if name not in known:
             raise errors.CyborgError(
                 f"{scenario.name}: CybORG in {folder} has no image {name}, which {host.name} has; add it"
             )
-        if images[name] not in (host.image, dict(DEBUGGED_IMAGES).get(host.image)):
+        if known[name] not in (host.image, dict(parts.DEBUGGED_IMAGES).get(host.image)):
             raise errors.CyborgError(
                 f"{scenario.name}: the image {name} of CybORG in {folder} is another than {host.name} has"
             )

@@ -21,12 +21,9 @@ from typing import Any, get_args
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.game import parts, rules
-from fixfirst.game.attackers import own_addresses
-from fixfirst.game.chance import VOID_NAME, Decision, chance_dtype
+from fixfirst.game import attackers, chance as dice, parts, rules, state, tables
 from fixfirst.game.scenario import CAGE2, VARIANT_ID, Scenario, VariantName
-from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedAgent, RedVerb, state_dtype
-from fixfirst.game.tables import Size, size_of, tables_of
+from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb
 
 HOST_LETTERS = string.ascii_lowercase + string.ascii_uppercase + string.digits + "-_"  # of so many hosts as there are
 RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
@@ -45,10 +42,10 @@ _RECORDED += ("privileged", "removable", "stubborn", "malware", "ot", "observati
 
 
 @cache
-def record_dtype(size: Size) -> np.dtype:
+def record_dtype(size: tables.Size) -> np.dtype:
     """Return the type of what a recording says of a step, for scenarios of a size. Packed."""
-    state = state_dtype(size)
-    return np.dtype([*((name, state[name]) for name in _RECORDED), ("reward10", np.int32)])
+    whole = state.state_dtype(size)
+    return np.dtype([*((name, whole[name]) for name in _RECORDED), ("reward10", np.int32)])
 
 
 def decisions(scenario: Scenario) -> tuple[str, ...]:
@@ -126,23 +123,25 @@ def check_file(path: Path, report: ReplayReport) -> None:
 
 def replay_episode(episode: RecordedEpisode) -> np.ndarray:
     """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] of `record_dtype`."""
-    scenario, size = episode.scenario, size_of(episode.scenario)
-    states, chances = np.zeros(1, state_dtype(size)), np.zeros(1, chance_dtype(size))
-    block, odds = tables_of(scenario, VARIANT_ID[episode.variant]), np.zeros((1, max(len(RedAgent), episode.red + 1)))
+    scenario, size = episode.scenario, tables.size_of(episode.scenario)
+    states, chances = np.zeros(1, state.state_dtype(size)), np.zeros(1, dice.chance_dtype(size))
+    block, odds = tables.tables_of(scenario, VARIANT_ID[episode.variant]), np.zeros((1, max(len(RedAgent), episode.red + 1)))
     odds[0, episode.red :] = 1.0
     observations = np.empty((1, scenario.observation_bits), np.int8)
     words, access = np.empty((1, scenario.observation_words), np.uint64), np.empty((1, scenario.num_hosts), np.uint8)
     rewards10, ended = np.empty(1, np.int32), np.empty(1, np.bool_)
     finals = observations.copy(), access.copy(), np.empty(1, np.int32), np.empty(1, np.int32)
     settings = episode.green and scenario.green_hosts is not None, 0, rules.DISABLED
-    seen, own = (observations, words, access), own_addresses((), size)
+    seen, own = (observations, words, access), attackers.own_addresses((), size)
 
     rules.reset_batch(states, block, chances, odds, np.ones(1, np.bool_), *seen)
     trace: np.ndarray = np.empty(len(episode.actions), states.dtype)
     got: np.ndarray = np.empty(len(episode.actions), record_dtype(size))
     for t in range(len(trace)):
         chances[:] = episode.outcomes[t]
-        if episode.red == LEARNED:  # what it decided is written down; whether that was possible, and what came of it, is not
+        if (
+            episode.red == state.LEARNED
+        ):  # what it decided is written down; whether that was possible, and what came of it, is not
             states["red_verb"], states["red_target"] = episode.expected["red_verb"][t], episode.expected["red_target"][t]
         actions = episode.actions[t : t + 1]
         rules.step_batch(states, block, chances, odds, own, actions, *settings, *seen, rewards10, ended, *finals)
@@ -187,8 +186,8 @@ def _in_words(record: np.void, scenario: Scenario) -> dict[str, Any]:
     for place, h in enumerate(scenario.listed):
         by_host["observation"][scenario.host_names[h]] = format(observation >> 4 * place & 15, "04b")[::-1]
     return {
-        "chance decisions": [name for name in made if chances >> Decision[name.upper()] & 1],
-        "chance outcomes possible": not chances >> Decision.REFUSED & 1,
+        "chance decisions": [name for name in made if chances >> dice.Decision[name.upper()] & 1],
+        "chance outcomes possible": not chances >> dice.Decision.REFUSED & 1,
         "red verb": RED_VERBS[verb],
         "red target": None if target == NO_TARGET else targets[target],
         "red exploit": None if exploit < 0 else scenario.exploit_names[exploit],
@@ -235,8 +234,8 @@ def _episode(data: dict[str, Any], folder: Path) -> RecordedEpisode:
     if not isinstance(steps, list):
         raise ValueError(f"steps must be a list, got {str(steps)[:60]}")
     scenario = CAGE2 if data.get("scenario") is None else _scenario(data["scenario"], folder)
-    size = size_of(scenario)
-    actions, outcomes = np.empty(len(steps), np.int64), np.full(len(steps), -1, chance_dtype(size))
+    size = tables.size_of(scenario)
+    actions, outcomes = np.empty(len(steps), np.int64), np.full(len(steps), -1, dice.chance_dtype(size))
     outcomes["recorded"] = True
     expected = np.zeros(len(steps), record_dtype(size))
     for t, values in enumerate(steps):
@@ -256,7 +255,7 @@ def _episode(data: dict[str, Any], folder: Path) -> RecordedEpisode:
     return RecordedEpisode(
         id=data["id"],
         scenario=scenario,
-        red=LEARNED if data["red"] == LEARNED_RED else _index("red", data["red"], (*RED_AGENTS, LEARNED_RED)),
+        red=state.LEARNED if data["red"] == LEARNED_RED else _index("red", data["red"], (*RED_AGENTS, LEARNED_RED)),
         green=bool(_index("green", data["green"], ("sleep", "agent"))),
         variant=get_args(VariantName)[_index("variant", data.get("variant", "current"), get_args(VariantName))],
         policy=str(data.get("policy", "")),
@@ -286,7 +285,7 @@ def _made(chance: list[Any], scenario: Scenario) -> int:
     places = [order.index(_word_of("chance decision", name, order)) for name, _ in chance]
     if places != sorted(set(places)):
         raise ValueError(f"chance decisions must come once each, in the order {', '.join(order)}; got {chance}")
-    return sum(1 << Decision[order[place].upper()] for place in places)
+    return sum(1 << dice.Decision[order[place].upper()] for place in places)
 
 
 def _outcome(name: str, value: Any, scenario: Scenario) -> int | list[int]:
@@ -296,7 +295,7 @@ def _outcome(name: str, value: Any, scenario: Scenario) -> int | list[int]:
             raise ValueError(f"{name} must hold each of {letters} once, got {value!r}")
         return [letters.index(letter) for letter in value]
     if name == "green_host" and value is None:
-        return VOID_NAME
+        return dice.VOID_NAME
     if name in ("green_host", "user"):
         return _index(name, value, letters)
     return _index(name, value, {"other": scenario.exploit_names, "misinform": _MADE_UP}.get(name, (0, 1)))
@@ -307,7 +306,7 @@ def _result(
 ) -> tuple[Any, ...]:
     """The values of `record_dtype` after `chances`."""
     verb, target, success, exploit = red
-    hosts, words = scenario.num_hosts, size_of(scenario).words
+    hosts, words = scenario.num_hosts, tables.size_of(scenario).words
     subnets = scenario.subnet_names if target in scenario.subnet_names else subnet_words(scenario)
     targets = subnets if verb == "discover" else HOST_LETTERS[:hosts]
     _word("access", access, "0rsbp", hosts)

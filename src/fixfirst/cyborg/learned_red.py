@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game import images, red_view, tables
-from fixfirst.game.chance import chance_dtype
-from fixfirst.game.red_view import RedChoice
+from fixfirst.game import chance as dice, images, red_view, state, tables
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.state import LEARNED, NO_TARGET, RedVerb, Success, state_dtype
+from fixfirst.game.state import NO_TARGET, RedVerb, Success
 from fixfirst.policy import red_file
 from fixfirst.policy.reds import Reds
 
@@ -40,9 +38,9 @@ class LearnedRed:
         self.scenario = self.red.spec.scenario
         self._reds = Reds([self.red.network], [self.red.spec], greedy)
         size = tables.size_of(self.scenario)
-        self.state = np.zeros(1, state_dtype(size))  # what red knows and believes, in the fields of our own record
-        self._chances = np.zeros(1, chance_dtype(size))
-        self._last: RedChoice | None = None
+        self.state = np.zeros(1, state.state_dtype(size))  # what red knows and believes, in the fields of our own record
+        self._chances = np.zeros(1, dice.chance_dtype(size))
+        self._last: red_view.RedChoice | None = None
         self._addresses: list[Any] = []
         self._subnets: list[Any] = []
         self.end_episode()
@@ -64,14 +62,14 @@ class LearnedRed:
             self._reds.conclude(self.state)
         self._look(env, observation, action_space)
         self._reds.decide(self.state, self._chances)
-        choice = RedChoice(RedVerb(int(env["red_verb"])), int(env["red_target"]), int(env["red_wish"]))
+        choice = red_view.RedChoice(RedVerb(int(env["red_verb"])), int(env["red_target"]), int(env["red_wish"]))
         self._last = choice
         return self._action(choice)
 
     def end_episode(self) -> None:
         """Forget everything: another game begins."""
         self.state[:] = 0
-        self.state["red_agent"] = LEARNED
+        self.state["red_agent"] = state.LEARNED
         self.state["red_target"], self.state["red_exploit"], self.state["red_wish"] = NO_TARGET, -1, red_view.NO_WISH
         self.state["red_success"] = Success.UNKNOWN
         self._chances["key"] = random.getrandbits(64)
@@ -104,7 +102,7 @@ class LearnedRed:
             nets.setdefault(host.subnet, next(net for net in space["subnet"] if address in net))
         self._subnets = [nets.get(number) for number in range(len(self.scenario.subnets))]
 
-    def _hear(self, env: Any, last: RedChoice, told: dict[str, Any]) -> None:
+    def _hear(self, env: Any, last: red_view.RedChoice, told: dict[str, Any]) -> None:
         """Enter what came of the last action."""
         env["red_verb"], env["red_target"], env["red_wish"] = last
         env["red_success"] = Success[told["success"].name]
@@ -141,7 +139,7 @@ class LearnedRed:
 
     # ---- what it does
 
-    def _action(self, choice: RedChoice) -> Any:
+    def _action(self, choice: red_view.RedChoice) -> Any:
         """Return an action of CybORG."""
         actions, who = import_module("CybORG.Shared.Actions"), {"session": 0, "agent": "Red"}
         if choice.verb == RedVerb.DISCOVER:

@@ -27,15 +27,12 @@ from fixfirst.cyborg.conformance import HOST_LETTERS, LEARNED_RED, OT_NAMES, PID
 from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
 from fixfirst.cyborg.learned_red import LearnedRed
 from fixfirst.cyborg.variant import Identity, identify
-from fixfirst.game import parts
-from fixfirst.game.chance import P_TOP_EXPLOIT
-from fixfirst.game.game import learned_in, red_agent_spec, red_odds, scenario_named
+from fixfirst.game import chance as dice, game, parts, state, world
 from fixfirst.game.scenario import CAGE2, Scenario, VariantName
-from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb
-from fixfirst.game.world import check_seeds, pack
+from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
 from fixfirst.play import baselines
-from fixfirst.policy import red_file
-from fixfirst.policy.file import load_policy, shipped_policies
+from fixfirst.policy import file as policy_file, red_file
+from fixfirst.policy.file import load_policy
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
@@ -91,14 +88,14 @@ def record(
 ) -> Summary:
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
     checks.check_int("episodes", recording.episodes), checks.check_int("steps", recording.steps)
-    check_seeds(recording.seed, 1)
-    scenario = scenario_named(recording.scenario)
+    world.check_seeds(recording.seed, 1)
+    scenario = game.scenario_named(recording.scenario)
     if recording.policy not in (MIXTURE, *baselines.DEFENDERS) and not _is_policy(recording.policy):
         raise errors.CyborgError(
             f"unknown policy {recording.policy!r}; use {MIXTURE}, a policy, or one of {', '.join(baselines.DEFENDERS)}"
         )
-    recording = replace(recording, red_agent=red_agent_spec(recording.red_agent, scenario))
-    for name in learned_in([recording.red_agent]):
+    recording = replace(recording, red_agent=game.red_agent_spec(recording.red_agent, scenario))
+    for name in game.learned_in([recording.red_agent]):
         if red_file.load_red(name, scenario).spec.picky:
             raise errors.CyborgError(f"{name}: names its exploit, which a recording does not tell; record plain attackers")
     check_images(folder, scenario)
@@ -142,7 +139,7 @@ def _episodes(folder: Path, recording: Recording, variant: VariantName, num_work
 
 
 def _is_policy(name: str) -> bool:
-    return name in shipped_policies() or Path(name).exists()
+    return name in policy_file.shipped_policies() or Path(name).exists()
 
 
 def _chooser(name: str) -> Callable[[np.ndarray], np.ndarray]:
@@ -150,7 +147,7 @@ def _chooser(name: str) -> Callable[[np.ndarray], np.ndarray]:
     player, steps = load_policy(name).player(greedy=True), count()
     keys, first = np.zeros(1, np.uint64), np.zeros(1, np.int64)
     nothing = np.zeros((1, 0), np.uint8)  # it does not see the truth
-    return lambda observations: player.act(pack(observations), nothing, first, keys, next(steps))
+    return lambda observations: player.act(world.pack(observations), nothing, first, keys, next(steps))
 
 
 _recorder: "Recorder"  # of a recording process
@@ -175,21 +172,23 @@ class Recorder:
         self._step = 0  # of the episode, from 1; 0 = outside of any step
         self._pid_reuses: list[int] = []  # steps
         self._listen(cyborg)
-        scenario = scenario_named(recording.scenario)
+        scenario = game.scenario_named(recording.scenario)
         file = None if scenario == CAGE2 else recording.scenario
         self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
-        self._learned = [LearnedRed.named(red_file.load_red(name, scenario)) for name in learned_in([recording.red_agent])]
+        self._learned = [
+            LearnedRed.named(red_file.load_red(name, scenario)) for name in game.learned_in([recording.red_agent])
+        ]
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
         setting, entropy = self._recording, [self._recording.seed, number]
         rng = np.random.default_rng([*entropy, _BLUE_STREAM])
-        red = int(np.searchsorted(red_odds(setting.red_agent, 1)[0], rng.random(), side="right"))
+        red = int(np.searchsorted(game.red_odds(setting.red_agent, 1)[0], rng.random(), side="right"))
         policy = str(rng.choice(list(baselines.DEFENDERS))) if setting.policy == MIXTURE else setting.policy
         choose = (
             baselines.DEFENDERS[policy](self._game.scenario, 1, rng) if policy in baselines.DEFENDERS else _chooser(policy)
         )
-        agent = self._learned[red - LEARNED] if red >= LEARNED else RedAgent(red)
+        agent = self._learned[red - state.LEARNED] if red >= state.LEARNED else RedAgent(red)
         self._game.reset(agent, [*entropy, _GAME_STREAM])
         self._pid_reuses.clear()
         observation = np.zeros(self._game.scenario.observation_bits, np.int8)
@@ -209,7 +208,7 @@ class Recorder:
         self._step = 0
         episode: dict[str, Any] = {
             "id": number,
-            "red": LEARNED_RED if red >= LEARNED else RED_AGENTS[red],
+            "red": LEARNED_RED if red >= state.LEARNED else RED_AGENTS[red],
             "green": "agent" if setting.green else "sleep",
         }
         episode |= {"variant": self._variant, "policy": policy, "return10": sum(step[4] for step in steps)}
@@ -263,7 +262,7 @@ class Recorder:
         cyborg.module(f"{agents}.B_line").random = _Dice(lambda address: self._note("user", self._letter(address)))
         cyborg.module(f"{agents}.Meander").random = _Dice(self._hear_order)
         exploits.random = _Dice(
-            lambda weight: self._note("other", _EXPLOIT_OF_WEIGHT[weight]), _Odds(self._note, "top", P_TOP_EXPLOIT)
+            lambda weight: self._note("other", _EXPLOIT_OF_WEIGHT[weight]), _Odds(self._note, "top", dice.P_TOP_EXPLOIT)
         )
         detection = _Dice(lambda _: None, _Odds(self._note, "detected", parts.P_DETECTED))
         cyborg.module(f"{actions}.ConcreteActions.ExploitAction").random = detection.random

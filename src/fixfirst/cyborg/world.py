@@ -18,10 +18,10 @@ from fixfirst.cyborg.checkout import find_cyborg, load_cyborg, scenario_file
 from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.learned_red import LearnedRed
 from fixfirst.cyborg.variant import variant_of
+from fixfirst.game import rules, state, world
 from fixfirst.game.game import Game
-from fixfirst.game.rules import NEXT_STEP, SAME_STEP
-from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb, Success, turn_dtype
-from fixfirst.game.world import BaseWorld, pack
+from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb, Success
+from fixfirst.game.world import BaseWorld
 from fixfirst.policy import red_file
 
 _AGENT_STREAM, _GAME_STREAM = range(2)
@@ -38,7 +38,7 @@ class CyborgWorld(BaseWorld):
         super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
         learned = [red_file.load_red(name, self.scenario) for name in game.learned]
         self._learned = [LearnedRed.named(red) for red in learned]
-        scripts = self._red_odds[:, : LEARNED if learned else None]
+        scripts = self._red_odds[:, : state.LEARNED if learned else None]
         if (scripts[:, RedAgent.SLEEP] < scripts[:, -1]).any():
             raise errors.CyborgError("CybORG has neither late red agents nor your own; play them on the simulator")
         with scenario_file(cyborg, self.scenario) as file:
@@ -68,7 +68,7 @@ class CyborgWorld(BaseWorld):
             return -1 - int(bad.argmax())
         num_ended = 0
         for i, game in enumerate(self._games):
-            if self.ended[i] and self._autoreset == NEXT_STEP:
+            if self.ended[i] and self._autoreset == rules.NEXT_STEP:
                 self._next_episode(i)
                 self.rewards10[i] = 0
                 self.ended[i] = False
@@ -82,14 +82,14 @@ class CyborgWorld(BaseWorld):
             if self.ended[i]:
                 num_ended += 1
                 self.final_returns10[i], self.final_lengths[i] = self._returns10[i], self._steps[i]
-                if self._autoreset == SAME_STEP:
+                if self._autoreset == rules.SAME_STEP:
                     self.final_observations[i], self.final_access[i] = self.observations[i], self.access[i]
                     self._next_episode(i)
-        self.packed_obs[:] = pack(self.observations)
+        self.packed_obs[:] = world.pack(self.observations)
         return num_ended
 
     def _turns(self) -> np.ndarray:
-        turns = np.zeros(self.num_envs, turn_dtype(self.scenario))
+        turns = np.zeros(self.num_envs, state.turn_dtype(self.scenario))
         turns["step"], turns["return10"] = self._steps, self._returns10
         turns["red_agent"], turns["observation"], turns["access"] = self._red_agents, self.packed_obs, self.access
         turns["red_verb"], turns["red_target"], turns["red_exploit"] = RedVerb.SLEEP, NO_TARGET, -1
@@ -115,7 +115,7 @@ class CyborgWorld(BaseWorld):
         u = np.random.default_rng([*entropy, _AGENT_STREAM]).random()
         number = int(np.searchsorted(self._red_odds[i], u, side="right"))
         self._red_agents[i] = number
-        agent = self._learned[number - LEARNED] if number >= LEARNED else RedAgent(number)
+        agent = self._learned[number - state.LEARNED] if number >= state.LEARNED else RedAgent(number)
         self._games[i].reset(agent, [*entropy, _GAME_STREAM])
         self._games[i].read_access(self.access[i])
         self.observations[i] = 0

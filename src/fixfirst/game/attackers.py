@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fixfirst.base import errors
-from fixfirst.base.compile import CompileError, address_of, call_address, inlined
+from fixfirst.base import compile as machine_code, errors
+from fixfirst.base.compile import call_address, inlined
 from fixfirst.game import chance as dice
 from fixfirst.game.own_agents import own_agents
 from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb, Success, state_dtype
@@ -185,8 +185,8 @@ def own_addresses(numbers: Iterable[int], size: Size = SMALL) -> np.ndarray:
         name, function = own[number]
         if _FUNCTIONS.get((size, number)) is not function:
             try:
-                addresses[number] = address_of(function, state_dtype(size), dice.chance_dtype(size))
-            except CompileError as e:
+                addresses[number] = machine_code.address_of(function, state_dtype(size), dice.chance_dtype(size))
+            except machine_code.CompileError as e:
                 raise errors.ConfigError(f"red agent {name!r} {e}; docs/extend.md tells what it may do") from e
             _FUNCTIONS[size, number] = function
     return addresses

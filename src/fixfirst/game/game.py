@@ -228,19 +228,19 @@ class Game(checks.Settings):
             return self
         return self.model_copy(update={"red_agent": self.red_agent[envs]})
 
-
-def world_game(**settings: Any) -> Game:
-    """Make a game from what somebody who makes environments says: types are checked as arguments of functions are."""
-    backend = checks.check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
-    if "variant" in settings:
-        check_variant(settings["variant"])
-    elif backend == "cyborg":
-        settings["variant"] = None  # CybORG says what it is
-    if "green" in settings:
-        checks.check_bool("green", settings["green"])
-    if settings.get("max_steps") is not None:
-        checks.check_int("max_steps", settings["max_steps"])
-    return Game(**settings)
+    @classmethod
+    def of_environment(cls, **settings: Any) -> "Game":
+        """Make a game from what somebody who makes environments says: types are checked as arguments of functions are."""
+        backend = checks.check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
+        if "variant" in settings:
+            check_variant(settings["variant"])
+        elif backend == "cyborg":
+            settings["variant"] = None  # CybORG says what it is
+        if "green" in settings:
+            checks.check_bool("green", settings["green"])
+        if settings.get("max_steps") is not None:
+            checks.check_int("max_steps", settings["max_steps"])
+        return cls(**settings)
 
 
 def world_in_words(variant: str, scenario: Scenario) -> str:

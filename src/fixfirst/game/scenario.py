@@ -255,11 +255,6 @@ class Scenario:
     # ---- blue's actions: in the order of its verbs, one of Sleep and Monitor, one per host of all others
 
     @cached_property
-    def host_verbs(self) -> tuple[str, ...]:
-        """The verbs of actions on a host, in the order of their blocks."""
-        return tuple(verb for verb in self.verbs if verb not in parts.FREE_VERBS)
-
-    @cached_property
     def actions(self) -> tuple[BlueAction, ...]:
         """What each action id stands for."""
         return tuple(
@@ -311,35 +306,9 @@ class Scenario:
         """Return the set of these port numbers."""
         return sum(1 << self.ports.index(port) for port in set(ports))
 
-    def unit_mask(self, *units: str) -> int:
-        """Return the set of all hosts of these unit types."""
-        return self.hosts_mask(*(host.name for host in self.hosts if host.unit in units))
-
     def name_mask(self, word: str) -> int:
         """Return the set of all hosts whose name contains a word."""
         return self.hosts_mask(*(name for name in self.host_names if word in name))
-
-    @cached_property
-    def socket_hosts(self) -> tuple[int, ...]:
-        """Hosts of which a scan may show one port alone with several sockets, which to blue looks like an exploit."""
-        copies = any(decoy.name == "Vsftpd" for decoy in self.decoys)  # can be placed on port 80 again and again
-        found = []
-        for index, host in enumerate(self.hosts):
-            sockets = [port for service in host.services for port in service.ports]
-            several = {port for port in sockets if sockets.count(port) > 1}
-            several |= {80} if copies and host.os == parts.LINUX else set()
-            subnet = self.subnets[host.subnet]
-            views: list[Callable[[int], bool]] = [subnet.lets] if subnet.reach != parts.CLOSED else []
-            if host.name in (self.green_hosts or ()):
-                views.append(lambda _: True)  # green's scans go everywhere
-            alone = (
-                sees(port) and not any(sees(other) for other in sockets if other != port)
-                for sees in views
-                for port in several
-            )
-            if any(alone):
-                found.append(index)
-        return tuple(found)
 
     # ---- whom B_line attacks, and in which order
 

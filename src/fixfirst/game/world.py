@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from fixfirst.base import checks, errors
-from fixfirst.base.compile import announce_compilation
+from fixfirst.base import checks, compile as machine_code, errors
 from fixfirst.game import red_view, rules
 from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.chance import Decision, chance_dtype
@@ -196,7 +195,7 @@ class World(BaseWorld):
         self._num_reds = len(game.learned)
         # By name: files and networks of attackers belong to a later room.
         self.reds: RedPlayers | None = import_module("fixfirst.policy.reds").reds_of(game) if game.learned else None
-        announce_compilation()
+        machine_code.announce_compilation()
 
     def meet(self, reds: RedPlayers, weights: Sequence[float]) -> None:
         """Let learned attackers play all episodes from the next reset on, drawn with these weights [R]."""

@@ -12,8 +12,7 @@ import numpy as np
 from fixfirst.base.compile import called, compiled
 from fixfirst.learner.config import PPOConfig
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy.network import list_bits
-from fixfirst.policy.table import chance_keys, uniform
+from fixfirst.policy import network, table
 
 
 class DistinctInputs(NamedTuple):
@@ -31,8 +30,8 @@ def distinct_rows(rollout: Rollout, seed: int | None = None) -> DistinctInputs:
     used, count = number_rows(np.ascontiguousarray(rollout.found), numbers, met, found)
     if seed is not None:
         keys, draws = np.empty(used, np.uint64), np.empty(used)
-        chance_keys(seed, 0, keys)
-        uniform(keys, 0, np.ones(used), draws)
+        table.chance_keys(seed, 0, keys)
+        table.uniform(keys, 0, np.ones(used), draws)
         order = np.concatenate([np.argsort(draws, kind="stable"), np.arange(used, count)])
         met[:count], found = met[order], np.argsort(order, kind="stable")[found]
     return DistinctInputs(rollout.rows[met[:count]], used, found)
@@ -63,7 +62,7 @@ def bits_of_rows(rows, words, starts, active):
     """Fill starts [V + 1] and active: the set bits in the first words of row v are active[starts[v] : starts[v + 1]]."""
     starts[0] = 0
     for v in range(len(rows)):
-        starts[v + 1] = list_bits(rows, v, words, active, starts[v])
+        starts[v + 1] = network.list_bits(rows, v, words, active, starts[v])
 
 
 # ---------------------------------------------------------------- returns and advantages

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from fixfirst.base import arrays, checks, errors
 from fixfirst.learner.ppo import tensor_shapes
 from fixfirst.learner.training import Training
-from fixfirst.orders.judging import Counts
+from fixfirst.orders import judging
 from fixfirst.policy.network import Weights
 from fixfirst.runs import layout, manifest, rows
 
@@ -105,13 +105,13 @@ class _Numbers(BaseModel):
 
     def fits(self, training: Training) -> bool:
         """Is it a place that this training can be at? Compiled code looks up choices by number."""
-        columns, begun = self.latest or ((),) * len(Counts._fields), training.entrant
+        columns, begun = self.latest or ((),) * len(judging.Counts._fields), training.entrant
         return (
             self.updates >= begun.updates
             and begun.episodes <= self.episodes <= begun.episodes + begun.stage.episodes
             and bool(self.openings) == bool(training.openings)
             and all(choice < training.spec.actions for opening in self.openings for choice in opening)
-            and len(columns) == len(Counts._fields)
+            and len(columns) == len(judging.Counts._fields)
             and len({len(column) for column in columns}) == 1
         )
 

@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field, model_validator
 from fixfirst.base import checks, errors
 from fixfirst.game.game import Game
 from fixfirst.learner.settings import LEAGUE, PRESETS, Needs, check_preset, flag, needs, resolve
-from fixfirst.orders.compliance import Gate, Judging
-from fixfirst.orders.order import NAMED_ORDERS, UnitScheme, Workflow, all_workflows
+from fixfirst.orders import compliance, order
+from fixfirst.orders.compliance import Judging
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import SHIELDS, PolicySpec
@@ -237,14 +238,14 @@ class Course(checks.Settings):
         return self.before + self.finding + self.after
 
 
-class PlayerSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
+class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Course):
     """The settings that a training and a search share: all but their budgets."""
 
     workflow: str = Field(
         NONE,
         description='The order to keep to, e.g. "enterprise > op_server > op_host > user > defender", or a named one: '
-        f"{', '.join(NAMED_ORDERS)}; none: no order; all: one drawn per episode, for a policy that follows any order (hard: "
-        "start it --from a policy that can defend already).",
+        f"{', '.join(order.NAMED_ORDERS)}; none: no order; all: one drawn per episode, for a policy that follows any order "
+        "(hard: start it --from a policy that can defend already).",
     )
     units: dict[str, list[str]] | None = None  # another grouping of hosts than the five types
     idle: tuple[str, ...] = Field(
@@ -330,8 +331,8 @@ class PlayerSettings(Game, Judging, Gate, Alignment, PPOConfig, Course):
         return self._view(Judging)
 
     @property
-    def gate(self) -> Gate:
-        return self._view(Gate)
+    def gate(self) -> compliance.Gate:
+        return self._view(compliance.Gate)
 
     @property
     def ppo(self) -> PPOConfig:
@@ -458,7 +459,7 @@ class TrainConfig(PlayerSettings):
             raise errors.ConfigError(
                 f"--workflow all needs at most {MOST_UNITS_AT_ONCE} unit types (720 orders), this scheme has {scheme.size}"
             )
-        return tuple(all_workflows(scheme))
+        return tuple(order.all_workflows(scheme))
 
 
 def _check_size(name: str, value: Any) -> None:

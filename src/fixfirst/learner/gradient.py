@@ -17,26 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import called, compiled
-from fixfirst.policy.network import (
-    HIDDEN,
-    INFINITY,
-    ONE,
-    TWO,
-    ZERO,
-    LayerBuffers,
-    add_outer,
-    add_product,
-    exp_nonpositive,
-    exponential,
-    forward,
-    load_output_layer,
-    log_of,
-    subtract_row_max,
-    whole_tiles,
-)
-from fixfirst.policy.vectors import TILE, add_to_lines, dot
+from fixfirst.policy import network, vectors
 
 _BLOCK = 32  # rows at a time: what they need stays in the first cache
+_ZERO, _ONE, _TWO = np.float32(0), np.float32(1), np.float32(2)
 _EPSILON = np.float32(1e-8)
 # Far below epsilon, so that it counts as 0: moments that fade away would end as subnormal numbers, which CPUs compute a
 # hundred times slower.
@@ -64,7 +48,7 @@ class PPONumbers(NamedTuple):
 class BackwardScratch(NamedTuple):
     """Where one network is worked on, forward and backward; W = outputs filled up to whole tiles."""
 
-    work: LayerBuffers
+    work: network.LayerBuffers
     back2: np.ndarray  # [H, H] the second layer's matrix, transposed
     back3: np.ndarray  # [W, H] the third's
     matrix3: np.ndarray  # [H, W] gradient of the third layer
@@ -76,23 +60,23 @@ class BackwardScratch(NamedTuple):
 
     @classmethod
     def make(cls, outputs: int) -> "BackwardScratch":
-        work = LayerBuffers.make(_BLOCK, outputs)
+        work = network.LayerBuffers.make(_BLOCK, outputs)
         width = len(work.bias3)
         return cls(
             work,
-            back2=np.zeros((HIDDEN, HIDDEN), np.float32),
-            back3=np.zeros((width, HIDDEN), np.float32),
-            matrix3=np.zeros((HIDDEN, width), np.float32),
+            back2=np.zeros((network.HIDDEN, network.HIDDEN), np.float32),
+            back3=np.zeros((width, network.HIDDEN), np.float32),
+            matrix3=np.zeros((network.HIDDEN, width), np.float32),
             bias3=np.zeros(width, np.float32),
-            slope1=np.zeros((_BLOCK, HIDDEN), np.float32),
-            slope2=np.zeros((_BLOCK, HIDDEN), np.float32),
+            slope1=np.zeros((_BLOCK, network.HIDDEN), np.float32),
+            slope2=np.zeros((_BLOCK, network.HIDDEN), np.float32),
             odds=np.zeros((_BLOCK, width), np.float32),
             ones=np.ones((_BLOCK, width), np.float32),
         )
 
 
 @compiled
-def learn(network, gradient, moment1, moment2, steps, rows, settings, actor_bench, critic_bench, stats):
+def learn(net, gradient, moment1, moment2, steps, rows, settings, actor_bench, critic_bench, stats):
     """Improve `network` in place, epoch by epoch.
 
     gradient: of the same kind, scratch. moment1, moment2: Adam's, [all numbers of the network]; steps: taken before these.
@@ -102,36 +86,34 @@ def learn(network, gradient, moment1, moment2, steps, rows, settings, actor_benc
     pair_slopes = np.empty(len(rows.action), np.float32)
     taken, count = steps, len(rows.visits)
     if settings.parts > 1:  # a part changes the policy before the next is looked at
-        span = 0, count, ZERO
-        policy_gradient(network.actor, gradient.actor, rows, span, old, True, pair_slopes, settings, actor_bench, stats)
+        span = 0, count, _ZERO
+        policy_gradient(net.actor, gradient.actor, rows, span, old, True, pair_slopes, settings, actor_bench, stats)
     for epoch in range(settings.epochs):
         stats[:] = 0
         for part in range(settings.parts):
             begin_row, end_row = part * count // settings.parts, (part + 1) * count // settings.parts
-            transitions = ZERO
+            transitions = _ZERO
             for row in range(begin_row, end_row):
                 transitions += rows.visits[row]
-            share = ONE / max(transitions, ONE)
+            share = _ONE / max(transitions, _ONE)
             gradient.vector[:] = 0
             span = begin_row, end_row, share
             is_new = settings.parts == 1 and epoch == 0
-            policy_gradient(
-                network.actor, gradient.actor, rows, span, old, is_new, pair_slopes, settings, actor_bench, stats
-            )
-            value_gradient(network.critic, gradient.critic, rows, span, settings, critic_bench, stats)
+            policy_gradient(net.actor, gradient.actor, rows, span, old, is_new, pair_slopes, settings, actor_bench, stats)
+            value_gradient(net.critic, gradient.critic, rows, span, settings, critic_bench, stats)
             clip_norm(gradient.vector[: settings.split], settings.max_grad_norm)
             clip_norm(gradient.vector[settings.split :], settings.max_grad_norm)
             taken += 1
-            adam(network.vector, gradient.vector, moment1, moment2, taken, settings)
+            adam(net.vector, gradient.vector, moment1, moment2, taken, settings)
 
 
 @compiled
 def values_of_rows(critic, starts, active, work, values):
     """Fill values [V] of rows whose set bits are active[starts[v] : starts[v + 1]]."""
-    load_output_layer(critic, work)
+    network.load_output_layer(critic, work)
     for first in range(0, len(values), _BLOCK):
         rows = min(_BLOCK, len(values) - first)
-        forward(critic, starts, active, first, rows, work)
+        network.forward(critic, starts, active, first, rows, work)
         for r in range(rows):
             values[first + r] = work.outputs[r, 0]
 
@@ -150,15 +132,15 @@ def policy_gradient(actor, gradient, rows, span, old, is_new, pair_slopes, setti
     logits, odds = scratch.work.outputs, scratch.odds
     for first in range(begin_row, end_row, _BLOCK):
         n = min(_BLOCK, end_row - first)
-        forward(actor, rows.starts, rows.active, first, n, scratch.work)
+        network.forward(actor, rows.starts, rows.active, first, n, scratch.work)
         if len(rows.allowed):
             mask_logits(logits, rows.allowed, first, n)
-        subtract_row_max(logits, n)
+        network.subtract_row_max(logits, n)
         for r in range(n):
             for a in range(logits.shape[1]):
-                odds[r, a] = exp_nonpositive(logits[r, a])
+                odds[r, a] = network.exp_nonpositive(logits[r, a])
         slopes(rows, first, n, share, old, is_new, pair_slopes, settings, scratch, stats)
-        if share > ZERO:
+        if share > _ZERO:
             backward(gradient, rows.starts, rows.active, first, n, scratch)
     end(gradient, scratch)
 
@@ -168,7 +150,7 @@ def mask_logits(logits, allowed, first, n):
     """Actions that are not allowed in the n rows from `first` on, [U, A], are not taken."""
     for r in range(n):
         for a in range(allowed.shape[1]):
-            logits[r, a] = logits[r, a] if allowed[first + r, a] else -INFINITY
+            logits[r, a] = logits[r, a] if allowed[first + r, a] else -network.INFINITY
 
 
 @called
@@ -181,18 +163,19 @@ def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, scratc
     """
     logits, odds = scratch.work.outputs, scratch.odds
     width = logits.shape[1]
-    low, high = ONE - settings.clip, ONE + settings.clip
+    low, high = _ONE - settings.clip, _ONE + settings.clip
     policy_loss, entropies, divergence, clipped = 0.0, 0.0, 0.0, 0.0
     for r in range(n):
-        row, total = first_row + r, dot(odds, scratch.ones, r, width)
-        first, last, log_sum, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], np.float32(log_of(total)), ZERO
+        row, total = first_row + r, vectors.dot(odds, scratch.ones, r, width)
+        first, last, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], _ZERO
+        log_sum = np.float32(network.log_of(total))
         for k in range(first, last):
             log_prob = logits[r, rows.action[k]] - log_sum
             if is_new:
                 old[k] = log_prob
             log_ratio = log_prob - old[k]
-            ratio = exponential(log_ratio)
-            slope = ZERO
+            ratio = network.exponential(log_ratio)
+            slope = _ZERO
             if ratio <= high:
                 slope += rows.gain[k]
             if ratio >= low:
@@ -200,13 +183,13 @@ def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, scratc
             pair_slopes[k] = -share * ratio * slope
             sum_slopes += pair_slopes[k]
             policy_loss -= rows.gain[k] * min(ratio, high) + rows.loss[k] * max(ratio, low)
-            divergence += rows.pair_visits[k] * (ratio - ONE - log_ratio)
+            divergence += rows.pair_visits[k] * (ratio - _ONE - log_ratio)
             if ratio < low or ratio > high:
                 clipped += rows.pair_visits[k]
 
-        entropy = log_sum - dot(odds, logits, r, width) / total
+        entropy = log_sum - vectors.dot(odds, logits, r, width) / total
         entropies += rows.visits[row] * entropy
-        weight, inverse = settings.entropy * rows.visits[row] * share, ONE / total
+        weight, inverse = settings.entropy * rows.visits[row] * share, _ONE / total
         constant = weight * (entropy - log_sum) - sum_slopes
         for a in range(width):
             logits[r, a] = odds[r, a] * inverse * (constant + weight * logits[r, a])
@@ -223,16 +206,16 @@ def value_gradient(critic, gradient, rows, span, settings, scratch, stats):
     """Add the gradient of the value loss, on a span of rows."""
     begin(critic, scratch)
     begin_row, end_row, share = span
-    outputs, factor = scratch.work.outputs, TWO * settings.value * share
+    outputs, factor = scratch.work.outputs, _TWO * settings.value * share
     for first in range(begin_row, end_row, _BLOCK):
         n = min(_BLOCK, end_row - first)
-        forward(critic, rows.starts, rows.active, first, n, scratch.work)
+        network.forward(critic, rows.starts, rows.active, first, n, scratch.work)
         for r in range(n):
             row, value = first + r, outputs[r, 0]
-            stats[1] += rows.visits[row] * value * value - TWO * value * rows.returns[row] + rows.squares[row]
+            stats[1] += rows.visits[row] * value * value - _TWO * value * rows.returns[row] + rows.squares[row]
             outputs[r, 0] = factor * (rows.visits[row] * value - rows.returns[row])
             for unused in range(1, outputs.shape[1]):
-                outputs[r, unused] = ZERO
+                outputs[r, unused] = _ZERO
         backward(gradient, rows.starts, rows.active, first, n, scratch)
     end(gradient, scratch)
 
@@ -243,7 +226,7 @@ def value_gradient(critic, gradient, rows, span, settings, scratch, stats):
 @called
 def begin(net, scratch):
     """Make a scratch ready for a network whose weights may have changed."""
-    load_output_layer(net, scratch.work)
+    network.load_output_layer(net, scratch.work)
     transpose(net.matrix2, scratch.back2)
     transpose(scratch.work.matrix3, scratch.back3)
     scratch.matrix3[:] = 0
@@ -255,7 +238,7 @@ def end(gradient, scratch):
     """Take over the last layer's gradient."""
     for n in range(len(gradient.bias3)):
         gradient.bias3[n] = scratch.bias3[n]
-        for h in range(HIDDEN):
+        for h in range(network.HIDDEN):
             gradient.matrix3[h, n] = scratch.matrix3[h, n]
 
 
@@ -267,32 +250,32 @@ def backward(gradient, starts, active, first, n, scratch):
     """
     hidden1, hidden2, outputs = scratch.work.hidden1, scratch.work.hidden2, scratch.work.outputs
     slope1, slope2 = scratch.slope1, scratch.slope2
-    for r in range(n, whole_tiles(n)):
+    for r in range(n, network.whole_tiles(n)):
         for a in range(outputs.shape[1]):
-            outputs[r, a] = ZERO
-    add_outer(hidden2, outputs, scratch.matrix3, n)
+            outputs[r, a] = _ZERO
+    network.add_outer(hidden2, outputs, scratch.matrix3, n)
     slope2[:] = 0
-    add_product(outputs, scratch.back3, slope2, n)
+    network.add_product(outputs, scratch.back3, slope2, n)
     through_tanh(hidden2, slope2, n)
-    add_outer(hidden1, slope2, gradient.matrix2, n)
+    network.add_outer(hidden1, slope2, gradient.matrix2, n)
     slope1[:] = 0
-    add_product(slope2, scratch.back2, slope1, n)
+    network.add_product(slope2, scratch.back2, slope1, n)
     through_tanh(hidden1, slope1, n)
     for r in range(n):
         for a in range(outputs.shape[1]):
             scratch.bias3[a] += outputs[r, a]
-        for h in range(HIDDEN):
+        for h in range(network.HIDDEN):
             gradient.bias2[h] += slope2[r, h]
             gradient.bias1[h] += slope1[r, h]
-        add_to_lines(slope1, r, gradient.matrix1, active, starts[first + r], starts[first + r + 1])
+        vectors.add_to_lines(slope1, r, gradient.matrix1, active, starts[first + r], starts[first + r + 1])
 
 
 @called
 def through_tanh(hidden, slope, n):
     """slope [R, H] *= 1 - tanh^2, for the first n rows."""
     for r in range(n):
-        for h in range(HIDDEN):
-            slope[r, h] *= ONE - hidden[r, h] * hidden[r, h]
+        for h in range(network.HIDDEN):
+            slope[r, h] *= _ONE - hidden[r, h] * hidden[r, h]
 
 
 @called
@@ -309,8 +292,8 @@ def transpose(matrix, out):
 @called
 def clip_norm(gradient, largest):
     """Scale the gradient down to this norm, if it is longer."""
-    whole = gradient[: len(gradient) - len(gradient) % TILE].reshape(1, -1)
-    squared = dot(whole, whole, 0, whole.shape[1])
+    whole = gradient[: len(gradient) - len(gradient) % vectors.TILE].reshape(1, -1)
+    squared = vectors.dot(whole, whole, 0, whole.shape[1])
     for i in range(whole.shape[1], len(gradient)):
         squared += gradient[i] * gradient[i]
     norm = math.sqrt(squared)
@@ -328,11 +311,11 @@ def adam(vector, gradient, moment1, moment2, step, settings):
     rate = np.float32(settings.learning_rate / (1 - power(settings.beta1, step)))
     unbias = np.float32(1 / math.sqrt(1 - power(settings.beta2, step)))
     for i in range(len(vector)):
-        slope = gradient[i] if abs(gradient[i]) > _TINY else ZERO
+        slope = gradient[i] if abs(gradient[i]) > _TINY else _ZERO
         first = beta1 * moment1[i] + rest1 * slope
         second = beta2 * moment2[i] + rest2 * slope * slope
-        moment1[i] = first if abs(first) > _TINY else ZERO
-        moment2[i] = second if second > _TINY * _TINY else ZERO
+        moment1[i] = first if abs(first) > _TINY else _ZERO
+        moment2[i] = second if second > _TINY * _TINY else _ZERO
         vector[i] -= rate * moment1[i] / (math.sqrt(moment2[i]) * unbias + _EPSILON)
 
 

@@ -24,8 +24,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fixfirst.base import checks, statistics
+from fixfirst.game import red_view
 from fixfirst.game.game import Game
-from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import VariantName
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
@@ -33,15 +33,14 @@ from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, tensor_shapes, widen
 from fixfirst.learner.red_training import RED_PPO, Opponent, RedNumbers, RedTraining, play_red
 from fixfirst.orders.order import Workflow
-from fixfirst.play.duel import collect_duel
-from fixfirst.play.rollout import Rollout, collect, join
+from fixfirst.play import rollout
+from fixfirst.play.rollout import Rollout
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights, shapes
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import matrix
-from fixfirst.runs.rows import MatrixRow
+from fixfirst.runs import matrix, rows
 
 SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
@@ -166,7 +165,7 @@ class LeagueStep(NamedTuple):
     """What blue earned against whom; and, if a round was closed, against everybody."""
 
     earned: dict[str, float]
-    closed: Sequence[MatrixRow] = ()
+    closed: Sequence[rows.MatrixRow] = ()
 
 
 def counting(spec: PolicySpec) -> PolicySpec:
@@ -195,7 +194,7 @@ class League:
     ):
         spec = counting(spec) if config.counts else spec
         self.config, self.spec, self._known, self.orders = config, spec, known, tuple(orders)
-        self.red_spec, self.updates, self.rounds, self.answered = RedSpec(spec.scenario, config.picky), 0, 0, 0
+        self.red_spec, self.updates, self.rounds, self.answered = red_view.RedSpec(spec.scenario, config.picky), 0, 0, 0
         self.learner = PPO(config.blue_ppo, spec, 0)
         self.learner.start_from(raise_temperature(widen(start, spec.inputs), config.softer))
         self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
@@ -242,7 +241,7 @@ class League:
         rows = self._close_round()
         return LeagueStep({row.attacker: row.mean for row in rows}, rows)
 
-    def _close_round(self) -> list[MatrixRow]:
+    def _close_round(self) -> list[rows.MatrixRow]:
         """Let all attackers play the defender as it is; return a row of the matrix."""
         self.rounds, self.answered = self.rounds + 1, 0
         rows = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in SHOWN_SCRIPTS]
@@ -251,9 +250,9 @@ class League:
             rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, played))
         return rows
 
-    def _cell(self, name: str, kind: str, start: str | None, born: int, returns: np.ndarray) -> MatrixRow:
+    def _cell(self, name: str, kind: str, start: str | None, born: int, returns: np.ndarray) -> rows.MatrixRow:
         error = float(returns.std(ddof=1)) / len(returns) ** 0.5
-        return MatrixRow(
+        return rows.MatrixRow(
             round=self.rounds,
             updates=self.updates,
             attacker=name,
@@ -269,7 +268,7 @@ class League:
         world = World(game, self.config.matrix_episodes, autoreset="disabled")
         seed = statistics.stream_seed(self.config.seed, "matrix")
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
-        return collect(world, self._defender(), workflows=self.orders, **options).returns
+        return rollout.collect(world, self._defender(), workflows=self.orders, **options).returns
 
     def _play_red(self, weights: Weights, order: int) -> np.ndarray:
         opponent, episodes = Opponent(self._defender(), self._only(order)), self.config.matrix_episodes
@@ -353,14 +352,14 @@ class League:
             "policy_seed": statistics.stream_seed(seed, "policy"),
             "first_episode": number,
         }
-        parts = [collect(self._scripts, self.player, workflows=self.orders, **options)]
+        parts = [rollout.collect(self._scripts, self.player, workflows=self.orders, **options)]
         earned["scripts"] = float(parts[0].returns.mean())
         for place in self._met():
             parts.append(self._meet_frozen(place, options))
             earned[f"frozen {place}"] = float(parts[-1].returns.mean())
         for place, red in enumerate(self.live):
             red.world.meet(red.reds, [1.0])
-            duel = collect_duel(
+            duel = rollout.collect_duel(
                 red.world,
                 self.player,
                 red.reds,
@@ -385,9 +384,9 @@ class League:
         red = self.pool[place]
         reds = Reds([Network.of(red.weights)], [self.red_spec])
         self._world.meet(reds, [1.0])
-        rollout = collect_duel(self._world, self.player, reds, workflows=self._only(red.order), **options).blue
-        self.pool[place] = red._replace(taken=0.7 * red.taken + 0.3 * float(rollout.returns.mean()))
-        return rollout
+        played = rollout.collect_duel(self._world, self.player, reds, workflows=self._only(red.order), **options).blue
+        self.pool[place] = red._replace(taken=0.7 * red.taken + 0.3 * float(played.returns.mean()))
+        return played
 
     def _grow_older(self, place: int, mean: float) -> None:
         self.ages[place] += 1
@@ -399,11 +398,11 @@ class League:
             self.starts[place] = self.starts.pop()
 
     def _learn(self, parts: list[Rollout]) -> None:
-        rollout, opening = join([part._replace(workflows=()) for part in parts]), len(self.spec.opening)
+        played, opening = rollout.join([part._replace(workflows=()) for part in parts]), len(self.spec.opening)
         progress = self.updates / self.config.updates
         self.learner.update(
-            rollout.after(opening),  # nothing was chosen there
-            (rollout.rewards10 / 10)[opening:],
+            played.after(opening),  # nothing was chosen there
+            (played.rewards10 / 10)[opening:],
             entropy=self.learner.config.entropy_at(progress),
             progress=progress,
             seed=statistics.stream_seed(self.config.seed, "batch", self.updates),

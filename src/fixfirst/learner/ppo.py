@@ -14,9 +14,9 @@ from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targe
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy.network import LAYERS, Network, Weights, shapes
+from fixfirst.policy import network, table
+from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, Role
-from fixfirst.policy.table import Probabilities, chance_keys, uniform
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Learner(Protocol):
     """Networks and optimiser of one training. Everything in and out is NumPy."""
 
     @property
-    def policy(self) -> Network | Probabilities:
+    def policy(self) -> Network | table.Probabilities:
         """As it is now, to play with."""
         ...
 
@@ -80,7 +80,7 @@ def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.
 def tensor_shapes(inputs: int, actions: int) -> dict[str, tuple[int, ...]]:
     """The names and shapes of all that a learner saves: weights and Adam's moments."""
     found: dict[str, tuple[int, ...]] = {"adam.step": ()}
-    for name, shape in shapes(inputs, actions).items():
+    for name, shape in network.shapes(inputs, actions).items():
         found |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
     return found
 
@@ -106,15 +106,15 @@ def initial_weights(inputs: int, seed: int, actions: int, last: float = 1.0) -> 
 
     last: factor on the last layers, which decides how sure the first policy is.
     """
-    network = Network.zeros(inputs, actions)
-    keys, draws = np.empty(len(network.vector), np.uint64), np.empty(len(network.vector))
-    chance_keys(seed, 0, keys)
-    uniform(keys, 0, np.full(len(keys), 2.0), draws)
-    network.vector[:] = draws - 1.0
-    weights = network.as_weights()
-    for name in shapes(inputs, actions):
+    net = Network.zeros(inputs, actions)
+    keys, draws = np.empty(len(net.vector), np.uint64), np.empty(len(net.vector))
+    table.chance_keys(seed, 0, keys)
+    table.uniform(keys, 0, np.full(len(keys), 2.0), draws)
+    net.vector[:] = draws - 1.0
+    weights = net.as_weights()
+    for name in network.shapes(inputs, actions):
         fan_in = weights[name.replace("bias", "weight")].shape[1]
-        factor = last if name.split(".")[1] == str(LAYERS[-1]) else 1.0
+        factor = last if name.split(".")[1] == str(network.LAYERS[-1]) else 1.0
         weights[name] = weights[name] * np.float32(factor / np.sqrt(fan_in))
     return weights
 

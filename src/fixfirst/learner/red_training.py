@@ -14,14 +14,14 @@ import numpy as np
 from pydantic import BaseModel
 
 from fixfirst.base import checks, statistics
+from fixfirst.game import red_view
 from fixfirst.game.game import Game
-from fixfirst.game.red_view import RedSpec
 from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, raise_temperature, tensor_shapes
 from fixfirst.orders.order import Workflow
-from fixfirst.play.duel import Duel, collect_duel
-from fixfirst.play.rollout import Player, join
+from fixfirst.play import rollout
+from fixfirst.play.rollout import Player
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
@@ -74,7 +74,7 @@ class RedTraining:
         self,
         opponents: Sequence[Opponent],
         game: Game,
-        spec: RedSpec,
+        spec: red_view.RedSpec,
         *,
         episodes: int,
         seed: int,
@@ -102,20 +102,20 @@ class RedTraining:
         self.episodes += len(duel.red.assigned)
         return float(duel.blue.returns.mean())
 
-    def learn(self, duel: Duel, progress: float) -> None:
+    def learn(self, duel: rollout.Duel, progress: float) -> None:
         """Improve on episodes in which it played. progress in [0, 1]: share of its updates that are behind it."""
         entropy, seed = self.ppo.entropy_at(progress), statistics.stream_seed(self.seed, "batch", self.updates)
         self.learner.update(duel.red, -duel.red.rewards10 / 10, entropy=entropy, progress=progress, seed=seed)
         self.reds.forget()
         self.updates += 1
 
-    def _play(self, passes: int) -> Duel:
+    def _play(self, passes: int) -> rollout.Duel:
         parts, behind = [], self.episodes // self.ppo.num_envs
         for number in range(behind, behind + passes):
             opponent = self.opponents[number % len(self.opponents)]
             parts.append(play_against(opponent, self.world, self.reds, self.seed, number))
         red = [part.red._replace(workflows=()) for part in parts]
-        return Duel(join([part.blue._replace(workflows=()) for part in parts]), join(red))
+        return rollout.Duel(rollout.join([part.blue._replace(workflows=()) for part in parts]), rollout.join(red))
 
     # ---- saving
 
@@ -140,12 +140,12 @@ class RedTraining:
         self.reds.forget()
 
 
-def play_against(opponent: Opponent, world: World, reds: Reds, seed: int, number: int) -> Duel:
+def play_against(opponent: Opponent, world: World, reds: Reds, seed: int, number: int) -> rollout.Duel:
     """Play one pass of a world, whose number decides its episodes, against a defender."""
     player = opponent.player
     if isinstance(player, PolicyTable) and player.table.filled[0] > MOST_ROWS:
         player.forget()
-    return collect_duel(
+    return rollout.collect_duel(
         world,
         player,
         reds,
@@ -157,8 +157,8 @@ def play_against(opponent: Opponent, world: World, reds: Reds, seed: int, number
 
 
 def play_red(
-    opponent: Opponent, weights: Weights, spec: RedSpec, game: Game, *, episodes: int, seed: int, purpose: str
-) -> Duel:
+    opponent: Opponent, weights: Weights, spec: red_view.RedSpec, game: Game, *, episodes: int, seed: int, purpose: str
+) -> rollout.Duel:
     """Play an attacker against a defender, both as they are, on episodes of the stream (seed, purpose)."""
     reds = Reds([Network.of(weights)], [spec])
     world = World(game, min(episodes, 500), autoreset="disabled")
@@ -166,7 +166,10 @@ def play_red(
     parts = []
     for number in range(-(-episodes // world.num_envs)):
         parts.append(play_against(opponent, world, reds, statistics.stream_seed(seed, purpose), number))
-    return Duel(join([part.blue for part in parts]).first(episodes), join([part.red for part in parts]).first(episodes))
+    return rollout.Duel(
+        rollout.join([part.blue for part in parts]).first(episodes),
+        rollout.join([part.red for part in parts]).first(episodes),
+    )
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ class Attempt:
 def best_response(
     opponent: Opponent,
     game: Game,
-    spec: RedSpec,
+    spec: red_view.RedSpec,
     starts: Mapping[str, Weights | None],
     *,
     known: Mapping[str, Weights] = MappingProxyType({}),

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fixfirst.base import checks, errors
-from fixfirst.orders.order import read_units
+from fixfirst.orders import order
 from fixfirst.runs import manifest
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
@@ -127,7 +127,7 @@ def gather_settings(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
     variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in model.model_fields if name != "units")
-    grouping = {} if units is None else {"units": read_units(units)}
+    grouping = {} if units is None else {"units": order.read_units(units)}
     from_file = {} if file is None else _flat(model, manifest.read_settings(file), f"{file}: ")
     if name := next((name for name in manifest.CODE if name in from_file), None):  # files go from hand to hand
         variable = ENVIRONMENT_PREFIX + name.upper()

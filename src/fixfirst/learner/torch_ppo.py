@@ -19,9 +19,9 @@ from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import UpdateStats, initial_weights, named_moments, part_of, saved_steps
 from fixfirst.play.rollout import Rollout
+from fixfirst.policy import table
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.policy.table import Probabilities
 from fixfirst.policy.torch_network import ActorCritic
 
 LOWEST = -1e9  # the logit of a masked choice; its probability is 0, and so is its share of the entropy
@@ -217,7 +217,7 @@ class TorchPPO:
         self.net: Any = net if net is not None else ActorCritic(spec.inputs, spec.actions)
         self.optimiser = Adam(self.net, config.learning_rate, config.adam_betas)
         self._network = Network.zeros(spec.inputs, spec.actions)  # a copy, to play with
-        self.policy: Network | Probabilities = self._network if net is None else self._probabilities
+        self.policy: Network | table.Probabilities = self._network if net is None else self._probabilities
         if net is None:
             self.start_from(initial_weights(spec.inputs, seed, spec.actions, config.last_layer))
 

@@ -24,11 +24,9 @@ from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, evaluate
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
 from fixfirst.policy.network import Network
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.rows import CsvLog, UpdateRow, iterate_rows, last_checksum
+from fixfirst.runs import layout, manifest, rows
 
-_Message = str | UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
+_Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
 _Tell = Callable[[_Message], None]
 
 
@@ -109,7 +107,11 @@ class EntrantJob:
 
     def log_checksum(self) -> str:
         """Return what names all rows of its log."""
-        return last_checksum(self.folder / layout.TRAINING_LOG, UpdateRow) if UpdateRow in self.begin.logs else ""
+        return (
+            rows.last_checksum(self.folder / layout.TRAINING_LOG, rows.UpdateRow)
+            if rows.UpdateRow in self.begin.logs
+            else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -170,8 +172,8 @@ class _Tournament:
         self._played: dict[int, int] = {}  # episodes of each of them
         self._winner: EntrantJob | None = None  # at the end
         self._accepted = False
-        self._log = CsvLog(folder / layout.TRAINING_LOG, UpdateRow, None) if UpdateRow in begin.logs else None
-        self._board = TensorBoard(tensorboard, 1)
+        self._log = rows.CsvLog(folder / layout.TRAINING_LOG, rows.UpdateRow, None) if rows.UpdateRow in begin.logs else None
+        self._board = rows.TensorBoard(tensorboard, 1)
 
     def close(self) -> None:
         """Close the log."""
@@ -187,7 +189,7 @@ class _Tournament:
         scheduler = jobs.InlineScheduler(interrupt) if workers == 1 else jobs.ProcessScheduler(workers, interrupt)
 
         def show(_: int, number: int, message: _Message) -> None:
-            if isinstance(message, UpdateRow):
+            if isinstance(message, rows.UpdateRow):
                 self._played[number] = message.episodes - self._jobs[number].entrant.episodes
                 message = replace(message, episodes=sum(self._played.values()))
             tell(message)
@@ -254,7 +256,7 @@ class _Tournament:
         if self._log is None:
             return
         for job in entrants:
-            for row in iterate_rows(job.folder / layout.TRAINING_LOG, UpdateRow):
+            for row in rows.iterate_rows(job.folder / layout.TRAINING_LOG, rows.UpdateRow):
                 self._log.write(row)
                 self._board.add(row)
         self._log.sync()

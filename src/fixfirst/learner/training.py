@@ -13,20 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import checks, errors, statistics
-from fixfirst.game.backends import make_world
+from fixfirst.game import backends
 from fixfirst.game.world import BaseWorld
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
 from fixfirst.learner.stages import Entrant, StageKind, first_entrant, first_openings, next_openings
-from fixfirst.orders.compliance import Gate
-from fixfirst.orders.judging import Counts, Judgement, delta_reward, judge, penalty_reward
+from fixfirst.orders import compliance, judging
 from fixfirst.orders.order import Workflow
-from fixfirst.play import evaluation
-from fixfirst.play.rollout import Rollout, collect
+from fixfirst.play import evaluation, rollout
+from fixfirst.play.rollout import Rollout
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs.rows import EpisodeRow, UpdateRow
+from fixfirst.runs import rows
 
 
 class GateCheck(NamedTuple):
@@ -41,20 +40,20 @@ class GateCheck(NamedTuple):
 class Update:
     """What one update did: its row of the training log (rewards are means over its episodes), and its episodes, all [B]."""
 
-    row: UpdateRow
+    row: rows.UpdateRow
     env_reward: np.ndarray
     alignment: np.ndarray
-    counts: Counts | None  # None without a workflow
+    counts: judging.Counts | None  # None without a workflow
 
-    def episode_rows(self) -> list[EpisodeRow]:
+    def episode_rows(self) -> list[rows.EpisodeRow]:
         """Its episodes as rows of the episode log."""
         row, n = self.row, len(self.env_reward)
-        counts = self.counts if self.counts is not None else Counts(*np.zeros((len(Counts._fields), n), int))
+        counts = self.counts if self.counts is not None else judging.Counts(*np.zeros((len(judging.Counts._fields), n), int))
         shares = [
             round(c / j, 6) if j else None for c, j in zip(counts.compliant.tolist(), counts.judged.tolist(), strict=True)
         ]
         return [
-            EpisodeRow(
+            rows.EpisodeRow(
                 trial=row.trial,
                 workflow=row.workflow,
                 update=row.update,
@@ -89,7 +88,7 @@ class Training:
         self.stage = self.entrant.stage
         self.workflows = config.workflows
         self.updates, self.episodes = self.entrant.updates, self.entrant.episodes
-        self.latest: Counts | None = None  # of the last update's episodes
+        self.latest: judging.Counts | None = None  # of the last update's episodes
         self.multiplier = config.alignment_lambda
         self.spec = replace(config.spec, opening=self.entrant.opening)
         self.openings = first_openings(self.spec) if self.stage.begin == StageKind.SEEK else ()  # that are still tried
@@ -139,7 +138,7 @@ class Training:
         """Where it plays; made when it is first needed."""
         if self._world is None:
             size, workers = self.config.ppo.num_envs, self._num_workers
-            self._world = make_world(self.config.game, size, num_workers=workers, autoreset="disabled")
+            self._world = backends.make_world(self.config.game, size, num_workers=workers, autoreset="disabled")
         return self._world
 
     @property
@@ -164,7 +163,7 @@ class Training:
         rollout, opening = self._play(), self._player.arrays.openings.shape[1]
         judgement = self._judge(rollout)
         alignment = self._alignment(judgement, rollout.rewards10.shape)
-        counts = Counts.of(judgement) if judgement is not None else None
+        counts = judging.Counts.of(judgement) if judgement is not None else None
         collected = time.perf_counter()
 
         stats = self.learner.update(
@@ -187,7 +186,7 @@ class Training:
         if self.openings:
             self._halve_openings()
         earned, bonus = float(rollout.returns.mean()), float(alignment.sum(axis=0).mean())
-        row = UpdateRow(
+        row = rows.UpdateRow(
             trial=self.number,
             workflow=str(self.workflows[0]) if len(self.workflows) == 1 else config.workflow,
             update=self.updates,
@@ -223,7 +222,7 @@ class Training:
         restores = np.array([action.verb == "Restore" for action in scenario.actions])
         return rollout.rewards10 / 10 + free * scenario.restore_cost * restores[rollout.actions]
 
-    def _entropy(self, counts: Counts | None) -> float:
+    def _entropy(self, counts: judging.Counts | None) -> float:
         """The entropy bonus of this update: larger while the order is not kept."""
         config, share = self.config, _pooled(counts)
         bonus = self.stage.ppo.entropy_at(self._progress)
@@ -238,7 +237,7 @@ class Training:
 
     def _play(self) -> Rollout:
         ppo, stage = self.stage.ppo, self.stage
-        return collect(
+        return rollout.collect(
             self.world,
             self._player,
             world_seed=self._seeds["world"],
@@ -248,18 +247,18 @@ class Training:
             workflows=self.workflows,
         )
 
-    def _judge(self, rollout: Rollout) -> Judgement | None:
+    def _judge(self, rollout: Rollout) -> judging.Judgement | None:
         if not self.workflows:
             return None
-        return judge(rollout.actions, rollout.held, rollout.ranks, self.config.scheme, self.config.judging)
+        return judging.judge(rollout.actions, rollout.held, rollout.ranks, self.config.scheme, self.config.judging)
 
-    def _alignment(self, judgement: Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
+    def _alignment(self, judgement: judging.Judgement | None, shape: tuple[int, ...]) -> np.ndarray:
         kind = self.config.keep
         if judgement is None or kind == "none" or kind in SHIELDS:
             return np.zeros(shape)
         if kind == "delta":
-            return delta_reward(judgement, self.config.alignment_lambda)
-        return penalty_reward(judgement, self.multiplier)
+            return judging.delta_reward(judgement, self.config.alignment_lambda)
+        return judging.penalty_reward(judgement, self.multiplier)
 
     # ---- frozen: inheritance, gate, evaluation
 
@@ -293,7 +292,7 @@ class Training:
         if len(self.workflows) != 1 or self.episodes < gate.min_episodes or latest is None:
             return False
         if gate.gate_rule == "latest":
-            return gate.accepts_latest(Counts(*(column[-self.config.ppo.num_envs :] for column in latest)))
+            return gate.accepts_latest(judging.Counts(*(column[-self.config.ppo.num_envs :] for column in latest)))
         share = _pooled(latest)
         if share is None or share < gate.compliance_threshold:
             return False
@@ -301,7 +300,7 @@ class Training:
             self._gate_check = self._check_gate(gate)
         return self._gate_check.accepted
 
-    def _check_gate(self, gate: Gate) -> "GateCheck":
+    def _check_gate(self, gate: compliance.Gate) -> "GateCheck":
         shown = self.evaluate(f"gate/{self.updates}", gate.gate_episodes).compliance
         if shown is None or not gate.accepts(shown):
             return GateCheck(self.updates, self._gate_check.confirmations, False)
@@ -353,10 +352,10 @@ class Training:
         self.multiplier = numbers["multiplier"]
         self._gate_check = GateCheck(*numbers["look"])
         latest = numbers["latest"]
-        self.latest = None if latest is None else Counts(*(np.array(column) for column in latest))
+        self.latest = None if latest is None else judging.Counts(*(np.array(column) for column in latest))
 
 
-def _pooled(counts: Counts | None) -> float | None:
+def _pooled(counts: judging.Counts | None) -> float | None:
     return None if counts is None else _share(counts.compliant, counts.judged)
 
 
@@ -374,4 +373,4 @@ def check_trainable(config: TrainConfig) -> None:
     if config.ppo.uses_torch:
         checks.needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":
-        make_world(config.game, 1).close()
+        backends.make_world(config.game, 1).close()

@@ -19,11 +19,9 @@ from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.stages import Entrant
 from fixfirst.learner.training import Training, Update
 from fixfirst.policy.network import Weights
-from fixfirst.runs import layout
-from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.rows import CsvLog, EpisodeRow, UpdateRow
+from fixfirst.runs import layout, rows
 
-Logs = tuple[type[UpdateRow] | type[EpisodeRow], ...]
+Logs = tuple[type[rows.UpdateRow] | type[rows.EpisodeRow], ...]
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Begin:
 
     start: Weights | None = None  # else from scratch
     number: int = 0  # of its trial, in the logs
-    logs: Logs = (UpdateRow,)  # which of training log and episode log it writes
+    logs: Logs = (rows.UpdateRow,)  # which of training log and episode log it writes
     num_workers: int | None = None  # processes of CybORG; nothing depends on it
 
 
@@ -68,18 +66,18 @@ class TrainingRun:
             elif begin.start is not None:
                 training.inherit(begin.start)
             self.complaints = restore_checkpoint(folder, training)  # what was wrong with newer ones
-            self._updates = self._log(layout.TRAINING_LOG, UpdateRow) if UpdateRow in begin.logs else None
-            self._episodes = self._log(layout.EPISODE_LOG, EpisodeRow) if EpisodeRow in begin.logs else None
-            self._board = TensorBoard(tensorboard, training.episodes + 1)
+            self._updates = self._log(layout.TRAINING_LOG, rows.UpdateRow) if rows.UpdateRow in begin.logs else None
+            self._episodes = self._log(layout.EPISODE_LOG, rows.EpisodeRow) if rows.EpisodeRow in begin.logs else None
+            self._board = rows.TensorBoard(tensorboard, training.episodes + 1)
             self._open.callback(self._board.close)
         except BaseException:
             self._open.close()
             raise
 
-    def _log(self, name: str, kind: Any) -> CsvLog[Any]:
+    def _log(self, name: str, kind: Any) -> rows.CsvLog[Any]:
         """A log, cut back to the update the training goes on from."""
         path, updates, before = self.folder / name, self.training.updates, self.training.entrant.updates
-        log: CsvLog[Any] = CsvLog(path, kind, (lambda row: row.update <= updates) if updates > before else None)
+        log: rows.CsvLog[Any] = rows.CsvLog(path, kind, (lambda row: row.update <= updates) if updates > before else None)
         self._open.callback(log.close)
         if (before if log.last is None else log.last.update) < updates:  # it is written before the checkpoint
             raise errors.RunDirError(

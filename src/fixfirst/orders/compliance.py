@@ -27,7 +27,6 @@ RULES = get_args(Rule)
 NO_HIGHER, TOP, FIXED_TYPES = range(len(RULES))
 
 
-CONFIDENCE = 0.95
 BOOTSTRAP_SAMPLES = 1_000
 MOST_KEPT_WEIGHTS = 1_000  # episodes: 8 MB
 
@@ -116,17 +115,19 @@ def _rate(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> Rate:
     total = int(trials.sum())
     if total == 0:
         return Rate(None, None, None, 0)
-    tail = (1 - CONFIDENCE) / 2
+    tail = (1 - statistics.CONFIDENCE) / 2
     low, high = np.quantile(_resampled(hits, trials, weights), [tail, 1 - tail])
     return Rate(float(hits.sum() / total), float(low), float(high), total)
 
 
-def lower_bound(counts: "Counts", confidence: float = CONFIDENCE) -> float | None:
+def lower_bound(counts: "Counts", confidence: float = statistics.CONFIDENCE) -> float | None:
     """Of compliance, one-sided; None where nothing was judged."""
     return _lower_bound(counts.compliant, counts.judged, _weights(len(counts.judged), 0), confidence)
 
 
-def _lower_bound(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray, confidence: float = CONFIDENCE) -> float | None:
+def _lower_bound(
+    hits: np.ndarray, trials: np.ndarray, weights: np.ndarray, confidence: float = statistics.CONFIDENCE
+) -> float | None:
     """One-sided bound: the smaller of the bootstrap's and Clopper-Pearson's.
 
     The bootstrap sees that violations come in clusters; Clopper-Pearson sees that a perfect record of few repairs proves
@@ -179,7 +180,7 @@ class Gate(BaseModel):
 
         It may err with probability 5 % / (n (n + 1)): summed over any number of confirmations, 5 % at most.
         """
-        bound = lower_bound(counts, 1 - (1 - CONFIDENCE) / (number * (number + 1)))
+        bound = lower_bound(counts, 1 - (1 - statistics.CONFIDENCE) / (number * (number + 1)))
         return counts.judged.sum() >= self.min_judged and bound is not None and bound >= self.compliance_threshold
 
     def accepts_latest(self, latest: "Counts") -> bool:

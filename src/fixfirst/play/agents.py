@@ -19,11 +19,10 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.policy import remembering, table
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.policy.table import uniform
 
 ONNX = ".onnx"
 RIGHT = "a function of observations [N, 52] that returns actions [N], an object with act, predict or get_action"
@@ -149,17 +148,17 @@ class AgentPlayer:
         self.agent, self.spec, self._greedy = agent, spec, greedy
         self._ask = agent.way(agent.asked)
         self._ranks = np.array([workflow.ranks for workflow in workflows]) if agent.scheme is not None else None
-        self._memories = Memories(self.spec, 0)
+        self._memories = remembering.Memories(self.spec, 0)
 
     def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
         """See `Player`. Episodes begin at step 0."""
         if when == 0:
-            self._memories = Memories(self.spec, len(words))
+            self._memories = remembering.Memories(self.spec, len(words))
         return self.choose_with(self._memories, words, assigned, keys, when, np.full(len(words), when == 0))
 
     def choose_with(
         self,
-        memories: Memories,
+        memories: remembering.Memories,
         words: np.ndarray,
         assigned: np.ndarray,
         keys: np.ndarray,
@@ -169,7 +168,7 @@ class AgentPlayer:
         """Return actions of the world [N] with memories kept elsewhere. starts [N] bool: where an episode begins."""
         observations = bits_of(words.reshape(len(words), -1), self.spec.scenario.observation_bits).astype(np.int8)
         draws, ranks = np.empty(len(words)), None if self._ranks is None else self._ranks[assigned]
-        uniform(keys, when, np.ones(len(words)), draws)
+        table.uniform(keys, when, np.ones(len(words)), draws)
         if self.spec.memory.groups:
             observations = np.concatenate((observations, memories.bits()), axis=1)
         turn = Turn(observations, starts, memories.masks(), self._greedy, draws, ranks)

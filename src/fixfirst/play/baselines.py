@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game.parts import BITS_PER_HOST
+from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Player
-from fixfirst.policy.spec import spec_for
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
 _Defender = Callable[[np.ndarray], np.ndarray]
@@ -64,7 +64,7 @@ def host_actions(scenario: Scenario) -> HostActions:
 
 def _beliefs(obs: np.ndarray, scenario: Scenario) -> np.ndarray:
     """Return what is believed of each host [N, H]: 0 clean or not listed, 1 unknown, 2 user, 3 privileged."""
-    bits = obs.reshape(len(obs), -1, BITS_PER_HOST)
+    bits = obs.reshape(len(obs), -1, parts.BITS_PER_HOST)
     beliefs = np.zeros((len(obs), scenario.num_hosts), np.int64)
     beliefs[:, list(scenario.listed)] = bits[:, :, 2] + 2 * bits[:, :, 3]
     return beliefs
@@ -226,7 +226,7 @@ def make_baseline(name: str, workflows: Sequence[Workflow] = (), scenario: Scena
         if not workflows:
             raise errors.ConfigError("priority-restore follows an order: give one with --workflow")
         return PriorityRestore(workflows)
-    spec = spec_for(workflows, scenario)
+    spec = PolicySpec.for_orders(workflows, scenario)
     scenario = spec.scenario
     count = scenario.num_actions
     if name == "random":

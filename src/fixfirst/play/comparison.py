@@ -11,7 +11,6 @@ import numpy as np
 from fixfirst.base import statistics, tables
 from fixfirst.game.scenario import VariantName
 from fixfirst.orders import pricing
-from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme
 from fixfirst.play.evaluation import EpisodeBatch
 
@@ -80,7 +79,7 @@ def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> P
     a, b = first.returns, second.returns
     gains, episodes = b - a, len(a)
     mean, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(episodes))
-    half = statistics.t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * comparisons)) * error
+    half = statistics.t_quantile(episodes - 1, 1 - (1 - statistics.CONFIDENCE) / (2 * comparisons)) * error
     apart = a.var(ddof=1) + b.var(ddof=1)
     return Paired(
         red_agent=first.game.attacker,
@@ -108,7 +107,7 @@ def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...
     gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
     names, episodes = pricing.part_names(scheme), gains.shape[1]
     there = np.flatnonzero(np.abs(gains).max(axis=1) > 0).tolist()
-    quantile = statistics.t_quantile(episodes - 1, 1 - (1 - CONFIDENCE) / (2 * max(len(there), 1)))
+    quantile = statistics.t_quantile(episodes - 1, 1 - (1 - statistics.CONFIDENCE) / (2 * max(len(there), 1)))
     found = []
     for part in there:
         mean, half = float(gains[part].mean()), quantile * float(gains[part].std(ddof=1) / np.sqrt(episodes))

@@ -16,14 +16,13 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.base import checks, errors, typed
-from fixfirst.game import drawing
-from fixfirst.game.backends import DEFAULT_TIMEOUT_S, make_world
-from fixfirst.game.game import world_game
+from fixfirst.game import backends, drawing, world
+from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.world import AUTORESET_MODES, BaseWorld, as_array, pack
+from fixfirst.game.world import BaseWorld
+from fixfirst.policy import remembering
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 
 RENDER_MODES = ("rgb_array", "ansi")
@@ -36,7 +35,7 @@ def _bits(count: int) -> gym.spaces.Box:
 
 def single_action(action: np.int64 | int) -> np.ndarray:
     """Return the action of a single environment as that of a batch of one."""
-    if np.ndim(as_array("action", action)) != 0:
+    if np.ndim(world.as_array("action", action)) != 0:
         raise errors.ActionError(f"action must be one whole number, got {errors.quoted(action)}")
     return np.array([action])
 
@@ -53,8 +52,8 @@ def render_mode_name(mode: str | None) -> str | None:
 def autoreset_name(mode: AutoresetMode | str) -> str:
     """Return next_step, same_step or disabled, from Gymnasium's name or ours."""
     name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
-    if name not in AUTORESET_MODES:
-        raise errors.WorldError(f"autoreset_mode {errors.quoted(mode)} is not one of {', '.join(AUTORESET_MODES)}")
+    if name not in world.AUTORESET_MODES:
+        raise errors.WorldError(f"autoreset_mode {errors.quoted(mode)} is not one of {', '.join(world.AUTORESET_MODES)}")
     return name
 
 
@@ -105,18 +104,21 @@ class VecCage2(gym.vector.VectorEnv):
         env_ids: Sequence[int] | np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
         num_workers: int | None = None,
-        timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        timeout_s: float | None = backends.DEFAULT_TIMEOUT_S,
         **game: Unpack[typed.GameSettings],
     ):
         # What cannot be done is refused before a process is started.
-        played, autoreset = world_game(**game), autoreset_name(autoreset_mode)
+        played, autoreset = Game.of_environment(**game), autoreset_name(autoreset_mode)
         self.render_mode = render_mode_name(render_mode)
-        scheme, choices = MemoryScheme.parse(memory, played.scenario), ActionSet.parse(action_set, played.scenario)
+        scheme, choices = (
+            MemoryScheme.parse(memory, played.scenario),
+            ActionSet.parse(action_set, played.scenario),
+        )
         spec = PolicySpec(scheme, choices)
         options: dict[str, Any] = {"autoreset": autoreset, "env_ids": env_ids, "arrays": arrays}
-        self.world = make_world(played, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
+        self.world = backends.make_world(played, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
         self.num_envs = self.world.num_envs
-        self.memories = Memories(spec, self.num_envs)
+        self.memories = remembering.Memories(spec, self.num_envs)
         self.autoreset_mode = AutoresetMode[autoreset.upper()]  # as Gymnasium's own have it; TorchRL asks for it
         self.metadata = {
             "render_modes": list(RENDER_MODES),
@@ -253,7 +255,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
 
     def __init__(self, *, env_id: int = 0, render_mode: str | None = None, **game: Unpack[typed.GameSettings]):
         self.render_mode = render_mode_name(render_mode)
-        self.world = make_world(world_game(**game), 1, autoreset="disabled", env_ids=[env_id])
+        self.world = backends.make_world(Game.of_environment(**game), 1, autoreset="disabled", env_ids=[env_id])
         scenario = self.world.scenario
         self.observation_space = _bits(scenario.observation_bits)
         self.action_space = gym.spaces.Discrete(scenario.num_actions)
@@ -323,7 +325,7 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
             raise errors.WorldError(f"Remember needs an environment, got {errors.quoted(env)}")
         scenario = env.unwrapped.world.scenario if isinstance(env.unwrapped, Cage2) else CAGE2
         spec = PolicySpec(MemoryScheme.parse(memory, scenario), ActionSet.parse(action_set, scenario))
-        self.memories = Memories(spec, 1)  # refused before they are copied
+        self.memories = remembering.Memories(spec, 1)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)
         bits, actions = scenario.observation_bits, scenario.num_actions
@@ -354,7 +356,7 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
 
     def _show(self, view: np.ndarray) -> np.ndarray:
         """Return what the environment shows, and after it what is remembered."""
-        self._seen = pack(view[None])
+        self._seen = world.pack(view[None])
         return np.concatenate((view, self.memories.bits()[0]), dtype=np.int8)
 
     def _info(self) -> dict[str, Any]:

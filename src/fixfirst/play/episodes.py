@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.game import drawing, reward
-from fixfirst.game.parts import BITS_PER_HOST
+from fixfirst.game import drawing, parts, reward
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import OTService, RedVerb, Success
 from fixfirst.orders import explanation
@@ -158,7 +157,7 @@ def _shielded(played: EpisodeBatch, number: int, spec: PolicySpec) -> list[tuple
     rows = played.rollout.rows[found]
     scenario = spec.scenario
     bits = bits_of(rows, spec.memory.inputs + scenario.num_hosts)
-    view = bits[:, : scenario.observation_bits].reshape(len(rows), -1, BITS_PER_HOST)
+    view = bits[:, : scenario.observation_bits].reshape(len(rows), -1, parts.BITS_PER_HOST)
     suspected = (bits[:, spec.memory.inputs :] > 0) | (view[:, :, 2:].sum(axis=2) > 0)  # [T, H]: suspect, or not clean
     suspected[:, scenario.start_id] = False
     by_unit = _repairs(spec, spec.units)

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import errors, statistics, tables
-from fixfirst.game.backends import make_world
+from fixfirst.game import backends
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import VARIANT_ID, VARIANTS, VariantName
 from fixfirst.game.world import BaseWorld
-from fixfirst.orders import pricing
-from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Compliance, Judging, summarise
+from fixfirst.orders import compliance, pricing
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Compliance, Judging
 from fixfirst.orders.judging import Counts, judge
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
+LEADERBOARD_REDS = ("b_line", "meander")  # the third costs a defender nothing that does nothing without cause
 PROTOCOL_PURPOSE = "protocol"  # the stream of seeds that `fixfirst evaluate` plays
 BATCH = 1_000  # episodes played side by side
 SIMULATOR_SHARE = 10  # in a comparison with CybORG, the simulator plays so many times its episodes
@@ -102,7 +103,7 @@ def play(
     if keep_turns and not 1 <= episodes <= MOST_KEPT:
         raise errors.ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
     batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
-    with nullcontext(world) if world is not None else make_world(game, batch, autoreset="disabled") as place:
+    with nullcontext(world) if world is not None else backends.make_world(game, batch, autoreset="disabled") as place:
         parts = []
         for number in range(-(-episodes // place.num_envs)):
 
@@ -160,7 +161,7 @@ class Evaluation:
         returns, counts = played.returns, played.counts(judging)
         episodes, mean = len(returns), float(returns.mean())
         error = float(returns.std(ddof=1) / np.sqrt(episodes))
-        margin = statistics.t_quantile(episodes - 1, 0.5 + CONFIDENCE / 2) * error
+        margin = statistics.t_quantile(episodes - 1, 0.5 + statistics.CONFIDENCE / 2) * error
         return cls(
             red_agent=played.game.attacker,
             steps=len(played.rollout.actions),
@@ -170,7 +171,7 @@ class Evaluation:
             standard_error=error,
             low=mean - margin,
             high=mean + margin,
-            compliance=None if counts is None else summarise(counts),
+            compliance=None if counts is None else compliance.summarise(counts),
             restores=played.count("Restore"),
             removes=played.count("Remove"),
             costs=dict(
@@ -243,7 +244,7 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
         inside = abs(mean) < margin
         return Difference(mean, mean, mean, margin, 0.0 if inside else 1.0, inside, abs(mean))
     freedom = error**4 / (variances[0] ** 2 / (first.episodes - 1) + variances[1] ** 2 / (second.episodes - 1))
-    half = statistics.t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
+    half = statistics.t_quantile(freedom, 0.5 + statistics.CONFIDENCE / 2) * error
     p_value = statistics.t_cdf(freedom, (abs(mean) - margin) / error)
-    smallest = abs(mean) + statistics.t_quantile(freedom, CONFIDENCE) * error
-    return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - CONFIDENCE, smallest)
+    smallest = abs(mean) + statistics.t_quantile(freedom, statistics.CONFIDENCE) * error
+    return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - statistics.CONFIDENCE, smallest)

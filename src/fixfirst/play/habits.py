@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fixfirst.game.red_view import RedChoice, RedSpec
+from fixfirst.game import red_view
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.state import RedVerb
-from fixfirst.play.duel import Duel
-from fixfirst.play.rollout import Rollout
+from fixfirst.play.rollout import Duel, Rollout
 
 OFTEN = 0.1  # share of red's turns from which on a choice is told
 HALF = 0.5  # share of repairs of a host that nobody held, likewise
@@ -22,7 +21,7 @@ _DOES = {
 }
 
 
-def describe(duel: Duel, spec: RedSpec) -> tuple[str, ...]:
+def describe(duel: Duel, spec: red_view.RedSpec) -> tuple[str, ...]:
     """Return sentences on red's most frequent choices, blue's most frequent repairs, and how episodes end."""
     counts = np.bincount(duel.red.choices.ravel(), minlength=spec.actions)
     return _sentences(duel.blue, {spec.choices[n]: int(count) for n, count in enumerate(counts) if count}, spec.scenario)
@@ -31,15 +30,15 @@ def describe(duel: Duel, spec: RedSpec) -> tuple[str, ...]:
 def describe_turns(blue: Rollout, turns: np.ndarray, scenario: Scenario) -> tuple[str, ...]:
     """Return the same of episodes whose turns [T + 1, B] were kept, whoever attacked."""
     done, counts = np.unique(turns[1:][["red_verb", "red_target"]].ravel(), return_counts=True)
-    choices = [RedChoice(RedVerb(int(verb)), int(target)) for verb, target in done.tolist()]
+    choices = [red_view.RedChoice(RedVerb(int(verb)), int(target)) for verb, target in done.tolist()]
     return _sentences(blue, dict(zip(choices, counts.tolist(), strict=True)), scenario)
 
 
-def _sentences(blue: Rollout, done: Mapping[RedChoice, int], scenario: Scenario) -> tuple[str, ...]:
+def _sentences(blue: Rollout, done: Mapping[red_view.RedChoice, int], scenario: Scenario) -> tuple[str, ...]:
     return (_red(done, scenario), *_blue(blue, scenario), *_end(blue, scenario))
 
 
-def _red(done: Mapping[RedChoice, int], scenario: Scenario) -> str:
+def _red(done: Mapping[red_view.RedChoice, int], scenario: Scenario) -> str:
     turns = sum(done.values())
     often = [choice for choice in sorted(done, key=lambda choice: -done[choice])[:3] if done[choice] >= OFTEN * turns]
     if not often:
@@ -48,7 +47,7 @@ def _red(done: Mapping[RedChoice, int], scenario: Scenario) -> str:
     return _sentence(", ".join(told))
 
 
-def _does(choice: RedChoice, scenario: Scenario) -> str:
+def _does(choice: red_view.RedChoice, scenario: Scenario) -> str:
     if choice.verb == RedVerb.SLEEP:
         return "sleeps"
     places = scenario.subnet_names if choice.verb == RedVerb.DISCOVER else scenario.host_names

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import statistics, tables
-from fixfirst.orders.compliance import CONFIDENCE, DEFAULT_JUDGING, Judging
-from fixfirst.play.evaluation import PROTOCOL_STEPS, EpisodeBatch, Evaluation, Evaluations
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
+from fixfirst.play.evaluation import LEADERBOARD_REDS, PROTOCOL_STEPS, EpisodeBatch, Evaluation, Evaluations
 
-LEADERBOARD_REDS = ("b_line", "meander")  # a third, sleep, costs a defender nothing that does nothing without cause
 COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
 
 
@@ -66,6 +65,14 @@ class LeaderboardScore(tables.Tabular):
     columns: tuple[Evaluation, ...]  # in the order of COLUMNS
     total: Total
 
+    @classmethod
+    def of(cls, played: Mapping[str, EpisodeBatch], judging: Judging = DEFAULT_JUDGING) -> "LeaderboardScore":
+        """Of the longest episodes of the protocol, by red agent."""
+        parts = {(red, steps): replace(played[red], rollout=played[red].rollout.until(steps)) for red, steps in COLUMNS}
+        columns = tuple(Evaluation.of(part, judging) for part in parts.values())
+        sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
+        return cls(columns, _total(sums))
+
     def lead(self, row: Published) -> Lead:
         """Over a row of the published table."""
         mean, half = self.total.mean - row.total, hypot(self.total.high - self.total.mean, row.margin)
@@ -91,14 +98,6 @@ def column_name(red_agent: str, steps: int) -> str:
     return f"{red_agent[0].upper()}{steps}"
 
 
-def leaderboard_score(played: Mapping[str, EpisodeBatch], judging: Judging = DEFAULT_JUDGING) -> LeaderboardScore:
-    """Of the longest episodes of the protocol, by red agent."""
-    parts = {(red, steps): replace(played[red], rollout=played[red].rollout.until(steps)) for red, steps in COLUMNS}
-    columns = tuple(Evaluation.of(part, judging) for part in parts.values())
-    sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
-    return LeaderboardScore(columns, _total(sums))
-
-
 def _total(sums: Sequence[np.ndarray]) -> Total:
     """From the episodes' sums [B], one array for each red agent; Welch's interval."""
     mean = float(sum(each.mean() for each in sums))
@@ -107,5 +106,5 @@ def _total(sums: Sequence[np.ndarray]) -> Total:
     if error == 0:
         return Total(mean, 0.0, mean, mean)
     freedom = error**4 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, sums, strict=True))
-    half = statistics.t_quantile(freedom, 0.5 + CONFIDENCE / 2) * error
+    half = statistics.t_quantile(freedom, 0.5 + statistics.CONFIDENCE / 2) * error
     return Total(mean, error, mean - half, mean + half)

@@ -9,36 +9,21 @@ No result depends on the groups.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from fixfirst.base import errors
 from fixfirst.base.compile import compiled
-from fixfirst.game.attackers import decide_red
-from fixfirst.game.chance import begin_turn, environment_key
-from fixfirst.game.red_view import digest, read_red
-from fixfirst.game.rules import NEXT_STEP, SAME_STEP, held, next_episode, step_one
+from fixfirst.game import attackers, chance as dice, red_view, rules, state, tables
 from fixfirst.game.scenario import Scenario
-from fixfirst.game.state import LEARNED
-from fixfirst.game.tables import size_of
 from fixfirst.game.world import BaseWorld, World
-from fixfirst.orders.judging import ROOT, held_mask
+from fixfirst.orders import judging
 from fixfirst.orders.order import Workflow
+from fixfirst.policy import network, reds, remembering, table
 from fixfirst.policy.memory import memory_dtype
-from fixfirst.policy.network import load_output_layer
-from fixfirst.policy.reds import Reds, answer_red, red_key
-from fixfirst.policy.remembering import forget_one, remember_one, resolve_choice, suspect_one
-from fixfirst.policy.table import (
-    PolicyTable,
-    answer_row,
-    chance_keys,
-    draw_action,
-    enter_odds,
-    find_row,
-    opening_choice,
-    read_row,
-)
+from fixfirst.policy.reds import Reds
+from fixfirst.policy.table import PolicyTable
 
 GROUP = 16
 
@@ -59,8 +44,8 @@ class Trajectory(NamedTuple):
     def empty(cls, steps: int, num_envs: int, scenario: Scenario) -> "Trajectory":
         return cls(
             np.empty((steps + 1, num_envs, *scenario.words_shape), np.uint64),
-            np.empty((steps + 1, num_envs), size_of(scenario).host_set),
-            np.empty((steps + 1, num_envs), size_of(scenario).host_set),
+            np.empty((steps + 1, num_envs), tables.size_of(scenario).host_set),
+            np.empty((steps + 1, num_envs), tables.size_of(scenario).host_set),
             np.zeros((steps + 1, num_envs), np.int32),
             np.empty((steps, num_envs), np.int16),
             np.empty((steps, num_envs), np.int16),
@@ -110,15 +95,18 @@ def play_steps(
 
 
 @compiled
-def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, assigned, memories, seed, first, track, red):
+def play_compiled(
+    inside, actor, scratch, row_table, greedy, spec, orders, shields, assigned, memories, seed, first, track, red
+):
     """See `play_steps`. Plays from environment `first` on. Returns the next one to play: below N if a table is full.
 
     red: a `RedSide`; None, if scripts alone attack: the compiler leaves out what is not needed then.
     """
     steps, n = track.actions.shape
-    load_output_layer(actor, scratch.work)
+    network.load_output_layer(actor, scratch.work)
     keys, read = np.empty(GROUP, np.uint64), np.empty((GROUP, orders.shape[1]), np.uint64)
-    filled, rows, table_slots, cumulative, likely = table.filled, table.rows, table.slots, table.cumulative, table.likely
+    filled, rows, table_slots = row_table.filled, row_table.rows, row_table.slots
+    cumulative, likely = row_table.cumulative, row_table.likely
     starts, meanings, shifts, slots, openings = spec.starts, spec.meanings, spec.shifts, spec.slots, spec.openings
     suspicion, first_macro, ranked, forbidden = spec.suspicion, spec.first_macro, shields.ranked, shields.forbidden
     keeping = spec.keeping
@@ -145,16 +133,16 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
         if red is not None and red_filled[0] + more > len(red_rows):
             return start
         for i in range(start, stop):
-            keys[i - start] = environment_key(environment_key(seed, i), states[i].episode)
+            keys[i - start] = dice.environment_key(dice.environment_key(seed, i), states[i].episode)
             if red is not None:
-                red_keys[i - start] = red_key(chances[i].key, states[i].episode)
+                red_keys[i - start] = reds.red_key(chances[i].key, states[i].episode)
         for t in range(steps + 1):
             for i in range(start, stop):
                 env, chance, memory, g = states[i], chances[i], memories[i], i - start
                 order, view = assigned[i], env.observation
                 for k in range(read.shape[1]):
                     read[g, k] = orders[order, k]
-                read_row(
+                table.read_row(
                     memory,
                     starts,
                     listed,
@@ -171,66 +159,66 @@ def play_compiled(inside, actor, scratch, table, greedy, spec, orders, shields, 
                     g,
                 )
                 known = filled[0]
-                number = find_row(table_slots, rows, filled, read, g)
+                number = table.find_row(table_slots, rows, filled, read, g)
                 if number == known:
-                    answer_row(actor, rows, number, spec.words, scratch)
-                    enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
+                    table.answer_row(actor, rows, number, spec.words, scratch)
+                    table.enter_odds(scratch.work.outputs, cumulative, likely, number, greedy)
                 for k in range(views.shape[2]):
                     views[t, i, k] = view[k]
-                hosts[t, i] = held(env)
+                hosts[t, i] = rules.held(env)
                 rooted[t, i] = env.privileged
                 found[t, i] = number
                 if red is not None:
-                    learned, owner = env.red_agent >= LEARNED, env.red_agent - LEARNED
+                    learned, owner = env.red_agent >= state.LEARNED, env.red_agent - state.LEARNED
                     red_number, red_choice = 0, 0
                     if learned:
                         mine = picky[owner]
-                        read_red(
+                        red_view.read_red(
                             env, red_starts, ports, pairs, num_hosts, foothold, goal, red_words, owner, mine, red_read, g
                         )
                         red_known = red_filled[0]
-                        red_number = find_row(red_slots, red_rows, red_filled, red_read, g)
+                        red_number = table.find_row(red_slots, red_rows, red_filled, red_read, g)
                         if red_number == red_known:
-                            loaded = answer_red(
+                            loaded = reds.answer_red(
                                 networks, red_rows, red_number, red_words, red_scratch, red_cumulative, red_likely, loaded
                             )
                     red_found[t, i] = red_number
                 if t == steps:
                     continue
                 if env.step < openings.shape[1]:
-                    choice = opening_choice(openings, keys[g], env.step)
+                    choice = table.opening_choice(openings, keys[g], env.step)
                 else:
-                    choice = draw_action(cumulative, likely, number, keys[g], env.step)
-                action = resolve_choice(meanings, shifts, choice, memory)
+                    choice = table.draw_action(cumulative, likely, number, keys[g], env.step)
+                action = remembering.resolve_choice(meanings, shifts, choice, memory)
                 reward10, ended = 0, False
-                if env.ended and inside.autoreset == NEXT_STEP:
-                    next_episode(env, tables, chance, red_odds[i])
-                    keys[g] = environment_key(environment_key(seed, i), env.episode)
+                if env.ended and inside.autoreset == rules.NEXT_STEP:
+                    rules.next_episode(env, tables, chance, red_odds[i])
+                    keys[g] = dice.environment_key(dice.environment_key(seed, i), env.episode)
                     if red is not None:
-                        red_keys[g] = red_key(chance.key, env.episode)
-                    forget_one(memory)
+                        red_keys[g] = reds.red_key(chance.key, env.episode)
+                    remembering.forget_one(memory)
                 else:
                     if remembers:
-                        remember_one(memory, effects, host_slots, host_scans, listed, view, action, keeping)
+                        remembering.remember_one(memory, effects, host_slots, host_scans, listed, view, action, keeping)
                     elif suspicion >= 0:
-                        suspect_one(memory, effects, view, action, keeping)
+                        remembering.suspect_one(memory, effects, view, action, keeping)
                     if red is not None and learned:
-                        red_choice = draw_action(red_cumulative, red_likely, red_number, red_keys[g], env.step)
+                        red_choice = table.draw_action(red_cumulative, red_likely, red_number, red_keys[g], env.step)
                         env.red_verb = verbs[red_choice]
                         env.red_target = targets[red_choice]
                         env.red_wish = wishes[red_choice]
-                    begin_turn(env, chance)
-                    verb, target = decide_red(env, tables, chance, inside.own)
-                    reward10 = step_one(env, tables, action, verb, target, chance, inside.green, inside.max_steps)
+                    dice.begin_turn(env, chance)
+                    verb, target = attackers.decide_red(env, tables, chance, inside.own)
+                    reward10 = rules.step_one(env, tables, action, verb, target, chance, inside.green, inside.max_steps)
                     if red is not None and learned:
-                        digest(env, gates, subnets)
+                        red_view.digest(env, gates, subnets)
                     ended = env.ended
-                    if ended and inside.autoreset == SAME_STEP:
-                        next_episode(env, tables, chance, red_odds[i])
-                        keys[g] = environment_key(environment_key(seed, i), env.episode)
+                    if ended and inside.autoreset == rules.SAME_STEP:
+                        rules.next_episode(env, tables, chance, red_odds[i])
+                        keys[g] = dice.environment_key(dice.environment_key(seed, i), env.episode)
                         if red is not None:
-                            red_keys[g] = red_key(chance.key, env.episode)
-                        forget_one(memory)
+                            red_keys[g] = reds.red_key(chance.key, env.episode)
+                        remembering.forget_one(memory)
                 choices[t, i] = choice
                 actions[t, i] = action
                 rewards10[t, i] = reward10
@@ -343,7 +331,7 @@ def collect(
     parts, keys, numbers = [], np.empty(n, np.uint64), _numbers_of(player, workflows)
     for number in range(passes):
         episode, assigned = first_episode + number, np.zeros(n, np.int64)
-        chance_keys(policy_seed, episode, keys)
+        table.chance_keys(policy_seed, episode, keys)
         if len(workflows) > 1 and not changes:
             assigned[:] = (episode + np.arange(n)) % len(workflows)
         world.reset(world_seed, episode=episode)
@@ -397,4 +385,26 @@ def _step_by_step(
         on_step(t + 1)
     if isinstance(player, PolicyTable):
         track.found[-1] = player.look_after(world.packed_obs, assigned)
-    track.held[:], track.privileged[:] = held_mask(access), held_mask(access, ROOT)
+    track.held[:], track.privileged[:] = judging.held_mask(access), judging.held_mask(access, judging.ROOT)
+
+
+# ---------------------------------------------------------------- two policies meet
+
+
+class Duel(NamedTuple):
+    """The same B episodes from both sides. Red's choices and rows are in a rollout like blue's, for the same learner."""
+
+    blue: Rollout
+    red: Rollout
+
+
+def collect_duel(world: World, player: Player, reds: Reds, *, first_episode: int, passes: int = 1, **options: Any) -> Duel:
+    """Play as `collect` does, where one of these attackers plays in every episode."""
+    parts, tracks = [], []
+    for number in range(passes):
+        reds.begin_track()
+        parts.append(collect(world, player, first_episode=first_episode + number, **options))
+        tracks.append(reds.end_track(world))
+    blue = join(parts)
+    found, choices = (np.concatenate(columns, axis=1) for columns in zip(*tracks, strict=True))
+    return Duel(blue, blue._replace(found=found, choices=choices, rows=reds.rows, turns=None))

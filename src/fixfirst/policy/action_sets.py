@@ -16,20 +16,18 @@ from types import MappingProxyType
 import numpy as np
 
 from fixfirst.base import checks, errors
-from fixfirst.game import parts
-from fixfirst.game.parts import BlueAction, Decoy, Host
+from fixfirst.game import parts, tables
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.tables import size_of
 
 # ---------------------------------------------------------------- decoys
 
 
-def _can_be_placed(decoy: Decoy, host: Host) -> bool:
+def _can_be_placed(decoy: parts.Decoy, host: parts.Host) -> bool:
     """Can the decoy be placed on the untouched host?"""
     return host.listed and host.reached and decoy.fits(host) and decoy.needs_free not in host.ports
 
 
-def _weight_fooled(decoy: Decoy, host: Host, scenario: Scenario) -> float:
+def _weight_fooled(decoy: parts.Decoy, host: parts.Host, scenario: Scenario) -> float:
     """Return the weight of the exploit that the decoy fools on the untouched host; 0 if it fools none."""
     if not _can_be_placed(decoy, host) or decoy.opens in host.ports:
         return 0.0
@@ -89,11 +87,11 @@ class DecoySlots:
         """Return the set of a host's slots."""
         return sum(1 << slot for (owner, _), slot in self.number.items() if owner == host)
 
-    def placed(self, action: BlueAction) -> int:
+    def placed(self, action: parts.BlueAction) -> int:
         """Return the slot that an action of the world fills, or -1."""
         return self.number.get((action.host or "", action.verb.removeprefix("Decoy")), -1)
 
-    def after(self, standing: int, action: BlueAction) -> int:
+    def after(self, standing: int, action: parts.BlueAction) -> int:
         """Return which slots are filled after an action of the world, of those that were."""
         if action.verb == "Restore" and action.host:
             return standing & ~self.of_host(action.host)
@@ -108,7 +106,7 @@ def decoy_slots(scenario: Scenario) -> DecoySlots:
 
 def slot_words(scenario: Scenario, sets: Sequence[int]) -> np.ndarray:
     """Return sets of slots as words, [sets, D] uint64."""
-    count = size_of(scenario).slots
+    count = tables.size_of(scenario).slots
     return np.array([[slots >> 64 * k & 2**64 - 1 for k in range(count)] for slots in sets], np.uint64).reshape(-1, count)
 
 

@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.game.parts import BITS_PER_HOST
+from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
@@ -260,7 +260,7 @@ class Portable:
 
 def _by_bit(observation: Any) -> list[Any]:
     """Return the four bits of every host, each [N, H]."""
-    return [observation[:, bit : sys.maxsize : BITS_PER_HOST] for bit in range(BITS_PER_HOST)]
+    return [observation[:, bit : sys.maxsize : parts.BITS_PER_HOST] for bit in range(parts.BITS_PER_HOST)]
 
 
 def _unclean(do: Operations, observation: Any) -> Any:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base import arrays, checks, errors
+from fixfirst.game import world
 from fixfirst.game.scenario import Scenario
-from fixfirst.game.world import pack
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.network import Network, Weights, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.rows import Outcome
-from fixfirst.runs.run import find_runs
+from fixfirst.runs import layout, manifest, rows
 
 if TYPE_CHECKING:
     from fixfirst.policy.torch_network import ActorCritic
@@ -172,7 +170,7 @@ class Policy:
         orders, assigned = self.assign(workflow, len(batch))
         player = self._player(orders, checks.check_bool("greedy", greedy))
         play = self._play(len(batch), episode_start)
-        words = pack(batch)
+        words = world.pack(batch)
         keys = np.empty(len(words), np.uint64)
         chance_keys(checks.check_seed("seed", seed, bits=63), 0, keys)
         steps = play.steps if step is None else np.full(len(words), checks.check_int("step", step, 0), np.int64)
@@ -341,7 +339,7 @@ def _why_none(folder: Path) -> str:
         near = errors.did_you_mean(str(folder), shipped)
         return f"there is no such file or run; {', '.join(shipped)} come with fixfirst{near}"
     if (folder / layout.STUDY).is_file():
-        searches = [run.name for run in find_runs(folder, 1)]
+        searches = [run.name for run in layout.find_runs(folder, 1)]
         return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"
     if (folder / layout.RED_JSON).is_file():
         return "it holds an attacker, not a defender: name it with --red-agent"
@@ -350,6 +348,6 @@ def _why_none(folder: Path) -> str:
     state = manifest.status(folder)
     if state == manifest.RUNNING:
         return "the run is going on and has none yet: wait for it, or look at it with fixfirst report"
-    if state == Outcome.INTERRUPTED:
+    if state == rows.Outcome.INTERRUPTED:
         return f"the run was interrupted before it had one: {errors.command('resume', folder)}"
     return f"no order passed the gate; those of single trials are in {layout.trial_folder(folder, 0).parent}"

@@ -17,9 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import checks, errors
-from fixfirst.game.parts import BlueAction
+from fixfirst.game import parts, tables
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.tables import size_of
 from fixfirst.policy.action_sets import decoy_slots, slot_words
 
 QUIET_TURNS = 5  # longer than that is remembered as that
@@ -79,7 +78,7 @@ def memory_dtype(scenario: Scenario) -> np.dtype:
     Beside the groups stand the suspect hosts and the host analysed last, as sets, and what some ways to keep an order need
     (`remembering.py: suspects, keep_account`).
     """
-    size = size_of(scenario)
+    size = tables.size_of(scenario)
     kinds: dict[str, tuple[type, *tuple[int, ...]]] = {"quiet": (np.int8,), "decoy": (np.uint64, size.slots)}
     kinds |= {"seen": kinds["decoy"], "breaks": (size.host_set, BREAK_INS)}
     groups = [(group.field, *kinds.get(group.name, (size.host_set,))) for group in memory_groups(scenario)]
@@ -105,7 +104,7 @@ def memory_tables(scenario: Scenario) -> MemoryTables:
     """Return the tables of a scenario; computed once."""
     slots, scans, seen = decoy_slots(scenario), scan_hosts(scenario), seen_hosts(scenario)
 
-    def effect(action: BlueAction) -> tuple[int, int, int, int]:
+    def effect(action: parts.BlueAction) -> tuple[int, int, int, int]:
         host = seen.index(action.host) if action.host in seen else -1
         restores = host if action.verb == "Restore" else -1
         analyses = 1 << host if action.verb == "Analyse" and host >= 0 else 0

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import arrays, checks, errors
-from fixfirst.game.game import SEALED
-from fixfirst.game.red_view import RedSpec
+from fixfirst.game import game, red_view
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.file import SHIPPED_POLICIES
 from fixfirst.policy.network import Network, Weights, shapes
@@ -32,7 +31,7 @@ class RedPolicy:
     """
 
     weights: dict[str, np.ndarray] = field(repr=False)
-    spec: RedSpec
+    spec: red_view.RedSpec
     facts: dict[str, Any] = field(repr=False)  # versions, hash, against whom it was trained, what its starts reached
 
     @property
@@ -52,7 +51,7 @@ def shipped_reds() -> list[str]:
     return sorted(folder.parent.name for folder in SHIPPED_POLICIES.glob(f"*/{layout.RED_JSON}"))
 
 
-def save_red(folder: Path, weights: Weights, spec: RedSpec, facts: Mapping[str, Any]) -> None:
+def save_red(folder: Path, weights: Weights, spec: red_view.RedSpec, facts: Mapping[str, Any]) -> None:
     """Write red.safetensors and red.json."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": manifest.versions(), **facts}
@@ -67,7 +66,7 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
         red = ff.load_red("base-attacker")
     """
     name = str(checks.check_path("an attacker", path))
-    sealed = SEALED.fullmatch(name)
+    sealed = game.SEALED.fullmatch(name)
     folder = red_folder(Path(sealed[1] if sealed else name))
     place = folder / layout.RED_JSON
     facts, tensors = arrays.read_pair(place, _KIND)
@@ -75,7 +74,7 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
         raise errors.PolicyError(
             f"{sealed[1]}: is another attacker than was named, {name}: its hash begins with {facts['sha256'][:SEAL]}"
         )
-    spec = RedSpec(scenario, facts.get("picky") is True)
+    spec = red_view.RedSpec(scenario, facts.get("picky") is True)
     if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
         raise errors.PolicyError(
             f"{path}: attacks the hosts of scenario {facts.get('scenario')}, not those of {scenario.name}"

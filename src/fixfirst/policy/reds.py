@@ -11,11 +11,8 @@ import numpy as np
 from numba import uint64
 
 from fixfirst.base.compile import called, compiled
-from fixfirst.game import red_view
-from fixfirst.game.chance import environment_key
+from fixfirst.game import chance as dice, red_view, state
 from fixfirst.game.game import Game
-from fixfirst.game.red_view import OWNER_BITS, RedSpec, read_red
-from fixfirst.game.state import LEARNED
 from fixfirst.game.world import World
 from fixfirst.policy import red_file, table as tables
 from fixfirst.policy.network import Layers, Network, load_output_layer
@@ -59,7 +56,9 @@ class Reds(tables.Answers):
     One alone follows its network's weights when they change: `forget` then. Of several, copies are kept.
     """
 
-    def __init__(self, networks: Sequence[Network], specs: Sequence[RedSpec], greedy: Sequence[bool] | bool = False):
+    def __init__(
+        self, networks: Sequence[Network], specs: Sequence[red_view.RedSpec], greedy: Sequence[bool] | bool = False
+    ):
         self.spec = next((spec for spec in specs if spec.picky), specs[0])
         actors = _stacked([network.actor for network in networks], self.spec.actions)
         modes = np.array(np.broadcast_to(greedy, len(networks)), np.bool_)
@@ -131,13 +130,13 @@ def _stacked(actors: Sequence[Layers], choices: int) -> Layers:
 @called
 def red_key(key, episode):
     """Return the key of red's draws in an episode of an environment."""
-    return environment_key(environment_key(key, RED_STREAM), episode)
+    return dice.environment_key(dice.environment_key(key, RED_STREAM), episode)
 
 
 @called
 def answer_red(networks, rows, number, words, scratch, cumulative, likely, loaded):
     """Answer a row that is new. loaded: whose last layer is in place. Return whose is now."""
-    owner = np.int64(rows[number, rows.shape[1] - 1] >> uint64(64 - OWNER_BITS))
+    owner = np.int64(rows[number, rows.shape[1] - 1] >> uint64(64 - red_view.OWNER_BITS))
     actors = networks.actors
     actor = Layers(
         actors.matrix1[owner],
@@ -160,11 +159,11 @@ def decide_compiled(states, chances, networks, view, scratch, table, found, choi
     read, loaded = np.empty((1, table.rows.shape[1]), np.uint64), -1
     for i in range(len(states)):
         env = states[i]
-        if env.red_agent < LEARNED or env.ended:
+        if env.red_agent < state.LEARNED or env.ended:
             continue
-        owner = env.red_agent - LEARNED
+        owner = env.red_agent - state.LEARNED
         picky, words = networks.picky[owner], view.words
-        read_red(
+        red_view.read_red(
             env, view.starts, view.ports, view.pairs, view.hosts, view.foothold, view.target, words, owner, picky, read, 0
         )
         known = table.filled[0]

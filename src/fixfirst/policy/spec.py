@@ -154,6 +154,15 @@ class PolicySpec:
         } | ({} if self.scenario == CAGE2 else {"scenario": self.scenario.as_dict()})
 
     @classmethod
+    def for_orders(cls, workflows: Sequence[Workflow], scenario: Scenario = CAGE2) -> "PolicySpec":
+        """Return the spec without memory, with all actions, that reads the order of these workflows if there are any."""
+        units = workflows[0].scheme if workflows else None
+        if units is None and scenario is CAGE2:
+            return PLAIN_SPEC
+        played = scenario if units is None else units.scenario
+        return cls(MemoryScheme.parse("none", played), ActionSet.parse("all", played), units)
+
+    @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "PolicySpec":
         """Read what `as_dict` returned; older files have less."""
         scenario = Scenario.from_dict(values["scenario"]) if "scenario" in values else CAGE2
@@ -265,15 +274,6 @@ def _cleanable(scheme: UnitScheme, unit: int) -> int:
 
 
 PLAIN_SPEC = PolicySpec()
-
-
-def spec_for(workflows: Sequence[Workflow], scenario: Scenario = CAGE2) -> PolicySpec:
-    """Return the spec without memory, with all actions, that reads the order of these workflows if there are any."""
-    units = workflows[0].scheme if workflows else None
-    if units is None and scenario is CAGE2:
-        return PLAIN_SPEC
-    played = scenario if units is None else units.scenario
-    return PolicySpec(MemoryScheme.parse("none", played), ActionSet.parse("all", played), units)
 
 
 # ---------------------------------------------------------------- packing

@@ -15,7 +15,7 @@ from numba import uint64
 
 from fixfirst.base import errors
 from fixfirst.base.compile import called, compiled, inlined
-from fixfirst.game.chance import counter_uniform, environment_key
+from fixfirst.game import chance as dice
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.network import (
     INFINITY,
@@ -39,7 +39,7 @@ from fixfirst.policy.remembering import (
     write_bits,
     write_group,
 )
-from fixfirst.policy.spec import PolicySpec, Shields, bits_of, spec_for, words_of
+from fixfirst.policy.spec import PolicySpec, Shields, bits_of, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
 Probabilities = Callable[[np.ndarray], np.ndarray]
@@ -114,7 +114,7 @@ class PolicyTable(Answers):
         greedy: bool = False,
         openings: Sequence[tuple[int, ...]] = (),
     ):
-        self.spec = spec if spec is not None else spec_for(workflows)
+        self.spec = spec if spec is not None else PolicySpec.for_orders(workflows)
         self.arrays = self.spec.arrays()
         if openings:
             self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
@@ -392,7 +392,7 @@ def enter_odds(odds, cumulative, likely, number, greedy):
 def draw_action(cumulative, likely, number, key, when):
     """The first action whose cumulative odds exceed the draw. The likely one is tried before others are searched."""
     last = cumulative.shape[1] - 1
-    threshold = counter_uniform(key, when) * cumulative[number, last]
+    threshold = dice.counter_uniform(key, when) * cumulative[number, last]
     low, high = 0, last
     guess = likely[number]
     if cumulative[number, guess] > threshold:
@@ -411,7 +411,7 @@ def draw_action(cumulative, likely, number, key, when):
 @inlined
 def opening_choice(openings, key, when):
     """The choice of this step, by the opening that is drawn for an episode: with the draw of its first step."""
-    return openings[np.int64(counter_uniform(key, 0) * len(openings)), when]
+    return openings[np.int64(dice.counter_uniform(key, 0) * len(openings)), when]
 
 
 @compiled
@@ -428,11 +428,11 @@ def draw_choices(table, found, keys, steps, openings, choices):
 def chance_keys(seed, episode, keys):
     """Fill keys [N] uint64, one per environment, for the draws of one episode."""
     for i in range(len(keys)):
-        keys[i] = environment_key(environment_key(seed, i), episode)
+        keys[i] = dice.environment_key(dice.environment_key(seed, i), episode)
 
 
 @compiled
 def uniform(keys, when, scale, out):
     """Fill out [N] with draws in [0, scale)."""
     for i in range(len(keys)):
-        out[i] = counter_uniform(keys[i], when) * scale[i]
+        out[i] = dice.counter_uniform(keys[i], when) * scale[i]

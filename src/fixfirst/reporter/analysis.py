@@ -11,13 +11,11 @@ import numpy as np
 
 from fixfirst.base import statistics
 from fixfirst.orders import pricing
-from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking
-from fixfirst.runs import manifest
+from fixfirst.runs import manifest, seeds
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
-from fixfirst.runs.seeds import mean_interval
 
 COURSE_POINTS = 200  # of a course, at most
 # Those that name a group of runs first, and those whose values need no name beside them.
@@ -57,7 +55,9 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
     half = np.full(len(coefficients), np.nan)
     if freedom > 0:
         variance = np.square(y - design @ coefficients).sum() / freedom
-        half = statistics.t_quantile(freedom, (1 + CONFIDENCE) / 2) * np.sqrt(variance * np.square(inverse).sum(axis=1))
+        half = statistics.t_quantile(freedom, (1 + statistics.CONFIDENCE) / 2) * np.sqrt(
+            variance * np.square(inverse).sum(axis=1)
+        )
 
     effects = []
     for column, (a, b) in enumerate(combinations(scheme.names, 2), start=1):
@@ -304,7 +304,7 @@ def group_course(group: RunGroup) -> GroupCourse | None:
         return None
     grid = grid[np.unique(np.linspace(0, len(grid) - 1, COURSE_POINTS).astype(int))]
     values = np.stack([step[np.searchsorted(step[:, 0], grid, side="right") - 1, 1] for step in steps], axis=1)
-    mean, low, high = zip(*map(mean_interval, values), strict=True)
+    mean, low, high = zip(*map(seeds.mean_interval, values), strict=True)
     if len(group.runs) == 1:
         low = high = mean
     found = float(values.min()), float(values.max())

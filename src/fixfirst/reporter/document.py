@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors
-from fixfirst.game.game import scenario_named, world_in_words
+from fixfirst.game import game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.texts import AGAIN, num, percent
@@ -140,7 +140,7 @@ def describe_game(run: Run) -> str:
 def describe_world(run: Run) -> str:
     """Say in which world it was played: the variant, the scenario unless it is CAGE2, and a reward of its own."""
     variant = f"variant {run.config.get('variant', 'unknown')}"
-    return errors.printable(world_in_words(variant, scenario_named(run.config.get("scenario", CAGE2))))
+    return errors.printable(game.world_in_words(variant, game.scenario_named(run.config.get("scenario", CAGE2))))
 
 
 def _replays(run: Run) -> dict[str, Replay]:

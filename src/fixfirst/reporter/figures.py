@@ -34,11 +34,10 @@ from fixfirst.reporter.figure import (
     wrap,
 )
 from fixfirst.reporter.texts import TIERS, few_seeds, settled, short_order, some, swap_name
-from fixfirst.runs import matrix
+from fixfirst.runs import matrix, rows, seeds
 from fixfirst.runs.answer import Answer
-from fixfirst.runs.rows import Status, Trial
+from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
-from fixfirst.runs.seeds import MeanInterval
 from fixfirst.runs.survey import Split, Tally
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def replicates(found: Sequence[TrainingCourse], swap: str) -> FigureData:
         return drawn.finish("replicates", alt, ("training", "dropped", "episodes", "best_return", "price"), numbers)
 
 
-def seeds(answers: Sequence[Answer], name: str) -> FigureData:
+def over_seeds(answers: Sequence[Answer], name: str) -> FigureData:
     """Draw what several seeds say of each swap, in one world: a mark per seed with its interval, and their mean."""
     pairs: dict[tuple[str, str], list[tuple[int, pricing.Swap]]] = {}  # the seed's place, and what it says
     for place, answer in enumerate(answers):
@@ -262,7 +261,7 @@ def ranking(run: Run) -> FigureData:
 
 def _best_last(trials: Sequence[Trial]) -> list[Trial]:
     """Return trials with a return in the order in which they count for their order: accepted ones last, by return."""
-    known = [trial for trial in trials if trial.return_mean is not None and trial.status != Status.FAILED]
+    known = [trial for trial in trials if trial.return_mean is not None and trial.status != rows.Status.FAILED]
     return sorted(known, key=lambda trial: (trial.accepted, trial.earned))
 
 
@@ -463,7 +462,9 @@ def time(use: TimeUse) -> FigureData:
 # ---------------------------------------------------------------- several runs
 
 
-def groups(judged: Sequence[tuple[str, MeanInterval, Sequence[tuple[str, float]]]], name: str = "groups") -> FigureData:
+def groups(
+    judged: Sequence[tuple[str, seeds.MeanInterval, Sequence[tuple[str, float]]]], name: str = "groups"
+) -> FigureData:
     """Draw the final return per group: a dot per run, the mean and its interval."""
     numbers = [(label, run, value, *found) for label, found, runs in judged for run, value in runs]
     marks = []

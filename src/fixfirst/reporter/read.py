@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.rows import Outcome
-from fixfirst.runs.run import WARMUP_RESULT, Run
+from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs.run import Run
 
 
 class NothingYetError(errors.RunDirError):
@@ -33,7 +32,7 @@ def read_run(folder: Path) -> Run:
     _ = run.config, run.choices, run.result_document, run.stored_sha256  # damage is told, whether or not they are shown
     if run.status == manifest.RUNNING:
         run.note("The run goes on; these are its results so far.", first=True)
-    elif run.status == Outcome.INTERRUPTED:
+    elif run.status == rows.Outcome.INTERRUPTED:
         run.note(
             f"The run did not end; these are its results so far. Go on with: {errors.command('resume', folder)}", first=True
         )
@@ -59,9 +58,9 @@ def _note_absent(run: Run) -> None:
         if not run.choices:
             _note(run, layout.CHOICES, "has no rows: what was expected of the orders is not known.")
         if run.warmup is None and _expects_warmup(run.config):
-            _note(run, WARMUP_RESULT, "is not there: no comparison with the defender before any order.")
+            _note(run, layout.WARMUP_RESULT, "is not there: no comparison with the defender before any order.")
         best = run.ranked_trials
-        if best is not None and run.status == Outcome.FINISHED and run.stored_sha256 != best.best.policy_sha256:
+        if best is not None and run.status == rows.Outcome.FINISHED and run.stored_sha256 != best.best.policy_sha256:
             found = "another policy than" if run.stored_sha256 else "no policy, not even"
             run.note(f"{layout.BEST}/ holds {found} the one the ledger names as best.")
     elif run.result is None:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.game import drawing
-from fixfirst.game.game import scenario_named
+from fixfirst.game import drawing, game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.reporter.page import as_data, fill, read_part
 
@@ -40,7 +39,7 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
 
 def _scenario_of(document: dict[str, Any]) -> Scenario:
     """Return the scenario that was played."""
-    return scenario_named(document.get("scenario", CAGE2))
+    return game.scenario_named(document.get("scenario", CAGE2))
 
 
 def _map(scenario: Scenario) -> dict[str, Any]:

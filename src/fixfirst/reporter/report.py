@@ -17,7 +17,7 @@ from fixfirst.reporter.report_answers import answer_report, running_report, stud
 from fixfirst.reporter.report_league import league_report
 from fixfirst.reporter.report_trials import comparison_report, search_report, training_report
 from fixfirst.runs import layout
-from fixfirst.runs.run import Run, find_runs
+from fixfirst.runs.run import Run
 
 MOST_NOTES = 5  # about runs that cannot be shown
 SILENT_S = 2.0  # a report that takes longer says so
@@ -40,7 +40,7 @@ def expand_run_folders(arguments: Sequence[Path]) -> list[Path]:
     for folder in arguments:
         if not folder.is_dir():
             raise errors.RunDirError(f"{folder}: no such folder")
-        found += sorted(find_runs(folder, depth=1), key=_natural) or [folder]
+        found += sorted(layout.find_runs(folder, depth=1), key=_natural) or [folder]
     return list(dict.fromkeys(found))
 
 

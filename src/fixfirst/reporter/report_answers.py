@@ -58,9 +58,8 @@ from fixfirst.reporter.texts import (
     swap_name,
     tier_name,
 )
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.agreement import MOST_WORLDS, Agreement
-from fixfirst.runs.answer import WHY_PAGE, Answer, list_words
+from fixfirst.runs import agreement, layout, manifest
+from fixfirst.runs.answer import Answer, list_words
 from fixfirst.runs.run import Run
 from fixfirst.runs.survey import INDIFFERENT, Survey
 
@@ -73,7 +72,7 @@ _Prices = dict[str, list[tuple[int, float]]]  # of each swap: (episodes or round
 
 def answer_report(run: Run, answer: Answer, draw: Draw) -> Document:
     """Build the report of one finished search."""
-    why = run.folder / layout.replay_file(WHY_PAGE)
+    why = run.folder / layout.replay_file(layout.WHY_PAGE)
     later = []
     if answer.telling_orders is not None and not why.exists():
         later.append(
@@ -304,14 +303,14 @@ def study_report(
     answers = [answer for _, answer in runs]
     networks = [run.network for run, _ in runs]
     known = [network for network in networks if network is not None]
-    together = Agreement.of(answers, known if len(known) == len(runs) else ())
+    together = agreement.Agreement.of(answers, known if len(known) == len(runs) else ())
     survey = together.survey
     first, last = ([], []) if survey is None else _survey_sections(survey, runs, draw, place)
     sections = [*first]
-    for number, world in enumerate(together.worlds if len(together.worlds) <= MOST_WORLDS else (), start=1):
+    for number, world in enumerate(together.worlds if len(together.worlds) <= agreement.MOST_WORLDS else (), start=1):
         of_world = [(run, answer) for run, answer in runs if any(answer is one for one in world.answers)]
         if len(world.answers) > 1:
-            figure = draw(partial(figures.seeds, world.answers, f"seeds-{number}"))
+            figure = draw(partial(figures.over_seeds, world.answers, f"seeds-{number}"))
             text = "Every seed is a search of its own, with its own interval; larger marks are means over seeds."
         else:
             figure, text = draw(partial(figures.swaps, world.answers[0], f"swaps-{number}")), "Ticks are single trainings."
@@ -329,7 +328,9 @@ def study_report(
         lead=lead,
         headline=(f"{together.rule}.",),
         figures_of_merit=() if survey is None else _survey_merits(survey),
-        answer=together.sentences if survey is None or len(together.worlds) <= MOST_WORLDS else survey.beside_figures,
+        answer=together.sentences
+        if survey is None or len(together.worlds) <= agreement.MOST_WORLDS
+        else survey.beside_figures,
         missing=tuple([*skipped, *(f"{run.name}: {text}" for run, _ in runs for text in run.missing)]),
         sections=(*sections, *last, _how_section(answers), _study_settings(runs), *glossary_sections(ANSWER_GLOSSARY)),
     )

@@ -28,11 +28,9 @@ from fixfirst.reporter.document import (
     share,
 )
 from fixfirst.reporter.texts import interval, num, percent, some
-from fixfirst.runs import manifest
-from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.rows import Status, Trial, number
+from fixfirst.runs import agreement, manifest, rows, seeds
+from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run, Score
-from fixfirst.runs.seeds import Comparison, MeanInterval, RankedTrials, SeedResult, compare_seeds, mean_interval
 
 MOST_UNKNOWN = 10  # pairs that are listed
 
@@ -40,7 +38,7 @@ MOST_UNKNOWN = 10  # pairs that are listed
 def search_report(run: Run, draw: Draw) -> Document:
     """Build the report of a search with a training per order."""
     found, tried = run.ranked_trials, len({trial.workflow for trial in run.trials})
-    threshold = number(run.config.get("compliance_threshold"))
+    threshold = rows.number(run.config.get("compliance_threshold"))
     sections = [_ranking_section(run, draw)]
     if found is not None and len(found.ranking.rows) > 1:
         sections.append(_precedence_section(found, draw))
@@ -73,7 +71,7 @@ def search_report(run: Run, draw: Draw) -> Document:
     )
 
 
-def _headline(run: Run, found: RankedTrials) -> tuple[str, ...]:
+def _headline(run: Run, found: seeds.RankedTrials) -> tuple[str, ...]:
     """Return the winner, unit type by unit type; without one, the rule that all orders share which may be the best."""
     rows = found.ranking.rows
     if len(rows) == 1 or found.ranking.winner is not None:
@@ -92,21 +90,21 @@ def _ranking_section(run: Run, draw: Draw) -> Section:
     by_order: dict[Workflow, Trial] = {}  # the best accepted trial of each
     for trial in sorted((trial for trial in run.trials if trial.accepted), key=lambda trial: trial.earned):
         by_order[run.workflow_of(trial)] = trial
-    rows = []
+    lines = []
     for place, row in enumerate(() if found is None else found.ranking.rows, start=1):
         verdict = "may be best" if row.maybe_best else "worse"
-        rows.append(_ranking_row(place, by_order[row.workflow], (row.mean, row.low, row.high), verdict))
+        lines.append(_ranking_row(place, by_order[row.workflow], (row.mean, row.low, row.high), verdict))
     for trial in run.trials:
         if run.workflow_of(trial) not in by_order:
-            verdict = "failed" if trial.status == Status.FAILED else "not accepted"
-            rows.append(_ranking_row("", trial, (trial.return_mean, trial.return_low, trial.return_high), verdict))
+            verdict = "failed" if trial.status == rows.Status.FAILED else "not accepted"
+            lines.append(_ranking_row("", trial, (trial.return_mean, trial.return_low, trial.return_high), verdict))
     columns = ("", "order", "return", "interval", "compliance", "contested", "verdict", "trial", "episodes")
     drawn = any(trial.return_mean is not None for trial in run.trials)
     return Section(
         "All tried orders",
         tuple(text),
         (draw(lambda: figures.ranking(run)),) if drawn else (),
-        (make_table("All tried orders", columns, rows),) if run.trials else (),
+        (make_table("All tried orders", columns, lines),) if run.trials else (),
     )
 
 
@@ -119,7 +117,7 @@ def _ranking_row(
     return place, trial.workflow, mean, between, *compliance, verdict, trial.id, trial.episodes
 
 
-def _precedence_section(found: RankedTrials, draw: Draw) -> Section:
+def _precedence_section(found: seeds.RankedTrials, draw: Draw) -> Section:
     workflows, returns = [row.workflow for row in found.ranking.rows], [row.mean for row in found.ranking.rows]
     effects, means = pair_effects(workflows, returns), position_means(workflows, returns)
     unknown = [effect for effect in effects if effect.effect is None]
@@ -179,7 +177,7 @@ def _time_sections(run: Run, draw: Draw) -> list[Section]:
 
 def training_report(run: Run, draw: Draw) -> Document:
     """Build the report of one training."""
-    threshold = number(run.config.get("compliance_threshold"))
+    threshold = rows.number(run.config.get("compliance_threshold"))
     order = errors.printable(str(run.config.get("workflow", "unknown")))
     whose = {"none": "A defender without an order", "all": "A defender for any order"}.get(order, f"A defender for {order}")
     score = run.result
@@ -217,7 +215,7 @@ def _cost_sections(score: Score | None) -> list[Section]:
 
 # ---------------------------------------------------------------- several runs
 
-Judged = tuple[str, MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
+Judged = tuple[str, seeds.MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
 
 
 def comparison_report(runs: Sequence[Run], skipped: Sequence[str], draw: Draw) -> Document:
@@ -271,11 +269,11 @@ def _judged(groups: Sequence[RunGroup]) -> list[Judged]:
     for group in groups:
         values = [(run.name, value) for run in group.runs if (value := final_return(run)) is not None]
         if values:
-            judged.append((group.label, mean_interval([value for _, value in values]), values))
+            judged.append((group.label, seeds.mean_interval([value for _, value in values]), values))
     return sorted(judged, key=lambda entry: -entry[1].mean)
 
 
-def _describe_group(label: str, found: MeanInterval, values: Sequence[tuple[str, float]]) -> str:
+def _describe_group(label: str, found: seeds.MeanInterval, values: Sequence[tuple[str, float]]) -> str:
     mean, low, high = found
     between = "" if low is None or high is None else f" ({interval(low, high)}{texts.few_seeds(len(values))})"
     return f"{label}: {num(mean)} per episode{between}, {some(len(values), 'run')}."
@@ -288,7 +286,7 @@ def _verdict(worlds: dict[str, list[RunGroup]]) -> str:
         red = f"against {groups[0].runs[0].config.get('red_agent', 'unknown')} " if len(worlds) > 1 else ""
         judged, answers = _judged(groups), [run.answer for group in groups for run in group.runs if run.answer is not None]
         if answers:
-            shown = Agreement.of(answers).rule
+            shown = agreement.Agreement.of(answers).rule
             said.append(f"{red}{shown[0].lower()}{shown[1:]}")
         elif len(groups) == 1 and len(groups[0].runs) > 1 and groups[0].runs[0].is_separate:
             found = _across_seeds(groups[0])
@@ -317,12 +315,12 @@ def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
     return sections
 
 
-def _across_seeds(group: RunGroup) -> Comparison:
+def _across_seeds(group: RunGroup) -> seeds.Comparison:
     results = [
-        SeedResult(str(run.config.get("red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
+        seeds.SeedResult(str(run.config.get("red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
         for run in group.runs
     ]
-    (found,) = compare_seeds(results)
+    (found,) = seeds.compare_seeds(results)
     return found
 
 

@@ -10,9 +10,9 @@ from rich.table import Table
 
 from fixfirst.base import errors
 from fixfirst.orders.ranking import Ranking
-from fixfirst.play import evaluation
-from fixfirst.play.comparison import Comparisons, Paired
-from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, SOURCE, LeaderboardScore, column_name
+from fixfirst.play import comparison, evaluation, leaderboard
+from fixfirst.play.comparison import Comparisons
+from fixfirst.play.leaderboard import COLUMNS, column_name
 from fixfirst.reporter.screen import fitting_table, folded, prose, results
 from fixfirst.reporter.texts import (
     ACROSS_SEEDS_COLUMNS,
@@ -29,16 +29,14 @@ from fixfirst.reporter.texts import (
     verdict_in_words,
     verdict_over_seeds,
 )
-from fixfirst.runs import layout
-from fixfirst.runs.agreement import Agreement
+from fixfirst.runs import agreement, layout, seeds
 from fixfirst.runs.answer import Adaptive, Answer
 from fixfirst.runs.rows import Trial
-from fixfirst.runs.seeds import Comparison, compare_seeds
 
 if TYPE_CHECKING:
+    from fixfirst.searcher import study
     from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.shared import SharedSearch
-    from fixfirst.searcher.study import AnySearch
 
 MOST_ORDERS = 24
 _MOST_ANSWERS = 12  # searches of a study whose tables are printed; of more, a line each
@@ -46,7 +44,7 @@ MOST_ACROSS_SEEDS = 20
 _WIDE = 100  # columns in which everything about an order fits
 
 
-def print_searches(searches: "Sequence[AnySearch]", folder: Path, page: Path | None = None) -> None:
+def print_searches(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> None:
     """Print the final tables, and what to do next. folder: of the search, or of the study; page: the report, if any."""
     console = results()
     shared, separate = _by_kind(searches)
@@ -64,7 +62,7 @@ def print_searches(searches: "Sequence[AnySearch]", folder: Path, page: Path | N
         _print_sentences(console, (f"{together.rule}.", *together.sentences))
 
 
-def searches_document(searches: "Sequence[AnySearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
+def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> dict[str, Any]:
     """Return the same for JSON."""
     report = {"report": None if page is None else str(page)}
     shared, separate = _by_kind(searches)
@@ -80,7 +78,7 @@ def searches_document(searches: "Sequence[AnySearch]", folder: Path, page: Path 
         return {"study": str(folder), **words, "runs": documents} | report
     if len(searches) > 1:
         comparisons = [
-            _comparison_document(comparison) for comparison in compare_seeds([search.result for search in separate])
+            _comparison_document(comparison) for comparison in seeds.compare_seeds([search.result for search in separate])
         ]
         return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": comparisons} | report
     search = separate[0]
@@ -90,13 +88,13 @@ def searches_document(searches: "Sequence[AnySearch]", folder: Path, page: Path 
     return {"run": str(search.folder), "episodes": search.used, "ranking": rows, "trials": trials} | report
 
 
-def _together(searches: "Sequence[SharedSearch]") -> Agreement:
+def _together(searches: "Sequence[SharedSearch]") -> agreement.Agreement:
     """Say what those that are finished find together."""
     finished = [(search.answer, search.network) for search in searches if search.answer is not None]
-    return Agreement.of([answer for answer, _ in finished], [network for _, network in finished])
+    return agreement.Agreement.of([answer for answer, _ in finished], [network for _, network in finished])
 
 
-def _by_kind(searches: "Sequence[AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
+def _by_kind(searches: "Sequence[study.AnySearch]") -> "tuple[list[SharedSearch], list[PublishedSearch]]":
     """Part those with one network for all orders from those with a training per order."""
     shared: Any = [search for search in searches if not search.config.separate]
     separate: Any = [search for search in searches if search.config.separate]
@@ -232,22 +230,22 @@ def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder
     used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
     variant = searches[0].config.training.game.variant
     prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")
-    for comparison in compare_seeds([search.result for search in searches]):
-        console.print(f"\nred agent {comparison.red_agent}, {len(comparison.best)} seeds", style="bold")
-        for best in comparison.best:
+    for one in seeds.compare_seeds([search.result for search in searches]):
+        console.print(f"\nred agent {one.red_agent}, {len(one.best)} seeds", style="bold")
+        for best in one.best:
             found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
             prose(console, f"seed {best.seed}: best {found}")
-        rows = orders_across_seeds(comparison)
+        rows = orders_across_seeds(one)
         console.print(fitting_table(ACROSS_SEEDS_COLUMNS, rows[:MOST_ACROSS_SEEDS], console.width))
         if (more := len(rows) - MOST_ACROSS_SEEDS) > 0:
             console.print(f"... and {more} more orders; --json lists all")
-        prose(console, verdict_over_seeds(comparison))
+        prose(console, verdict_over_seeds(one))
     console.print(
         f"policies: {folder}/*/{layout.BEST}\nnext:     {errors.command('evaluate', searches[0].folder)}", soft_wrap=True
     )
 
 
-def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+def _comparison_document(comparison: seeds.Comparison) -> dict[str, Any]:
     marked = () if comparison.ranking is None else comparison.ranking.maybe_best
     return {
         "red_agent": comparison.red_agent,
@@ -312,14 +310,14 @@ def comparison_text(rows: Comparisons, first: str, second: str, flags: Sequence[
     return folded(lines, width)
 
 
-def _describe_parts(row: Paired) -> str:
+def _describe_parts(row: comparison.Paired) -> str:
     """Write what a difference consists of, and the repairs of both."""
     parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
     repairs = [f"{name} {a:.2f} and {b:.2f}" for name, (a, b) in (("Restores", row.restores), ("Removes", row.removes))]
     return f"B - A by what is paid: {parts}; {', '.join(repairs)} an episode"
 
 
-def _verdict(row: Paired) -> str:
+def _verdict(row: comparison.Paired) -> str:
     """Say what an interval means, and what common luck was worth."""
     if row.independent_episodes is None:
         return "they earn the same in every episode"
@@ -329,12 +327,12 @@ def _verdict(row: Paired) -> str:
     return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
 
 
-def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> str:
+def standing_table(standing: leaderboard.LeaderboardScore, name: str, width: int = 240) -> str:
     """Write six columns and their total, beside the published ones; with less room, a line for each of the six."""
     ours = standing.columns
-    label = max(len(name), *(len(row.name) for row in PUBLISHED))
+    label = max(len(name), *(len(row.name) for row in leaderboard.PUBLISHED))
     lines = _upright(standing, name) if width < label + 65 else _across(standing, name, label)
-    for row in PUBLISHED:
+    for row in leaderboard.PUBLISHED:
         lead = standing.lead(row)
         lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
     repairs = [(column_name(*column), cell) for column, cell in zip(COLUMNS, ours, strict=True) if cell.restores is not None]
@@ -343,43 +341,47 @@ def standing_table(standing: LeaderboardScore, name: str, width: int = 240) -> s
         lines.append(f"Restores and Removes an episode: {each}")
     played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
     lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
-    lines.append(f"published: {SOURCE}")
+    lines.append(f"published: {leaderboard.SOURCE}")
     return folded(lines, width)
 
 
-def _upright(standing: LeaderboardScore, name: str) -> list[str]:
+def _upright(standing: leaderboard.LeaderboardScore, name: str) -> list[str]:
     """Write a line per column."""
     lines = [
         f"{'':5} {'return':>8} {'± s.e.':>7} {'95 % interval':>18}"
-        + "".join(f"{f'({n})':>8}" for n in range(1, len(PUBLISHED) + 1))
+        + "".join(f"{f'({n})':>8}" for n in range(1, len(leaderboard.PUBLISHED) + 1))
     ]
-    names = [*(column_name(*column) for column in COLUMNS), "total"]
+    names = [*(leaderboard.column_name(*column) for column in leaderboard.COLUMNS), "total"]
     ours: list[Any] = [*standing.columns, standing.total]
-    theirs = [[*row.columns, row.total] for row in PUBLISHED]
+    theirs = [[*row.columns, row.total] for row in leaderboard.PUBLISHED]
     for column, cell, *published in zip(names, ours, *theirs, strict=True):
         interval, beside = f"[{cell.low:.2f}, {cell.high:.2f}]", "".join(f"{value:8.2f}" for value in published)
         lines.append(f"{column:5} {cell.mean:8.2f} {cell.standard_error:7.2f} {interval:>18}{beside}")
-    return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(PUBLISHED, start=1))]
+    return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(leaderboard.PUBLISHED, start=1))]
 
 
-def _across(standing: LeaderboardScore, name: str, label: int) -> list[str]:
+def _across(standing: leaderboard.LeaderboardScore, name: str, label: int) -> list[str]:
     """Write a line per defender."""
     ours, total = standing.columns, standing.total
 
     def line(first: str, cells: Sequence[float], last: float) -> str:
         return f"{first:{label}} " + "".join(f"{cell:9.2f}" for cell in cells) + f"{last:10.2f}"
 
-    lines = [f"{'':{label}} " + "".join(f"{column_name(*column):>9}" for column in COLUMNS) + f"{'total':>10}"]
+    lines = [
+        f"{'':{label}} "
+        + "".join(f"{leaderboard.column_name(*column):>9}" for column in leaderboard.COLUMNS)
+        + f"{'total':>10}"
+    ]
     lines.append(line(name, [cell.mean for cell in ours], total.mean))
     lines.append(line("  standard error", [cell.standard_error for cell in ours], total.standard_error))
     lines.append(line("  95 % interval, from", [cell.low for cell in ours], total.low))
     lines.append(line("  to", [cell.high for cell in ours], total.high))
-    return [*lines, *(line(row.name, row.columns, row.total) for row in PUBLISHED)]
+    return [*lines, *(line(row.name, row.columns, row.total) for row in leaderboard.PUBLISHED)]
 
 
-def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
+def standing_document(standing: leaderboard.LeaderboardScore) -> dict[str, Any]:
     """Return the same for JSON."""
-    names = [column_name(*column) for column in COLUMNS]
+    names = [leaderboard.column_name(*column) for column in leaderboard.COLUMNS]
     return {
         "variant": standing.columns[0].variant,
         "episodes": standing.columns[0].episodes,
@@ -393,9 +395,9 @@ def standing_document(standing: LeaderboardScore) -> dict[str, Any]:
                 "margin": row.margin,
                 "lead": standing.lead(row)._asdict(),
             }
-            for row in PUBLISHED
+            for row in leaderboard.PUBLISHED
         ],
-        "source": SOURCE,
+        "source": leaderboard.SOURCE,
     }
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from fixfirst.orders import pricing
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
+from fixfirst.runs import seeds
 from fixfirst.runs.answer import ENOUGH_REPLICATES, Adaptive, Answer, list_words
 from fixfirst.runs.run import Run
-from fixfirst.runs.seeds import Comparison, OrderAcrossSeeds, RankedTrials
 
 MINUS = "\u2212"
 QUESTION = "Which kind of machine should the defender fix first?"
@@ -104,7 +104,7 @@ def verdict_in_words(ranking: Ranking) -> str:
     )
 
 
-def verdict_over_seeds(comparison: Comparison) -> str:
+def verdict_over_seeds(comparison: seeds.Comparison) -> str:
     """Say how sure the seeds together are of the winner."""
     if comparison.ranking is None:
         return "No order was accepted under two seeds: the spread between seeds is unknown, and nothing is claimed."
@@ -123,15 +123,15 @@ def rule_in_words(ranking: Ranking) -> str | None:
 ACROSS_SEEDS_COLUMNS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")
 
 
-def orders_across_seeds(comparison: Comparison) -> list[tuple[str, ...]]:
+def orders_across_seeds(comparison: seeds.Comparison) -> list[tuple[str, ...]]:
     """Return a row of ACROSS_SEEDS_COLUMNS per order, best first; those that may be best over seeds are marked *."""
-    seeds = len(comparison.best)
+    count = len(comparison.best)
     marked = () if comparison.ranking is None else comparison.ranking.maybe_best
 
-    def cells(place: int, row: OrderAcrossSeeds) -> tuple[str, ...]:
+    def cells(place: int, row: seeds.OrderAcrossSeeds) -> tuple[str, ...]:
         mean = "-" if row.mean is None else f"{row.mean:.2f}"
         between = "-" if row.low is None else f"[{row.low:.2f}, {row.high:.2f}]"
-        counts = (f"{count}/{seeds}" for count in (row.tried, row.accepted, row.maybe_best))
+        counts = (f"{of_them}/{count}" for of_them in (row.tried, row.accepted, row.maybe_best))
         return f"{place}{'*' if row.workflow in marked else ' '}", str(row.workflow), mean, between, *counts
 
     return [cells(place, row) for place, row in enumerate(comparison.orders, start=1)]
@@ -150,7 +150,7 @@ def ranking_lead(ranking: Ranking) -> str:
     return f"No single order wins. What the {alike} of {ranked} accepted orders that may be the best have in common:"
 
 
-def ranking_sentences(run: Run, found: RankedTrials) -> list[str]:
+def ranking_sentences(run: Run, found: seeds.RankedTrials) -> list[str]:
     """Say in sentences with numbers what a search found, and what that does not show."""
     rows, best, trial, sure = (
         found.ranking.rows,

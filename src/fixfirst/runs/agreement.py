@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fixfirst.orders.network_facts import NetworkFacts, Pair
+from fixfirst.orders import network_facts
 from fixfirst.runs.answer import NO_ANSWER, Answer, list_words, nothing_shown
 from fixfirst.runs.survey import Survey
 from fixfirst.runs.worlds import SearchedWorld, Verdict
@@ -30,13 +30,13 @@ class Agreement:
     worlds: tuple[SearchedWorld, ...]
 
     @classmethod
-    def of(cls, answers: Sequence[Answer], networks: Sequence[NetworkFacts] = ()) -> "Agreement":
+    def of(cls, answers: Sequence[Answer], networks: Sequence[network_facts.NetworkFacts] = ()) -> "Agreement":
         """Group answers by their worlds. networks: of each answer; needed only if they differ.
 
         What an answer says against attackers that learn is a world of its own.
         """
         places = [None] * len(answers) if len({network.digest for network in networks}) < 2 else networks
-        groups: dict[tuple[str, str, str, str], list[tuple[Answer, NetworkFacts | None]]] = {}
+        groups: dict[tuple[str, str, str, str], list[tuple[Answer, network_facts.NetworkFacts | None]]] = {}
         found = list(zip(answers, places, strict=True))
         adaptive = [(also, place) for answer, place in found if (also := answer.against_adaptive()) is not None]
         for answer, network in found + adaptive:
@@ -58,12 +58,12 @@ class Agreement:
         return None if self.worlds[0].network is None else Survey(self.worlds)
 
     @cached_property
-    def shown(self) -> list[Pair]:
+    def shown(self) -> list[network_facts.Pair]:
         """Precedences that are shown to matter in some world."""
         found = (pair for world in self.worlds for pair in world.pairs if world.judge(pair) == Verdict.SHOWN)
         return list(dict.fromkeys(found))
 
-    def is_good(self, pair: Pair) -> bool:
+    def is_good(self, pair: network_facts.Pair) -> bool:
         """Is it shown in every world that has both types that following it costs no more than the margin?"""
         return all(world.judge(pair) in (Verdict.SHOWN, Verdict.WITHIN) for world in self.worlds if world.has(pair))
 
@@ -100,7 +100,7 @@ class Agreement:
         each = (f"Against {world.name}: {' '.join(world.sentences)}" for world in self.worlds)
         return (*texts, *each, *(() if self.survey is None else self.survey.sentences))
 
-    def _where(self, pair: Pair) -> str:
+    def _where(self, pair: network_facts.Pair) -> str:
         """Say in how many worlds a rule can be followed, if not in all."""
         count = sum(world.has(pair) for world in self.worlds)
         return "" if count == len(self.worlds) else f" (in the {count} of {len(self.worlds)} worlds that have both)"

@@ -11,7 +11,6 @@ from fixfirst.base import errors, files, tables
 from fixfirst.orders import pricing
 from fixfirst.runs.layout import ANSWER, run_hash_of
 
-WHY_PAGE = "why"  # the page with the same episodes under two orders
 NO_ANSWER = "No answer yet"
 LEAST_PART = 0.05  # points: smaller parts of a price are not named
 ENOUGH_REPLICATES = 3
@@ -344,6 +343,25 @@ class Answer(tables.Tabular):
     def write(self, folder: Path) -> None:
         files.write_document(folder / ANSWER, "answer", self.document(), run_hash_of(folder) or "")
 
+    @classmethod
+    def read(cls, folder: Path) -> "Answer | None":
+        """The answer of a finished search; None if it has none yet."""
+        from pydantic import TypeAdapter, ValidationError  # here, because it takes long to import
+
+        path = folder / ANSWER
+        if not path.exists():
+            return None
+        try:
+            document = files.read_document(path, "answer", run_hash_of(folder) or "")
+            answer = TypeAdapter(cls).validate_json(json.dumps(_printable(document)), strict=True)
+        except ValidationError as e:
+            raise errors.RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
+        except (OSError, ValueError) as e:
+            raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
+        if not answer.orders or min(answer.possible, answer.all_orders) < 1:
+            raise errors.RunDirError(f"{path}: damaged, it has no orders")
+        return answer
+
 
 def _neighbours(order: pricing.PricedOrder, first: str, second: str) -> int | None:
     """Return the place of one unit type that stands right before another; None if it does not."""
@@ -374,25 +392,6 @@ def _shorter(part: str) -> str:
     """Why a part of the cost is smaller."""
     words = {pricing.SERVICE: "the service is stopped for less time", pricing.OWN_RESTORES: "fewer Restores are needed"}
     return words.get(part, f"{part} hosts are held for less time")
-
-
-def read_answer(folder: Path) -> Answer | None:
-    """The answer of a finished search; None if it has none yet."""
-    from pydantic import TypeAdapter, ValidationError  # here, because it takes long to import
-
-    path = folder / ANSWER
-    if not path.exists():
-        return None
-    try:
-        document = files.read_document(path, "answer", run_hash_of(folder) or "")
-        answer = TypeAdapter(Answer).validate_json(json.dumps(_printable(document)), strict=True)
-    except ValidationError as e:
-        raise errors.RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
-    except (OSError, ValueError) as e:
-        raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
-    if not answer.orders or min(answer.possible, answer.all_orders) < 1:
-        raise errors.RunDirError(f"{path}: damaged, it has no orders")
-    return answer
 
 
 def _printable(document: Any) -> Any:

@@ -37,6 +37,8 @@ runs/<study>/
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,10 @@ CHECKPOINT_PREFIX, ENTRANTS = "checkpoint-", "entrants"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format
 PAGES = (f"{REPORT}.html", f"{REPORT}.md", REPLAY)  # written by whoever wants to read them, also while the run goes on
+WHY_PAGE = "why"  # the replay with the same episodes under two orders
 LOCK, END = ".lock", "end.json"
+WARMUP_RESULT = f"{WARMUP}/{RESULT}"
+_DEPTH = 2  # a study holds its runs one level down
 
 
 def trial_folder(run: Path, number: int) -> Path:
@@ -149,3 +154,21 @@ def kind_of(folder: Path) -> Kind:
     if kind == Kind.STUDY:
         raise errors.RunDirError(f"{folder} is not a run of `fixfirst train` or `fixfirst search`")
     return Kind(kind)
+
+
+def find_runs(folder: Path, depth: int = _DEPTH) -> list[Path]:
+    """Return the run directories below a folder, by name; a folder that cannot be read has none."""
+    return list(_find(folder, depth))
+
+
+def _find(folder: Path, depth: int) -> Iterator[Path]:
+    try:
+        children = sorted(folder.iterdir())
+    except OSError:
+        return
+    for child in children:
+        with suppress(OSError):  # one that cannot be looked into does not hide the others
+            if (child / MANIFEST).is_file():
+                yield child
+            elif depth > 1 and child.is_dir():
+                yield from _find(child, depth - 1)

@@ -1,4 +1,4 @@
-"""The rows of a run's CSV files, and the logs that grow by them.
+"""The rows of a run's CSV files, and the logs that grow by them; TensorBoard's event files, too.
 
 A row is a frozen dataclass. A field's type is its cell's: int, float or str; `| None` means that the cell may be empty. A
 column is named like its field unless the field says otherwise. The last cell of every line is a checksum of its other cells
@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import io
 import os
+import time
 import types
 import typing
 from collections import deque
@@ -427,3 +428,35 @@ def _first_checksum(path: Path, kind: type[Row]) -> bytes:
 
 def _next_checksum(before: bytes, text: bytes) -> bytes:
     return hashlib.sha256(before + b"\n" + text).hexdigest()[:12].encode()
+
+
+# ---------------------------------------------------------------- TensorBoard, an extra: pip install 'fixfirst[tensorboard]'
+
+
+class TensorBoard:
+    """TensorBoard's events of a run, from the episode it goes on from; `None` as folder: nobody wants them."""
+
+    def __init__(self, folder: Path | None, first_step: int):
+        self._writer: Any = None
+        if folder is not None:
+            from tensorboard.compat.proto.event_pb2 import Event, SessionLog  # slow to import, and not everybody has it
+            from tensorboard.compat.proto.summary_pb2 import Summary
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+            self._event, self._summary, self._writer = Event, Summary, EventFileWriter(str(folder))
+            # Hides what an interrupted run had written from this step on: it is played again.
+            self._write(first_step, session_log=SessionLog(status=SessionLog.START))
+
+    def add(self, row: UpdateRow) -> None:
+        """Write one update, at the run's episode count."""
+        if self._writer is not None:
+            value = self._summary.Value
+            self._write(row.sampled, summary=self._summary(value=[value(tag=n, simple_value=v) for n, v in row.plotted()]))
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self, step: int, **content: Any) -> None:
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, **content))
+        self._writer.flush()  # what was added survives a killed process

@@ -2,7 +2,7 @@
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +12,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.orders.network_facts import NetworkFacts
-from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.orders import network_facts, order
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs import layout
-from fixfirst.runs.answer import Answer, read_answer
+from fixfirst.runs.answer import Answer
 from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, read_ends, scheme_of
 from fixfirst.runs.rows import (
     LARGEST_LOG,
@@ -32,11 +32,7 @@ from fixfirst.runs.rows import (
 )
 from fixfirst.runs.seeds import RankedTrials, rank_trials, read_trials
 
-DEPTH = 2  # a study holds its runs one level down
 UNKNOWN = "unknown"  # the state of a run without a record of it
-WARMUP_RESULT = f"{layout.WARMUP}/{layout.RESULT}"
-# What reading a damaged run may raise.
-UNREADABLE = (errors.FixfirstError, OSError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
 T = TypeVar("T")
 
 
@@ -82,7 +78,7 @@ def _part(file: str, otherwise: Any) -> _Part:
         def read_part(run: "Run") -> T:
             try:
                 return read(run)
-            except UNREADABLE as e:
+            except errors.UNREADABLE as e:
                 problem = str(e) if isinstance(e, errors.FixfirstError) else f"cannot be read ({e})"
                 problem = problem if file in problem else f"{run.folder / file}: {problem}"
                 if not run.lenient:
@@ -151,14 +147,14 @@ class Run:
     def config(self) -> dict[str, Any]:
         return read_config(self.folder)
 
-    @_part(f"the unit types of {layout.CONFIG}", FIVE_TYPES)
+    @_part(f"the unit types of {layout.CONFIG}", order.FIVE_TYPES)
     def scheme(self) -> UnitScheme:
         return scheme_of(self.config)
 
     @_part(f"the scenario of {layout.CONFIG}", None)
-    def network(self) -> NetworkFacts | None:
+    def network(self) -> network_facts.NetworkFacts | None:
         """What can be compared of its network; None if that cannot be read."""
-        return NetworkFacts.of(self.scheme)
+        return network_facts.NetworkFacts.of(self.scheme)
 
     @_part(layout.RUNTIME, ())
     def sessions(self) -> tuple[SessionRow, ...]:
@@ -206,7 +202,7 @@ class Run:
     @_part(layout.ANSWER, None)
     def answer(self) -> Answer | None:
         """Of a search with one network for all orders, once it is finished."""
-        return read_answer(self.folder) if self.is_search else None
+        return Answer.read(self.folder) if self.is_search else None
 
     @_part(layout.RESULT, None)
     def result_document(self) -> dict[str, Any] | None:
@@ -218,9 +214,9 @@ class Run:
         """Of a training, once it is finished."""
         return _score(self.result_document)
 
-    @_part(WARMUP_RESULT, None)
+    @_part(layout.WARMUP_RESULT, None)
     def warmup(self) -> Score | None:
-        return _score(_read_result(self.folder / WARMUP_RESULT))
+        return _score(_read_result(self.folder / layout.WARMUP_RESULT))
 
     @_part(layout.POLICY_JSON, None)
     def stored_sha256(self) -> str | None:
@@ -327,34 +323,16 @@ class RunSummary:
     seconds: float | None = None  # worked on, over all times
 
 
-def find_runs(folder: Path, depth: int = DEPTH) -> list[Path]:
-    """Return the run directories below a folder, by name; a folder that cannot be read has none."""
-    return list(_find(folder, depth))
-
-
-def _find(folder: Path, depth: int) -> Iterator[Path]:
-    try:
-        children = sorted(folder.iterdir())
-    except OSError:
-        return
-    for child in children:
-        with suppress(OSError):  # one that cannot be looked into does not hide the others
-            if (child / layout.MANIFEST).is_file():
-                yield child
-            elif depth > 1 and child.is_dir():
-                yield from _find(child, depth - 1)
-
-
 def summarise_runs(folder: Path) -> list[RunSummary]:
     """Return the runs of a folder, newest first."""
-    return sorted(map(summarise_run, find_runs(folder)), key=lambda run: run.created, reverse=True)
+    return sorted(map(summarise_run, layout.find_runs(folder)), key=lambda run: run.created, reverse=True)
 
 
 def summarise_run(folder: Path) -> RunSummary:
     """Return a run in one line; one that cannot be read says why."""
     try:
         run = Run(folder)
-    except UNREADABLE as e:
+    except errors.UNREADABLE as e:
         return RunSummary(folder, "?", errors.in_one_line(str(e)), "")
     created = str(run.manifest.get("created", ""))
     try:
@@ -362,7 +340,7 @@ def summarise_run(folder: Path) -> RunSummary:
         seconds = sum(session.seconds for session in run.sessions) if run.sessions else None
         red_agent = "learned" if run.kind == layout.Kind.LEAGUE else str(run.config.get("red_agent", "?"))
         return RunSummary(folder, run.kind, run.status, created, red_agent, workflow, mean, seconds)
-    except UNREADABLE as e:
+    except errors.UNREADABLE as e:
         return RunSummary(folder, run.kind, errors.in_one_line(f"damaged: {e}"), created)
 
 

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import errors, statistics
-from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.orders.ranking import Ranking, rank, training_spread
 from fixfirst.runs.layout import LEDGER
@@ -161,7 +160,9 @@ def mean_interval(values: Sequence[float]) -> MeanInterval:
     if len(values) < 2:
         return MeanInterval(mean, None, None)
     half = float(
-        statistics.t_quantile(len(values) - 1, (1 + CONFIDENCE) / 2) * np.std(values, ddof=1) / math.sqrt(len(values))
+        statistics.t_quantile(len(values) - 1, (1 + statistics.CONFIDENCE) / 2)
+        * np.std(values, ddof=1)
+        / math.sqrt(len(values))
     )
     return MeanInterval(mean, mean - half, mean + half)
 

@@ -28,8 +28,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import statistics, tables
-from fixfirst.orders.compliance import CONFIDENCE
-from fixfirst.orders.network_facts import NetworkFacts, Pair
+from fixfirst.orders import network_facts
 from fixfirst.runs.answer import list_words
 from fixfirst.runs.worlds import SearchedWorld, Verdict
 
@@ -44,7 +43,7 @@ class _Rule:
     """A precedence that can be named in every network."""
 
     name: str  # e.g. "the most valuable type first", "enterprise before user"
-    pairs: Callable[[NetworkFacts], list[Pair]]
+    pairs: Callable[[network_facts.NetworkFacts], list[network_facts.Pair]]
 
 
 _GENERAL = (
@@ -53,7 +52,7 @@ _GENERAL = (
 )
 
 
-def _same(pair: Pair) -> _Rule:
+def _same(pair: network_facts.Pair) -> _Rule:
     """Return the rule that names the same two unit types everywhere."""
     return _Rule(f"{pair[0]} before {pair[1]}", lambda network: [pair] if {*pair} <= {*network.units} else [])
 
@@ -84,7 +83,7 @@ class Tally:
     @property
     def share(self) -> tuple[float, float] | None:
         """Return between what the share of worlds lies in which it holds, 95 %; None where none tells."""
-        k, n, tail = self.holds, self.told, (1 - CONFIDENCE) / 2
+        k, n, tail = self.holds, self.told, (1 - statistics.CONFIDENCE) / 2
         if not n:
             return None
         low = 0.0 if k == 0 else statistics.beta_quantile(k, n - k + 1, tail)
@@ -124,7 +123,7 @@ class Tally:
 class Split:
     """What a pair is worth in networks with more of a property than the median, less what it is worth in the others."""
 
-    pair: Pair
+    pair: network_facts.Pair
     attacker: str
     trait: str
     above: float  # the median
@@ -159,7 +158,7 @@ class Survey(tables.Tabular):
     worlds: tuple[SearchedWorld, ...]  # each of one network
 
     @cached_property
-    def networks(self) -> dict[str, NetworkFacts]:
+    def networks(self) -> dict[str, network_facts.NetworkFacts]:
         """Return the networks by digest."""
         return {world.network.digest: world.network for world in self.worlds if world.network is not None}
 
@@ -172,9 +171,9 @@ class Survey(tables.Tabular):
         return groups
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[network_facts.Pair]:
         """Return the precedences that are worth something in some world; those of most worlds first."""
-        votes: Counter[Pair] = Counter()
+        votes: Counter[network_facts.Pair] = Counter()
         for world in self.worlds:
             votes.update(pair for pair in world.pairs if world.judge(pair) == Verdict.SHOWN)
         return sorted(votes, key=lambda pair: (-votes[pair], pair))
@@ -356,12 +355,12 @@ def _together(verdicts: Sequence[Verdict]) -> Verdict:
     return Verdict.SHOWN if Verdict.SHOWN in verdicts else Verdict.WITHIN
 
 
-def _all_pairs(world: SearchedWorld) -> list[Pair]:
+def _all_pairs(world: SearchedWorld) -> list[network_facts.Pair]:
     units = world.answers[0].units
     return [(a, b) for a in units for b in units if a != b]
 
 
-def _splits(pair: Pair, attacker: str, worlds: Sequence[SearchedWorld]) -> list[Split]:
+def _splits(pair: network_facts.Pair, attacker: str, worlds: Sequence[SearchedWorld]) -> list[Split]:
     """Split the worlds in which a pair has a price by every property that differs enough."""
     (a, b), known = pair, [(w.network, w.price(pair)) for w in worlds]
     priced = [
@@ -369,7 +368,7 @@ def _splits(pair: Pair, attacker: str, worlds: Sequence[SearchedWorld]) -> list[
         for network, price in known
         if network is not None and price is not None and {a, b} <= {*network.units}
     ]
-    traits: dict[str, Callable[[NetworkFacts], float]] = {
+    traits: dict[str, Callable[[network_facts.NetworkFacts], float]] = {
         f"the value of {a} less that of {b}": lambda n: round(n.units[a].value - n.units[b].value, 1),
         f"the number of {a} hosts": lambda n: n.units[a].hosts,
         f"the number of {b} hosts": lambda n: n.units[b].hosts,
@@ -411,6 +410,6 @@ def _welch(more: Sequence[float], fewer: Sequence[float], looks: int) -> tuple[f
     error = math.sqrt(sum(shares))
     weights = sum(share**2 / (len(side) - 1) for share, side in zip(shares, (more, fewer), strict=True))
     freedom = sum(shares) ** 2 / weights if weights else len(more) + len(fewer) - 2
-    half = statistics.t_quantile(freedom, 1 - (1 - CONFIDENCE) / 2 / looks) * error
+    half = statistics.t_quantile(freedom, 1 - (1 - statistics.CONFIDENCE) / 2 / looks) * error
     difference = float(np.mean(more) - np.mean(fewer))
     return difference - half, difference + half

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fixfirst.orders.network_facts import NetworkFacts, Pair
+from fixfirst.orders import network_facts
 from fixfirst.runs.answer import NO_ANSWER, Answer, list_words, nothing_shown, round_up
 from fixfirst.runs.seeds import mean_interval
 
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
     OPEN = "open"
 
 
-def _judge(answer: Answer, pair: Pair) -> Verdict:
+def _judge(answer: Answer, pair: network_facts.Pair) -> Verdict:
     """Say what one search says of a pair."""
     if not answer.is_settled:
         return Verdict.OPEN
@@ -49,13 +49,13 @@ class SearchedWorld:
 
     attacker: str  # and what else differs between the worlds of a study but the network
     answers: tuple[Answer, ...]
-    network: NetworkFacts | None = None  # where worlds of several networks are compared
+    network: network_facts.NetworkFacts | None = None  # where worlds of several networks are compared
 
     @property
     def name(self) -> str:
         return self.attacker if self.network is None else f"{self.attacker} in {self.network.name}"
 
-    def has(self, pair: Pair) -> bool:
+    def has(self, pair: network_facts.Pair) -> bool:
         """Are there both unit types?"""
         return {*pair} <= {*self.answers[0].units}
 
@@ -65,19 +65,19 @@ class SearchedWorld:
         return 2 * sum(answer.is_settled for answer in self.answers) > len(self.answers)
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[network_facts.Pair]:
         """All precedences that some seed shows to matter; the dearest first."""
-        prices: dict[Pair, float] = {}
+        prices: dict[network_facts.Pair, float] = {}
         for answer in self.answers:
             for swap in answer.that_matter if answer.is_settled else ():
                 prices.setdefault((swap.first, swap.second), swap.price)
         return sorted(prices, key=lambda pair: (-prices[pair], pair))
 
-    def seeds(self, pair: Pair) -> Counter[Verdict]:
+    def seeds(self, pair: network_facts.Pair) -> Counter[Verdict]:
         """How many seeds say what of a pair."""
         return Counter(_judge(answer, pair) for answer in self.answers)
 
-    def judge(self, pair: Pair) -> Verdict:
+    def judge(self, pair: network_facts.Pair) -> Verdict:
         """Say what its seeds say of a pair: what more than half of them do, and none contradicts."""
         seen = self.seeds(pair)
         if seen[Verdict.AGAINST]:
@@ -90,12 +90,12 @@ class SearchedWorld:
                 return verdict
         return Verdict.OPEN
 
-    def price(self, pair: Pair) -> float | None:
+    def price(self, pair: network_facts.Pair) -> float | None:
         """What a pair is worth here, over all seeds that have an answer; None where it was not compared."""
         found = [swap.price for a in self.answers if a.is_settled and (swap := a.worth(*pair)) is not None]
         return float(np.mean(found)) if found else None
 
-    def cost(self, pairs: list[Pair]) -> float | None:
+    def cost(self, pairs: list[network_facts.Pair]) -> float | None:
         """How much less the best order earns that has all of these the right way round; None if there is none."""
         costs = []
         for answer in self.answers if self.is_settled else ():
@@ -106,7 +106,7 @@ class SearchedWorld:
                 costs.append(max(mean for mean, _ in places) - max(following))
         return float(np.mean(costs)) if costs else None
 
-    def worth(self, pair: Pair) -> str:
+    def worth(self, pair: network_facts.Pair) -> str:
         """What a pair is worth here, over all seeds that have an answer."""
         swaps = [swap for a in self.answers if a.is_settled and (swap := a.worth(*pair)) is not None]
         if len(swaps) == 1:
@@ -116,7 +116,7 @@ class SearchedWorld:
             return f"{mean:.2f} (too few seeds for an interval over seeds)"
         return f"{mean:.2f} (95 % over seeds: {low:.2f} to {high:.2f})"
 
-    def doubt(self, pair: Pair) -> str:
+    def doubt(self, pair: network_facts.Pair) -> str:
         """Why a pair is not shown to be good here."""
         verdict, (a, b) = self.judge(pair), pair
         if not self.is_settled:

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import checks, errors, statistics
-from fixfirst.game.game import scenarios_listed
-from fixfirst.learner.config import ALL, NONE, PlayerSettings, TrainConfig
-from fixfirst.learner.settings import PRESETS, Needs, gather_settings, needs, resolve
+from fixfirst.game import game
+from fixfirst.learner import config, settings
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.settings import gather_settings, resolve
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 
@@ -35,6 +36,7 @@ SHARED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
         "row_parts": 2,
     }
 )
+SHOWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({**SHARED_DEFAULTS, **TRIAL_DEFAULTS})  # by --help
 # Meander holds machines of all unit types but one: more orders differ, and prices settle later than against B_line.
 EPISODES, MORE_EPISODES = 1_150_000, 1_800_000
 # Of trainings with orders about one in twelve gets stuck, most often where user comes first: so half as many more begin than
@@ -73,7 +75,7 @@ class Exploitation(checks.Settings):
     exploit_test_episodes: int = Field(1_000, ge=2, description="Fresh episodes on which the best attacker is played.")
 
 
-class SearchConfig(PlayerSettings, Exploitation):
+class SearchConfig(config.PlayerSettings, Exploitation):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
@@ -153,23 +155,25 @@ class SearchConfig(PlayerSettings, Exploitation):
     test_episodes: int = Field(1_000, ge=2, description="Held-out episodes each trained policy is judged on.")
     log_episodes: bool = Field(False, description="Write one row per training episode to episodes.csv.")
 
-    needs: ClassVar[Needs] = {
-        **PlayerSettings.needs,
-        **needs(
+    needs: ClassVar[settings.Needs] = {
+        **config.PlayerSettings.needs,
+        **settings.needs(
             "--separate",
             lambda c: c.separate,
             *("n_workflows", "inherit", "warmup_episodes", "max_episodes", "round_size", "test_episodes", "log_episodes"),
             *("tensorboard", "softening", "gate_rule", "compliance_threshold", "gate_episodes", "min_judged", "min_repairs"),
             *("min_episodes", "stop_when_compliant"),
         ),
-        **needs(
+        **settings.needs(
             "a search without --separate",
             lambda c: not c.separate,
             *("replicates", "trainings", "rounds", "round_orders", "base_episodes", "watch_episodes", "selection_episodes"),
             *("measure_episodes", "margin", "exploit"),
         ),
-        **needs("--exploit", lambda c: c.exploit, *(name for name in Exploitation.model_fields if name != "exploit")),
-        **needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
+        **settings.needs(
+            "--exploit", lambda c: c.exploit, *(name for name in Exploitation.model_fields if name != "exploit")
+        ),
+        **settings.needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
     }
 
     @staticmethod
@@ -183,7 +187,9 @@ class SearchConfig(PlayerSettings, Exploitation):
         if not isinstance(values, Mapping):
             return values
         named = values.get("workflow")
-        order = {"workflow": NONE} if isinstance(named, str) and named == ALL else {}  # which of all, the strategy will say
+        order = (
+            {"workflow": config.NONE} if isinstance(named, str) and named == config.ALL else {}
+        )  # which of all, the strategy will say
         return {**cls.defaults_of(values), **values, **order}
 
     @field_validator("replicates")
@@ -203,17 +209,17 @@ class SearchConfig(PlayerSettings, Exploitation):
 
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
-        if PRESETS[self.preset].get("workflow") == NONE:
+        if settings.PRESETS[self.preset].get("workflow") == config.NONE:
             raise errors.ConfigError(f"--preset {self.preset} knows no order; it cannot search for one")
         if not self.separate and self.trainings < self.replicates:
             raise errors.ConfigError(
                 f"--trainings begin and --replicates go on: give {self.replicates} or more, got --trainings {self.trainings}"
             )
-        if self.workflow != NONE:
+        if self.workflow != config.NONE:
             raise errors.ConfigError(
                 f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}"
             )
-        if self.starts > 1 or self.opening != NONE:
+        if self.starts > 1 or self.opening != config.NONE:
             raise errors.ConfigError("--starts and --opening are for trainings without an order; leave them out of a search")
         _ = self.training.spec  # it makes sense
         if self.separate:
@@ -257,7 +263,7 @@ class SearchConfig(PlayerSettings, Exploitation):
     @property
     def training(self) -> TrainConfig:
         """A trial, before it has an order and a seed of its own."""
-        shared = {name: getattr(self, name) for name in PlayerSettings.model_fields}
+        shared = {name: getattr(self, name) for name in config.PlayerSettings.model_fields}
         return TrainConfig.model_construct(**shared, total_episodes=self.max_episodes)
 
     # ---- one network for all orders
@@ -362,7 +368,7 @@ class SearchConfig(PlayerSettings, Exploitation):
             self.base_budget // (BASE_STARTS + 1) // self.episodes_per_update * self.episodes_per_update,
         )
         several = {"starts": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * self.episodes_per_update else {}
-        return self._training(NONE, budget, statistics.stream_seed(self.seed, "replicate", number, "base"), **several)
+        return self._training(config.NONE, budget, statistics.stream_seed(self.seed, "replicate", number, "base"), **several)
 
     def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """How one is trained on orders, in all rounds together. first: any of them."""
@@ -397,7 +403,7 @@ class SearchConfig(PlayerSettings, Exploitation):
 
     def warmup_config(self) -> TrainConfig:
         """How to defend at all, before keeping to an order."""
-        return self._training(NONE, self.warmup_budget, statistics.stream_seed(self.seed, "warmup"), min_episodes=0)
+        return self._training(config.NONE, self.warmup_budget, statistics.stream_seed(self.seed, "warmup"), min_episodes=0)
 
     @property
     def trial_role(self) -> PolicySpec:
@@ -466,7 +472,7 @@ def _scenarios(said: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the setting `scenario` of each one that is named; of none, no setting."""
     if said.get("scenario") is None:
         return [{}]
-    found = scenarios_listed(said["scenario"])
+    found = game.scenarios_listed(said["scenario"])
     if not found:
         raise errors.ConfigError("--scenario names no network")
     return [{"scenario": scenario} for scenario in found]

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from fixfirst.base import errors, files, jobs
 from fixfirst.base.ray import RayScheduler
-from fixfirst.policy.file import policy_folder
+from fixfirst.policy import file as policy_file
 from fixfirst.runs import layout, manifest
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import TellJob
@@ -108,7 +108,7 @@ def pack_job(run: jobs.Job, argument: Any) -> RemoteJob:
     """Add the files to a job."""
     parent: Files = {}
     if (policy := getattr(argument, "parent_policy", None)) is not None:
-        folder = policy_folder(policy)
+        folder = policy_file.policy_folder(policy)
         parent = {name: (folder / name).read_bytes() for name in (layout.POLICY_TENSORS, layout.POLICY_JSON)}
     attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
     argument.folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.orders.ranking import merge
+from fixfirst.orders import ranking
 from fixfirst.searcher.posterior import covariances, factorise, mixture, weigh
 
 KINDS = ("mallows", "positions", "hamming")
@@ -89,7 +89,7 @@ class OrderGP:
             )
         if not (np.isfinite(values).all() and np.isfinite(standard_errors).all() and (standard_errors >= 0).all()):
             raise errors.SearchError("returns must be finite, and standard errors finite and at least 0")
-        orders, values, standard_errors = merge(orders, values, standard_errors)
+        orders, values, standard_errors = ranking.merge(orders, values, standard_errors)
         self.center = math.fsum(values) / len(values)
         deviation = math.sqrt(math.fsum((values - self.center) ** 2) / len(values))
         self.scale = deviation if np.ptp(values) > 0 else float(standard_errors.max())

@@ -21,21 +21,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import errors, files, jobs, statistics
-from fixfirst.learner import checkpoint
+from fixfirst.learner import checkpoint, training_run
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import Begin, conclude
 from fixfirst.orders import pricing
-from fixfirst.orders.compliance import CONFIDENCE
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.rows import EpisodeRow, Row, Status, Trial, UpdateRow, last_checksum, number
+from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs.rows import Trial
 
 TELL_EVERY_S = 0.1
 TAIL = -60.0  # episodes that earn less are disasters
@@ -106,21 +104,21 @@ def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     job.folder.mkdir(parents=True, exist_ok=True)
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         started = time.perf_counter()
-        with train_in(job.folder, job.config, _seldom(tell), interrupt, Begin(logs=())) as trained:
+        with train_in(job.folder, job.config, _seldom(tell), interrupt, training_run.Begin(logs=())) as trained:
             if trained is None:
                 return None
             tested = trained.training.evaluate("test", job.test_episodes, seed=job.test_seed)
             seconds = max(time.perf_counter() - started, trained.training.seconds)  # the latter counts earlier sessions
             facts = {"episodes": trained.training.episodes, "seconds": round(seconds, 3)}
-            conclude(job.folder, {"job": job.digest, "evaluation": asdict(tested), **facts})
+            training_run.conclude(job.folder, {"job": job.digest, "evaluation": asdict(tested), **facts})
         return True
 
 
-def _seldom(tell: TellJob) -> Callable[[str | UpdateRow], None]:
+def _seldom(tell: TellJob) -> Callable[[str | rows.UpdateRow], None]:
     """Pass on what went wrong, and some of the updates: enough to watch."""
     last = 0.0
 
-    def tell_some(message: str | UpdateRow) -> None:
+    def tell_some(message: str | rows.UpdateRow) -> None:
         nonlocal last
         if isinstance(message, str):
             tell(message)
@@ -131,7 +129,7 @@ def _seldom(tell: TellJob) -> Callable[[str | UpdateRow], None]:
     return tell_some
 
 
-def _progress(row: UpdateRow) -> JobProgress:
+def _progress(row: rows.UpdateRow) -> JobProgress:
     return JobProgress(row.episodes, row.env_reward, row.compliance)
 
 
@@ -166,10 +164,10 @@ class TrialJob(NamedJob):
 
     def log_checksums(self) -> list[str]:
         """Return what names all rows of the trial's logs."""
-        logs: dict[str, type[Row]] = {layout.TRAINING_LOG: UpdateRow} | (
-            {layout.EPISODE_LOG: EpisodeRow} if self.log_episodes else {}
+        logs: dict[str, type[rows.Row]] = {layout.TRAINING_LOG: rows.UpdateRow} | (
+            {layout.EPISODE_LOG: rows.EpisodeRow} if self.log_episodes else {}
         )
-        return [last_checksum(self.folder / name, kind) for name, kind in logs.items()]
+        return [rows.last_checksum(self.folder / name, kind) for name, kind in logs.items()]
 
 
 def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
@@ -186,7 +184,9 @@ def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
 def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     started = time.perf_counter()
     start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
-    begin = Begin(start, job.number, (UpdateRow, EpisodeRow) if job.log_episodes else (UpdateRow,))
+    begin = training_run.Begin(
+        start, job.number, (rows.UpdateRow, rows.EpisodeRow) if job.log_episodes else (rows.UpdateRow,)
+    )
     with train_in(job.folder, job.config, _seldom(tell), interrupt, begin) as trained:
         if trained is None:
             return None
@@ -195,7 +195,7 @@ def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
         seconds = max(time.perf_counter() - started, training.seconds)  # the latter counts earlier sessions
         trial = _trial_row(job, accepted, training, tested, seconds)
         facts = {"job": job.digest, "trial": trial.values(), "logs": job.log_checksums()}
-        conclude(job.folder, facts | {"evaluation": asdict(tested)})
+        training_run.conclude(job.folder, facts | {"evaluation": asdict(tested)})
     return trial
 
 
@@ -206,7 +206,7 @@ def _trial_row(job: TrialJob, accepted: bool, training: Training, tested: evalua
     return Trial(
         id=job.number,
         workflow=job.config.workflow,
-        status=Status.ACCEPTED if accepted else Status.NON_COMPLIANT,
+        status=rows.Status.ACCEPTED if accepted else rows.Status.NON_COMPLIANT,
         return_mean=tested.mean,
         return_se=tested.standard_error,
         return_low=tested.low,
@@ -381,7 +381,7 @@ def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: Train
         tail=float((returns < TAIL).mean()),
         violations=rate,
         violations_high=rate
-        + statistics.normal_quantile(CONFIDENCE) * error
+        + statistics.normal_quantile(statistics.CONFIDENCE) * error
         + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
         compliance=_share(counts.compliant, counts.judged),
         contested=_share(counts.contested_compliant, counts.contested),
@@ -410,9 +410,9 @@ def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[pricing.Orde
 
 def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> pricing.OrderResult:
     """Build a result from its row; ValueError, KeyError or TypeError if it makes no sense."""
-    names, costs = ("order", "prompt"), tuple(number(cost) for cost in row["costs"])
+    names, costs = ("order", "prompt"), tuple(rows.number(cost) for cost in row["costs"])
     others = [field.name for field in fields(pricing.OrderResult) if field.name not in (*names, "costs")]
-    numbers = {name: number(row[name]) for name in others}
+    numbers = {name: rows.number(row[name]) for name in others}
     lost = [name for name, value in numbers.items() if value is None and row[name] is not None]
     if lost or None in costs or numbers["mean"] is None:
         raise ValueError("a number is none")

@@ -11,8 +11,8 @@ import math
 import numba
 import numpy as np
 
+from fixfirst.base import ieee
 from fixfirst.base.compile import compiled
-from fixfirst.base.ieee import exp, log
 
 MEAN_VARIANCE = 1.0  # prior variance of the overall mean, standardised
 BLOCK = 64  # candidates scored at once: their columns stay in the fastest cache
@@ -47,7 +47,7 @@ def covariances(kind, length, variance, largest):
     for g in range(len(kind)):
         most = largest[kind[g]]
         for d in range(most + 1):
-            table[g, d] = variance[g] * exp(-(d / most) / length[g]) + MEAN_VARIANCE
+            table[g, d] = variance[g] * ieee.exp(-(d / most) / length[g]) + MEAN_VARIANCE
     return table
 
 
@@ -115,17 +115,17 @@ def weigh(prior, factors, y):
         left = w[g]
         for i in range(n):
             left[i] = y[i]
-        evidence = log(prior[g])
+        evidence = ieee.log(prior[g])
         for i in range(n):
             left[i] /= factors[g, i, i]
             for j in range(i + 1, n):
                 left[j] -= factors[g, i, j] * left[i]
-            evidence -= 0.5 * left[i] * left[i] + log(factors[g, i, i])
+            evidence -= 0.5 * left[i] * left[i] + ieee.log(factors[g, i, i])
         weights[g] = evidence
     heaviest = max(weights)
     total = 0.0
     for g in range(models):
-        weights[g] = exp(weights[g] - heaviest)
+        weights[g] = ieee.exp(weights[g] - heaviest)
         total += weights[g]
     for g in range(models):
         weights[g] /= total

@@ -14,15 +14,13 @@ from typing import Any, TypeVar
 from fixfirst.base import errors, files, jobs, statistics
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.events import TensorBoard
-from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, Row, Status, Trial, UpdateRow, iterate_rows
-from fixfirst.runs.seeds import RankedTrials, SeedResult, rank_trials, read_trials
+from fixfirst.runs import layout, manifest, rows, seeds
+from fixfirst.runs.rows import Trial
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Strategy, StrategyConfig, TrialOutcome
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=rows.Row)
 
 
 @dataclass
@@ -33,7 +31,7 @@ class PublishedSearch:
     folder: Path
     trials: list[Trial] = field(default_factory=list)
     answer: None = None  # what one network for all orders ends with
-    _ranked: tuple[int, RankedTrials | None] = (0, None)  # the standings after so many trials; a live view asks often
+    _ranked: tuple[int, seeds.RankedTrials | None] = (0, None)  # the standings after so many trials; a live view asks often
 
     def __post_init__(self) -> None:
         config = self.config
@@ -48,7 +46,7 @@ class PublishedSearch:
 
     def reload(self) -> None:
         """Go to the last complete round of the ledger."""
-        ledger = read_trials(self.folder)
+        ledger = seeds.read_trials(self.folder)
         if len(ledger) < len(self.trials):
             raise errors.RunDirError(f"{self.folder / layout.LEDGER}: has lost trials; was it changed?")
         while (size := len(self.next_budgets())) and len(self.trials) + size <= len(ledger):
@@ -64,10 +62,10 @@ class PublishedSearch:
         """Training episodes so far."""
         return self.config.warmup_budget + sum(trial.episodes for trial in self.trials)
 
-    def standings(self) -> RankedTrials | None:
+    def standings(self) -> seeds.RankedTrials | None:
         """Accepted orders by return; None before there is one."""
         if self._ranked[0] != len(self.trials):
-            self._ranked = len(self.trials), rank_trials(self.trials, self.scheme, self.config.test_episodes)
+            self._ranked = len(self.trials), seeds.rank_trials(self.trials, self.scheme, self.config.test_episodes)
         return self._ranked[1]
 
     @property
@@ -76,10 +74,10 @@ class PublishedSearch:
         return not self.next_budgets()
 
     @property
-    def result(self) -> SeedResult:
+    def result(self) -> seeds.SeedResult:
         """For a comparison with other seeds."""
         red_agent = self.config.training.game.attacker
-        return SeedResult(red_agent, self.config.seed, self.scheme, self.trials, self.standings())
+        return seeds.SeedResult(red_agent, self.config.seed, self.scheme, self.trials, self.standings())
 
     @property
     def scheme(self) -> UnitScheme:
@@ -135,7 +133,7 @@ class PublishedSearch:
     def tell(self, trial: Trial) -> None:
         """Remember a trial, and tell the strategy."""
         self.trials.append(trial)
-        outcome = {Status.NON_COMPLIANT: NON_COMPLIANT, Status.FAILED: FAILED}.get(trial.status)
+        outcome = {rows.Status.NON_COMPLIANT: NON_COMPLIANT, rows.Status.FAILED: FAILED}.get(trial.status)
         if outcome is None:
             outcome = TrialOutcome.compliant(trial.earned, trial.return_se or 0.0)
         self.strategy.tell(self.workflow_of(trial), outcome)
@@ -182,7 +180,7 @@ class PublishedSearch:
         inherited = None if parent is None else parent.id
         if isinstance(result, jobs.Lost):
             order, episodes = job.config.workflow, job.config.total_episodes
-            return Trial(id=job.number, workflow=order, status=Status.FAILED, episodes=episodes, parent=inherited)
+            return Trial(id=job.number, workflow=order, status=rows.Status.FAILED, episodes=episodes, parent=inherited)
         return replace(result, parent=inherited, policy=str(job.folder.relative_to(self.folder)))
 
     def _keep_best(self) -> None:
@@ -223,20 +221,20 @@ class SearchLogs:
         self._folder, self._opened = folder, opened
         known = len(trials)
         self._ledger = self._log(layout.LEDGER, Trial, lambda row: row.id < known)
-        self._choices = self._log(layout.CHOICES, ChoiceRow, lambda row: row.iteration < known)
-        self._training = self._log(layout.TRAINING_LOG, UpdateRow, lambda row: row.trial < known)
+        self._choices = self._log(layout.CHOICES, rows.ChoiceRow, lambda row: row.iteration < known)
+        self._training = self._log(layout.TRAINING_LOG, rows.UpdateRow, lambda row: row.trial < known)
         self._episodes = (
-            self._log(layout.EPISODE_LOG, EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
+            self._log(layout.EPISODE_LOG, rows.EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
         )
         choice, update = self._choices.last, self._training.last
         trained = [(trial.id, trial.updates) for trial in trials if trial.updates]
         _check_reaches(folder / layout.CHOICES, known - 1, -1 if choice is None else choice.iteration)
         _check_reaches(folder / layout.TRAINING_LOG, trained[-1:], [] if update is None else [(update.trial, update.update)])
-        self._board = TensorBoard(folder / layout.TENSORBOARD if config.tensorboard else None, used + 1)
+        self._board = rows.TensorBoard(folder / layout.TENSORBOARD if config.tensorboard else None, used + 1)
         opened.callback(self._board.close)
 
-    def _log(self, name: str, kind: type[R], keep: Callable[[R], bool]) -> CsvLog[R]:
-        log = CsvLog(self._folder / name, kind, keep)
+    def _log(self, name: str, kind: type[R], keep: Callable[[R], bool]) -> rows.CsvLog[R]:
+        log = rows.CsvLog(self._folder / name, kind, keep)
         self._opened.callback(log.close)
         return log
 
@@ -250,24 +248,24 @@ class SearchLogs:
     def record(self, trial: Trial, used_before: int) -> None:
         """Write a trial's rows, the ledger's last: a trial in the ledger is complete. A lost one has no others."""
         own = layout.trial_folder(self._folder, trial.id)
-        if trial.status != Status.FAILED:
+        if trial.status != rows.Status.FAILED:
             self._copy_logs(own, used_before)
         self._ledger.write(trial)
         self._ledger.sync()
 
     def _copy_logs(self, own: Path, used_before: int) -> None:
-        for row in iterate_rows(own / layout.TRAINING_LOG, UpdateRow):
+        for row in rows.iterate_rows(own / layout.TRAINING_LOG, rows.UpdateRow):
             counted = replace(row, sampled=used_before + row.episodes)
             self._training.write(counted)
             self._board.add(counted)
         self._training.sync()
         if self._episodes is not None:
-            for episode in iterate_rows(own / layout.EPISODE_LOG, EpisodeRow):
+            for episode in rows.iterate_rows(own / layout.EPISODE_LOG, rows.EpisodeRow):
                 self._episodes.write(episode)
             self._episodes.sync()
 
 
-def choice_row(number: int, first: int, choice: Choice) -> ChoiceRow:
+def choice_row(number: int, first: int, choice: Choice) -> rows.ChoiceRow:
     """A choice with what the strategy believed. number: of the trial; first: of its round."""
     beliefs: dict[str, Any] = {"workflow": str(choice.workflow)}
     for place, candidate in enumerate(choice.top, start=1):
@@ -275,7 +273,7 @@ def choice_row(number: int, first: int, choice: Choice) -> ChoiceRow:
         beliefs |= numbers if place == 1 else {}
         of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **numbers}
         beliefs |= {f"top{place}_{name}": value for name, value in of_place.items()}
-    return ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **beliefs)
+    return rows.ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **beliefs)
 
 
 def _check_reaches(path: Path, expected: object, found: object) -> None:

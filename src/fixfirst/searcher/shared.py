@@ -26,15 +26,15 @@ import numpy as np
 from fixfirst.base import errors, jobs, statistics
 from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
-from fixfirst.orders import pricing
-from fixfirst.orders.network_facts import NetworkFacts
+from fixfirst.orders import network_facts, pricing
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
 from fixfirst.play.rollout import Player
-from fixfirst.policy.file import Policy, copy_policy, load_policy
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.answer import Adaptive, Answer, read_answer
-from fixfirst.runs.rows import ChoiceRow, CsvLog, Trial, ValueRow, read_rows
+from fixfirst.policy import file as policy_file
+from fixfirst.policy.file import Policy, load_policy
+from fixfirst.runs import layout, manifest, rows
+from fixfirst.runs.answer import Adaptive, Answer
+from fixfirst.runs.rows import Trial
 from fixfirst.searcher import exploiting
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
@@ -54,7 +54,7 @@ class SharedSearch:
 
     config: SearchConfig
     folder: Path
-    rows: list[ValueRow] = field(default_factory=list)  # of complete rounds
+    ledger: list[rows.ValueRow] = field(default_factory=list)  # of complete rounds
     idle: tuple[str, ...] = ()
     answer: Answer | None = None
     trials: tuple[Trial, ...] = ()  # what the published search ends with
@@ -62,31 +62,31 @@ class SharedSearch:
     def __post_init__(self) -> None:
         self.add_rows(())
 
-    def add_rows(self, rows: Sequence[ValueRow]) -> None:
+    def add_rows(self, values: Sequence[rows.ValueRow]) -> None:
         """Add the ledger's rows of complete rounds."""
-        self.rows = [*self.rows, *rows]
-        index = {text: w for w, text in enumerate(dict.fromkeys(row.workflow for row in self.rows))}
+        self.ledger = [*self.ledger, *values]
+        index = {text: w for w, text in enumerate(dict.fromkeys(row.workflow for row in self.ledger))}
         before = {str(order): order for order in getattr(self, "orders", ())}
         # Orders that were trained, in the order in which they were first chosen.
         self.orders = [before.get(text) or Workflow.parse(text, self.scheme) for text in index]
-        self.rounds = max((row.round for row in self.rows), default=0)  # how many are complete
+        self.rounds = max((row.round for row in self.ledger), default=0)  # how many are complete
         # [N, W] what every order earned after a round in each training; NaN where it was not played.
         self._earned = np.full((self.rounds + 1, self.config.trainings, len(index)), np.nan)
-        for row in self.rows:
+        for row in self.ledger:
             self._earned[row.round, row.replicate, index[row.workflow]] = row.mean
 
     def reload(self) -> None:
         """Go to the last complete round of the ledger, or to the answer."""
-        self.answer = read_answer(self.folder)
-        rows = read_rows(self.folder / layout.ROUNDS, ValueRow)
-        complete = max((row.round for row in rows if row.last), default=0)
+        self.answer = Answer.read(self.folder)
+        values = rows.read_rows(self.folder / layout.ROUNDS, rows.ValueRow)
+        complete = max((row.round for row in values if row.last), default=0)
         trainings, rounds = range(self.config.trainings), range(1, self.config.num_rounds + 1)
-        if not all(row.replicate in trainings and row.round in rounds for row in rows):
+        if not all(row.replicate in trainings and row.round in rounds for row in values):
             raise errors.RunDirError(
                 f"{self.folder / layout.ROUNDS}: has more rounds than the configuration allows; was it changed?"
             )
-        self.rows = []
-        self.add_rows([row for row in rows if row.round <= complete])
+        self.ledger = []
+        self.add_rows([row for row in values if row.round <= complete])
 
     @property
     def scheme(self) -> UnitScheme:
@@ -99,7 +99,7 @@ class SharedSearch:
     @property
     def used(self) -> int:
         """Training episodes so far, of all trainings."""
-        return self.used_after(self.rounds) if self.rows else 0
+        return self.used_after(self.rounds) if self.ledger else 0
 
     def used_after(self, rounds: int) -> int:
         """Training episodes of so many rounds and all before them."""
@@ -195,9 +195,9 @@ class SharedSearch:
         return chosen * 2 + [workflow for workflow in chosen if workflow in dear]
 
     @property
-    def network(self) -> NetworkFacts:
+    def network(self) -> network_facts.NetworkFacts:
         """What can be compared of its network."""
-        return NetworkFacts.of(self.scheme)
+        return network_facts.NetworkFacts.of(self.scheme)
 
     # ---- jobs
 
@@ -268,7 +268,7 @@ class SharedSearch:
         earned = [next(result.mean for result in replicate if result.order == best) for replicate in measured]
         for job in crosses.values():
             restore_policy(job)  # whoever read its result only has not looked at it
-        copy_policy(list(crosses.values())[int(np.argmax(earned))].folder, self.folder / layout.BEST, best)
+        policy_file.copy_policy(list(crosses.values())[int(np.argmax(earned))].folder, self.folder / layout.BEST, best)
         answer.write(self.folder)
         self.answer = answer
         session.finished = True
@@ -290,9 +290,9 @@ class SharedSearch:
         return [unit for unit in range(self.scheme.size) if unit not in self.idle_ids]
 
     def _rounds(self, view: Any, session: manifest.Session, files: ExitStack) -> jobs.Plan:
-        ledger = CsvLog(self.folder / layout.ROUNDS, ValueRow, lambda row: row.round <= self.rounds)
+        ledger = rows.CsvLog(self.folder / layout.ROUNDS, rows.ValueRow, lambda row: row.round <= self.rounds)
         files.callback(ledger.close)
-        choices_log = CsvLog(self.folder / layout.CHOICES, ChoiceRow, lambda row: row.round <= self.rounds)
+        choices_log = rows.CsvLog(self.folder / layout.CHOICES, rows.ChoiceRow, lambda row: row.round <= self.rounds)
         files.callback(choices_log.close)
         while self.rounds < self.config.num_rounds:
             with session.choosing():
@@ -305,8 +305,8 @@ class SharedSearch:
             orders, played = self.turns(choices), dict.fromkeys([*self.orders, *(choice.workflow for choice in choices)])
             rounds = {n: self.round_job(n, orders, list(played)) for n in self.trainings_of(number)}
             results = yield from jobs.gather({n: jobs.Task(run_round, job, f"replicate {n}") for n, job in rounds.items()})
-            rows = [
-                ValueRow(
+            values = [
+                rows.ValueRow(
                     round=number,
                     replicate=n,
                     workflow=str(one.order),
@@ -316,11 +316,11 @@ class SharedSearch:
                 for n in rounds
                 for one in results[n]
             ]
-            rows[-1] = replace(rows[-1], last=1)
-            for row in rows:
+            values[-1] = replace(values[-1], last=1)
+            for row in values:
                 ledger.write(row)
             ledger.sync()
-            self.add_rows(rows)
+            self.add_rows(values)
 
     # ---- the answer
 

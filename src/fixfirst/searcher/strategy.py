@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
-from fixfirst.orders.ranking import merge
+from fixfirst.orders import order, ranking
+from fixfirst.orders.order import UnitScheme, Workflow
 
 if TYPE_CHECKING:
     from fixfirst.searcher.gp import OrderGP
@@ -121,15 +121,15 @@ class StrategyConfig:
 
 def scheduled_beta(num_orders: int, t: int, delta: float) -> float:
     """Srinivas et al., ICML 2010, theorem 1: with probability 1 - delta every mean lies within beta_t std."""
-    from fixfirst.base.ieee import log  # here, because Numba comes with it
+    from fixfirst.base import ieee  # here, because Numba comes with it
 
-    return math.sqrt(2 * log(num_orders * math.pi**2 * t**2 / (6 * delta)))
+    return math.sqrt(2 * ieee.log(num_orders * math.pi**2 * t**2 / (6 * delta)))
 
 
 class Strategy:
     """Ask for orders, tell outcomes."""
 
-    def __init__(self, config: StrategyConfig, scheme: UnitScheme = FIVE_TYPES, idle: tuple[int, ...] = ()):
+    def __init__(self, config: StrategyConfig, scheme: UnitScheme = order.FIVE_TYPES, idle: tuple[int, ...] = ()):
         self.config = config
         self.scheme = scheme
         self.idle = tuple(sorted(idle))  # unit types whose place does not matter: they come last in every order
@@ -182,7 +182,7 @@ class Strategy:
         """
         if not self._returns():
             return None
-        tried, mean, std = merge(*self._observations())
+        tried, mean, std = ranking.merge(*self._observations())
         if self.config.name == "gp_ucb":
             mean, std = self._gp().predict(tried)
         return self._candidate(tuple(tried[mean.argmax()]), mean.max(), std[mean.argmax()], self._beta())

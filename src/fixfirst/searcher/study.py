@@ -13,9 +13,8 @@ from pathlib import Path
 from fixfirst.base import errors
 from fixfirst.game.scenario import CAGE2
 from fixfirst.learner.settings import resolve
-from fixfirst.policy.file import load_parent
-from fixfirst.runs import layout, manifest
-from fixfirst.runs.rows import Outcome
+from fixfirst.policy import file as policy_file
+from fixfirst.runs import layout, manifest, rows
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
@@ -34,7 +33,9 @@ class Study:
     @property
     def unfinished(self) -> list[AnySearch]:
         return [
-            search for search in self.searches if not search.is_done or manifest.status(search.folder) != Outcome.FINISHED
+            search
+            for search in self.searches
+            if not search.is_done or manifest.status(search.folder) != rows.Outcome.FINISHED
         ]
 
 
@@ -86,7 +87,7 @@ def with_parent(config: SearchConfig) -> SearchConfig:
     """The config with the place of the policy that the first trials inherit, which must be one they can."""
     if config.from_policy is None:
         return config
-    load_parent(Path(config.from_policy), config.trial_role)
+    policy_file.load_parent(Path(config.from_policy), config.trial_role)
     return config.model_copy(update={"from_policy": str(Path(config.from_policy).resolve())})
 
 
