@@ -1,14 +1,18 @@
 """Files are data: no run, policy or settings file has code run, or anything written outside (SECURITY.md)."""
 
+import functools
 import os
 import shutil
+import tomllib
 
 import pytest
 import tomli_w
 from run_folder import resign
 
 import fixfirst as ff
+from fixfirst.base import files
 from fixfirst.cli import main
+from fixfirst.policy.file import SHIPPED_POLICIES
 
 QUIET = {"quiet": True, "workers": 1, "report": False}
 
@@ -55,6 +59,50 @@ def test_a_run_does_not_name_the_code_that_resume_runs(run, training, bomb):
         with pytest.raises(ff.CyborgError, match="CybORG was not found"):
             ff.resume(folder, quiet=True)
     assert not bomb.exists()
+
+
+def forged(folder, name, key, code):
+    """A file of a run says `code` under this key, and fits its checksum."""
+    path = folder / name
+    if name == "config.toml":
+        path.write_text(tomli_w.dumps(tomllib.loads(path.read_text()) | {key: code}))
+        resign(folder)
+    else:
+        *above, last = key.split(".")
+        document = files.read_json(path)
+        functools.reduce(dict.__getitem__, above, document)[last] = code
+        del document[files.CHECKSUM]
+        files.write_json(path, files.with_checksum(document))
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        *(("config.toml", key) for key in ("red_agent", "from_policy", "scenario", "against", "preset", "start")),
+        *(("manifest.json", key) for key in ("options", "options.from_policy", "options.red_agent", "command")),
+        *(("policy.json", key) for key in ("workflow", "scenario", "config", "config.red_agent", "memory", "action_set")),
+        *(("exploit/red.json", key) for key in ("scenario", "against", "config", "start")),
+    ],
+)
+def test_an_agent_that_a_file_names_is_never_run(training, tmp_path, monkeypatch, capsys, name, key):
+    """Only what is typed is code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "evil.py").write_text("open('ran', 'w')\nclass Agent:\n    pass\n")
+    shutil.copytree(SHIPPED_POLICIES / "noise", training / "exploit")
+    forged(training, "manifest.json", "options", {})
+    forged(training, name, key, "evil.py:Agent" if len(key) % 2 else "evil:Agent")
+    few = ["--episodes", "2", "--steps", "2"]
+    for command in (
+        ["resume", str(training), "--quiet"],
+        ["runs", str(training.parent)],
+        ["evaluate", str(training), "--red-agent", "sleep", *few, "--quiet"],
+        ["export", str(training), "--to", "numpy", "--out", str(tmp_path / "p.npz")],
+        ["evaluate", "sleep", "--red-agent", str(training / "exploit"), *few, "--quiet"],
+    ):
+        assert main(command) in (0, 2), command
+    assert not (tmp_path / "ran").exists()
+    assert "Traceback" not in "".join(capsys.readouterr())
 
 
 def test_a_run_goes_on_only_under_the_configuration_it_was_begun_with(run, training):

@@ -188,6 +188,7 @@ def one(dtype="F32", shape=(1,), offsets=(0, 4)):
         (packed(b"{"), "Expecting"),
         (packed(b'{"a": {}, "a": {}}'), "a name stands twice"),
         (packed({}, b"1234"), "its end belongs to no array"),
+        ((9 * 2**20).to_bytes(8, "little") + b"[" * 9 * 2**20, "its header has more than 8 MB"),
         (packed({"a": one()}, b"123"), "its array 'a' makes no sense"),
         (packed({"a": one()}, b"12345"), "its end belongs to no array"),
         (packed({"a": one(), "b": one()}, b"1234"), "its array 'b' makes no sense"),  # one place, two arrays

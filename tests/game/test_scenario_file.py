@@ -1,5 +1,6 @@
 """Scenario files: what is read from them, what is refused and in which words, and that writing one loses nothing."""
 
+import os
 import pickle
 import random
 from copy import deepcopy
@@ -201,6 +202,13 @@ def test_hostile_files_are_refused_in_one_short_line(tmp_path, text, words):
     with pytest.raises(ff.ScenarioError) as refused:
         Scenario.load(path)
     assert words in str(refused.value) and len(str(refused.value)) < 1_000 and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["pipe.yaml", "pipe.csv"])
+def test_a_pipe_is_no_scenario_and_nobody_waits_for_it(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ff.ScenarioError, match=r"cannot be read \(Not a regular file\)"):
+        Scenario.load(tmp_path / name) if name.endswith("yaml") else Scenario.from_table(tmp_path / name)
 
 
 def test_a_file_that_is_not_there_is_said():

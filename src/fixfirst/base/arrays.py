@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base.errors import PolicyError, quoted
-from fixfirst.base.files import parse_json, read_document, read_file, sha256, write_atomically, write_document
+from fixfirst.base.files import (
+    LARGEST_DOCUMENT,
+    MB,
+    parse_json,
+    read_document,
+    read_file,
+    sha256,
+    write_atomically,
+    write_document,
+)
 
 _SCHEMA = 1
 _TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U8": np.uint8}
@@ -36,6 +45,8 @@ def pack_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
 def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
     """Return the arrays of a file in the safetensors format; ValueError if it is none. Every byte belongs to one array."""
     first = 8 + int.from_bytes(data[:8], "little")
+    if 8 + LARGEST_DOCUMENT < first <= len(data):
+        raise ValueError(f"its header has more than {LARGEST_DOCUMENT // MB} MB")
     header = parse_json(data[8:first]) if first <= len(data) else None
     if not isinstance(header, dict):
         raise ValueError("it has no header")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base import errors
+from fixfirst.base import errors, files
 
 MOST_BYTES = 1_000_000
 MOST_VALUES = 100_000  # in a file, counting what an alias stands for each time
@@ -62,15 +62,13 @@ def short(value: Any) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's contents, if it is small enough for what it should be."""
+    """Return a regular file's contents, if it is small enough for what it should be."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        return files.read_file(path, MOST_BYTES)
     except OSError as e:
         raise errors.ScenarioError(f"{path}: cannot be read ({e.strerror})") from e
-    if len(data) > MOST_BYTES:
-        raise errors.ScenarioError(f"{path}: is larger than {MOST_BYTES:,} bytes, which no scenario needs")
-    return data
+    except ValueError as e:
+        raise errors.ScenarioError(f"{path}: is larger than {MOST_BYTES:,} bytes, which no scenario needs") from e
 
 
 def read_yaml(path: Path) -> Any:
