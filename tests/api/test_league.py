@@ -12,7 +12,7 @@ import fixfirst as ff
 from fixfirst.base.arrays import read_pair, write_pair
 from fixfirst.cli.entry import main
 from fixfirst.learner.league import League
-from fixfirst.runs.matrix import rounds_of
+from fixfirst.runs.matrix import complete_rounds, rounds_of
 from fixfirst.runs.rows import MatrixRow
 
 SMALL = {"updates": 4, "life": 2, "live": 2, "frozen": 1, "responses": 1, "response_episodes": 50, "envs": 5}
@@ -85,6 +85,30 @@ def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, 
     for name in KEPT:
         assert (again.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
     assert not list(again.folder.glob("checkpoint-*"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row(1, "b_line", "script", 0, -1.0), row(2, "meander", "script", 0, -1.0)],  # another one in the next round
+        [row(1, "b_line", "script", 0, -1.0), row(3, "b_line", "script", 0, -1.0)],
+        [row(1, "b_line", "script", 0, -1.0), row(1, "b_line", "script", 0, -2.0)],
+        [row(1, "b_line", "other", 0, -1.0)],
+        [row(1, "000", "live", 1, -1.0), row(2, "000", "live", 1, -1.0), row(2, "b_line", "script", 0, -1.0)],
+        [row(number, "0", "live", 1, -1.0) for number in range(1, 1001)]
+        + [row(1001, str(n), "live", 1, -1.0) for n in range(1001)],
+    ],
+)
+def test_a_matrix_that_no_league_wrote_is_refused(rows):
+    """Its table would have holes, or grow with the square of its rows."""
+    with pytest.raises(ValueError, match="its rows"):
+        complete_rounds(rows)
+
+
+def test_a_round_that_is_being_written_is_left_out():
+    first = [row(1, "b_line", "script", 0, -1.0), row(1, "000", "live", 1, -1.0)]
+    assert complete_rounds([*first, row(2, "b_line", "script", 0, -1.0)]) == first
+    assert complete_rounds([]) == []
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from fixfirst.runs.rows import MatrixRow
@@ -45,14 +46,47 @@ class Round:
         return f"round {self.round}, {self.updates} updates: {', '.join(parts)}"
 
 
+def complete_rounds(rows: Sequence[MatrixRow]) -> list[MatrixRow]:
+    """Return the rows without those of a round that is being written; ValueError if no league would write them.
+
+    Rounds follow each other, and whoever is met in one is met in all that follow, in the same order, scripts first.
+    """
+    rounds = _by_round(rows)
+    met = [[(row.attacker, row.kind, row.born) for row in here] for here in rounds.values()]
+    if len(met) > 1 and len(met[-1]) < len(met[-2]):
+        met.pop()
+    orderly = list(rounds) == list(range(1, len(rounds) + 1)) and all(
+        after[: len(before)] == before for before, after in pairwise(met)
+    )
+    new = [kind for here in met[1:] for _, kind, _ in here[len(met[0]) :]]  # scripts are met from the first round on
+    if (
+        not orderly
+        or any(kind not in (SCRIPT, LIVE, RESPONSE) for here in met[:1] for _, kind, _ in here)
+        or {*new} - {LIVE, RESPONSE}
+    ):
+        raise ValueError("its rows are not those of a league")
+    if met and (len(set(met[-1])) < len(met[-1]) or len(met[-1]) * len(met) > _MOST_CELLS):
+        raise ValueError(f"its rows name somebody twice, or make a table of more than {_MOST_CELLS:,} cells")
+    return [row for number, here in rounds.items() if number <= len(met) for row in here]
+
+
+_MOST_CELLS = 1_000_000  # a league of 18 rounds has 2,500
+
+
+def _by_round(rows: Sequence[MatrixRow]) -> dict[int, list[MatrixRow]]:
+    found: dict[int, list[MatrixRow]] = {}
+    for row in rows:
+        found.setdefault(row.round, []).append(row)
+    return found
+
+
 def rounds_of(rows: Sequence[MatrixRow]) -> list[Round]:
     """Return the rounds that a matrix holds, in their order."""
     found = []
-    for number in sorted({row.round for row in rows}):
-        here = [row for row in rows if row.round == number]
+    for number, here in sorted(_by_round(rows).items()):
         learned = [row for row in here if row.kind != SCRIPT]
         fresh = [row for row in learned if row.kind == RESPONSE and row.born == number]
-        known = [row for row in learned if row not in fresh]
+        known = [row for row in learned if not (row.kind == RESPONSE and row.born == number)]
         found.append(
             Round(
                 round=number,

@@ -208,6 +208,8 @@ class ValueRow(Row):
 class MatrixRow(Row):
     """What the defender of a league earned after one round against one attacker, on episodes common to all rounds."""
 
+    largest_file = 16 * files.MB
+
     round: int
     updates: int
     attacker: str  # a script, or the folder in attackers/

@@ -17,6 +17,7 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs import layout
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, read_ends, scheme_of
+from fixfirst.runs.matrix import complete_rounds
 from fixfirst.runs.rows import (
     LARGEST_LOG,
     ChoiceRow,
@@ -185,7 +186,7 @@ class Run:
     @_part(layout.MATRIX, ())
     def matrix(self) -> tuple[MatrixRow, ...]:
         """What the defender of a league earned after each round against each attacker."""
-        return tuple(read_rows(self.folder / layout.MATRIX, MatrixRow, self._end(layout.MATRIX)))
+        return tuple(complete_rounds(read_rows(self.folder / layout.MATRIX, MatrixRow, self._end(layout.MATRIX))))
 
     @_part(layout.CHOICES, ())
     def choices(self) -> tuple[ChoiceRow, ...]:
