@@ -90,7 +90,7 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "shared-ray": ("search", SHARED, []),
 }
 ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
-AGAIN = ("red", "league")  # the same command goes on with them
+AGAIN = ("red",)  # the same command goes on with it
 OTHER_SEED = 7
 LARGEST = 2**24  # bytes of a file; what is larger was made so by us
 NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", "end.json", ".lock"}  # they say when and where
@@ -102,7 +102,8 @@ class Job:
 
     def __init__(self, name: str, folder: Path, *arguments: str):
         self.command, settings, own = WAYS[name]
-        self.name, self.folder, self.resuming = name, folder / name, [*own, *arguments]
+        self.name, self.folder = name, folder / name
+        self.resuming = [*arguments] if name == "league" else [*own, *arguments]  # it knows how it was begun
         if SEEDS[0] in own:
             self.resuming = [*own[: own.index(SEEDS[0])], *arguments]
         self.arguments = [*own, *arguments]
