@@ -329,7 +329,7 @@ def _networks(here: Path) -> Iterator[Target]:
     for n in ("against", "start", "picky", "greedy", "seed", "max_steps", "variant"):
         given = {"against": "sleep", "out": here / "red", "total_episodes": 1, "quiet": True}
         yield f"train_red({n})", lambda v, n=n, g=given: ff.train_red(**g | {n: v})
-    for n in ("start", "updates", "seed", "variant", "live", "life", "frozen", "envs", "script_envs", "picky"):
+    for n in ("start", "seed", "variant", "live", "life", "frozen", "envs", "script_envs", "picky"):
         given = {"out": here / "league", "updates": 0, "quiet": True}
         yield f"train_league({n})", lambda v, n=n, g=given: ff.train_league(**g | {n: v})
 

@@ -11,7 +11,7 @@ import pytest
 import fixfirst as ff
 from fixfirst.base.arrays import read_pair, write_pair
 from fixfirst.cli.entry import main
-from fixfirst.learner.league import League
+from fixfirst.learner.league import League, LeagueConfig
 from fixfirst.runs.matrix import complete_rounds, rounds_of
 from fixfirst.runs.rows import MatrixRow
 
@@ -85,6 +85,21 @@ def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, 
     for name in KEPT:
         assert (again.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
     assert not list(again.folder.glob("checkpoint-*"))
+
+
+@pytest.mark.parametrize("name", [n for n, f in LeagueConfig.model_fields.items() if f.annotation in (int, float)])
+def test_no_number_of_a_league_is_larger_than_what_we_count_with(name, tmp_path):
+    """Else it is begun, and waited for until the end of days."""
+    for value in (2**200, 1e300, float("inf"), float("nan"), *([2**31] if name != "seed" else [])):
+        with pytest.raises(ff.ConfigError, match=name):
+            ff.train_league(out=tmp_path / "run", **{**SMALL, name: value})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_league_against_scripts_that_are_none_leaves_nothing_behind(tmp_path):
+    with pytest.raises(ff.FixfirstError, match="nobody"):
+        ff.train_league(out=tmp_path / "run", **SMALL, scripts="nobody")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

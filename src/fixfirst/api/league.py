@@ -9,6 +9,7 @@ from fixfirst.api import following
 from fixfirst.api.policies import load_named
 from fixfirst.base import arrays, checks, compile as machine_code, errors, jobs, statistics, tables
 from fixfirst.game import red_view
+from fixfirst.game.game import Game
 from fixfirst.learner import checkpoint, training_run
 from fixfirst.learner.league import FrozenRed, League, LeagueConfig
 from fixfirst.policy import red_file
@@ -72,6 +73,7 @@ def train_league(
     policy, config = load_named(start), LeagueConfig(**settings)
     if policy.scheme is not None:
         raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
+    Game(scenario=policy.spec.scenario, variant=config.variant, red_agent=config.scripts)  # refused before it is begun
     folder = layout.unused_folder(f"league-{config.seed}") if out is None else checks.check_path("out", out)
     quiet = checks.check_bool("quiet", quiet)
     machine_code.announce_compilation()

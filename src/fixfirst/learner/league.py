@@ -52,28 +52,38 @@ class LeagueConfig(checks.Settings):
     """How a defender is trained against a population of attackers."""
 
     variant: VariantName = Field("current", description="Which release of the challenge is played.")
-    updates: int = Field(900, ge=1, description="Updates of the defender.")
-    live: int = Field(3, ge=1, description="Attackers that learn at the same time; of each order, if there are any.")
-    life: int = Field(50, ge=1, description="Updates of a round, after which a live attacker is frozen and another begins.")
-    frozen: int = Field(5, ge=0, description="Frozen attackers that are met in every update.")
-    responses: int = Field(4, ge=0, description="Attackers that learn against the defender as it is at the end of a round.")
-    response_episodes: int = Field(4_000, ge=50, description="Episodes of each of those.")
-    envs: int = Field(40, ge=1, description="Episodes against each attacker in every update.")
-    script_envs: int = Field(400, ge=1, description="Episodes against the scripts in every update.")
+    updates: int = Field(900, ge=1, le=checks.MOST, description="Updates of the defender.")
+    live: int = Field(
+        3, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
+    )
+    life: int = Field(
+        50, ge=1, le=checks.MOST, description="Updates of a round, after which a live attacker is frozen and another begins."
+    )
+    frozen: int = Field(5, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
+    responses: int = Field(
+        4, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
+    )
+    response_episodes: int = Field(4_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
+    envs: int = Field(40, ge=1, le=checks.MOST, description="Episodes against each attacker in every update.")
+    script_envs: int = Field(400, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
     scripts: str = Field("b_line:0.5,meander:0.4,sleep:0.1", description="Which scripts, and how often each is met.")
-    matrix_episodes: int = Field(200, ge=2, description="Episodes of every defender and attacker of the matrix.")
+    matrix_episodes: int = Field(
+        200, ge=2, le=checks.MOST, description="Episodes of every defender and attacker of the matrix."
+    )
     counts: bool = Field(True, description="The defender also counts break-ins, whatever else it remembers.")
-    learning_rate: float = Field(0.002, gt=0, description="The defender's, falling to a twentieth.")
-    entropy: float = Field(0.03, ge=0, description="The defender's entropy bonus, falling to 0.")
+    learning_rate: float = Field(0.002, gt=0, le=checks.MOST, description="The defender's, falling to a twentieth.")
+    entropy: float = Field(0.03, ge=0, le=checks.MOST, description="The defender's entropy bonus, falling to 0.")
     average: float = Field(
         0.99, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
     )
     softer: float = Field(
         0.2, gt=0, le=1, description="Factor on the logits with which the defender begins: it must explore."
     )
-    preference: float = Field(4.0, ge=0, description="By how much a new attacker prefers one host, as a logit.")
+    preference: float = Field(
+        4.0, ge=0, le=checks.MOST, description="By how much a new attacker prefers one host, as a logit."
+    )
     picky: bool = Field(False, description="Attackers name their exploit.")
-    seed: int = Field(0, ge=0, description="The same seed gives the same results.")
+    seed: int = Field(0, ge=0, lt=2**63, description="The same seed gives the same results.")
 
     @property
     def episodes(self) -> int:
