@@ -208,11 +208,14 @@ def test_a_user_without_a_home_has_a_private_temporary_folder(tmp_path, monkeypa
         ("", 0o755, 0, None),
     ],
 )
-def test_a_folder_that_others_write_is_refused(folder, mode, uid, says, tmp_path, monkeypatch):
-    base = tmp_path / "cache"
+@pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
+def test_a_folder_that_others_write_is_refused(variable, folder, mode, uid, says, tmp_path, monkeypatch):
+    base = tmp_path / ".cache"
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     (base / "fixfirst").mkdir(parents=True)
     (base / folder).chmod(mode)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(base))
+    monkeypatch.setenv(variable, str(tmp_path if variable == "HOME" else base))
     if uid:  # of somebody who is not this user
         monkeypatch.setattr(os, "getuid", lambda: os.stat(base).st_uid + uid)
         monkeypatch.setattr(machine_code, "_ROOT", -1)

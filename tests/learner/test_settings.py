@@ -110,6 +110,8 @@ def test_equal_values_under_another_name_train_the_same_weights():
         ({"n_envs": "many"}, "--n-envs must be a whole number, got 'many'"),
         ({"n_envs": 4, "episodes_per_update": 6}, "--episodes-per-update must be a multiple of --n-envs 4, got 6"),
         ({"ppo": {"epoch": 3}}, "unknown setting 'epoch'; did you mean 'epochs'?"),
+        ({"ppo": {None: 3}}, "unknown setting None"),
+        ({"gate": {7: 3}}, "unknown setting 7"),
         ({"returns": "td"}, "--returns must be monte_carlo or gae, got 'td'"),
         ({"learning_rate": -1}, "--learning-rate must be above 0, got -1"),
         ({"gamma": float("nan")}, "--gamma must be"),

@@ -138,13 +138,11 @@ def cache_folder(room: str = SIMULATOR) -> Path:
     A user without a home, as in some containers, has a folder among the temporary files. Raises ConfigError if others could
     put code there: it is run as it is.
     """
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+    if (chosen := os.environ.get("NUMBA_CACHE_DIR")) or (chosen := os.environ.get("XDG_CACHE_HOME")):
         base = _private(Path(chosen))
-    elif chosen := os.environ.get("XDG_CACHE_HOME"):
-        base = Path(chosen)
     else:
         try:
-            base = Path.home() / ".cache"
+            base = _private(Path.home() / ".cache")
         except RuntimeError:  # neither HOME nor an entry in passwd
             base = Path(tempfile.gettempdir()) / f"fixfirst-{os.getuid()}"
             with contextlib.suppress(OSError):

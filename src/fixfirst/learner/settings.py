@@ -186,7 +186,9 @@ def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "")
     flat = manifest.flatten(settings)
     for name in flat:
         if name not in model.model_fields:
-            hint = errors.did_you_mean(name, model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"
+            hint = (
+                errors.did_you_mean(str(name), model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"
+            )
             raise errors.ConfigError(f"{source}unknown setting {errors.quoted(name)}{hint}")
     return flat
 
