@@ -3,9 +3,9 @@
     python benchmarks/learner.py [--episodes 50000] [--red-agents b_line,meander] [--json]
 
 The default preset without an order. First a whole training with CSV log, TensorBoard and checkpoints, and where its time
-goes; then, from the policy it ended with, both learners in turn on the same updates; then a policy that remembers; then
-the update alone on many distinct rows of many inputs, as policies with a memory have them. Processor time, after everything
-is compiled.
+goes; then, from the policy it ended with, both learners in turn on the same updates; then a policy that remembers; then an
+attacker that learns against `champion` from scratch; then the update alone on many distinct rows of many inputs, as policies
+with a memory have them. Processor time, after everything is compiled.
 """
 
 import argparse
@@ -19,9 +19,12 @@ from pathlib import Path
 import numpy as np
 
 import fixfirst as ff
+from fixfirst.game.game import Game
+from fixfirst.game.red_view import RedSpec
 from fixfirst.learner.batch import UpdateBatch
 from fixfirst.learner.config import make_config
 from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn
+from fixfirst.learner.red_training import Opponent, RedTraining
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.policy.network import Network
@@ -85,6 +88,22 @@ def remembering(rounds):
             training.step()
         best = max(best, 8 * 250 / (time.process_time() - start))
     return best
+
+
+def attacking(episodes):
+    """Episodes per second of an attacker against the champion: all its training, and the last third of it, settled."""
+    champion = ff.load_policy("champion")
+    opponent, game = Opponent(champion.player(greedy=True)), Game(variant="leaderboard")
+    training = RedTraining([opponent], game, RedSpec(champion.spec.scenario, False), episodes=episodes, seed=0)
+    training.step()
+    begun = settled = time.process_time()
+    behind = 0
+    while not training.done:
+        training.step()
+        if behind == 0 and training.episodes >= episodes * 2 / 3:
+            behind, settled = training.episodes, time.process_time()
+    now = time.process_time()
+    return training.episodes / (now - begun), (training.episodes - behind) / (now - settled)
 
 
 def row_cost(actions, rounds):
@@ -161,8 +180,10 @@ def main():
         result[red_agent] = {"episodes_per_s": speed, "shares": shares, "settled": speeds, "ratio": ratio}
     costs = {actions: row_cost(actions, args.rounds) for actions in (40, 145)}
     full, memory = remembering(args.rounds), peak_memory_mb()
+    attacker, settled_attacker = attacking(args.episodes)
     if args.json:
-        told = {"full_memory_settled": full, "us_per_row_and_epoch": costs, "peak_memory_mb": memory}
+        told = {"full_memory_settled": full, "attacker": attacker, "attacker_settled": settled_attacker}
+        told |= {"us_per_row_and_epoch": costs, "peak_memory_mb": memory}
         print(json.dumps(result | told, indent=2))
         return
     for red_agent, row in result.items():
@@ -171,6 +192,7 @@ def main():
         each = ", ".join(f"{engine} {speed:,.0f}" for engine, speed in row["settled"].items())
         print(f"  settled policy: {each} episodes/s, ratio {row['ratio']:.1f}")
     print(f"full memory and macros, both red agents, the champion's policy: {full:,.0f} episodes/s")
+    print(f"an attacker against champion: {attacker:,.0f} episodes/s; settled, {settled_attacker:,.0f}")
     for actions, cost in costs.items():
         print(f"{ROWS:,} rows of {INPUTS} inputs, {actions} actions: {cost:.2f} us per row and epoch")
     print(f"peak memory of a training: {memory:,.0f} MB")
