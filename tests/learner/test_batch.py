@@ -75,6 +75,17 @@ def test_gae_advantages_are_normalised_and_the_value_targets_are_not():
     assert np.allclose(returns, gae(rewards * 0.1, values, 0.99, 0.95) + values[:-1], atol=1e-4)
 
 
+def test_what_happens_against_one_opponent_is_compared_with_that_only():
+    """Episodes of 0 and -2 against a script, -10 and -30 against an attacker: a point for a script counts ten times more."""
+    config, values = PPOConfig(reward_scale=1.0), np.zeros((2, 4), np.float32)
+    rewards = np.array([[0.0, -2.0, -10.0, -30.0]])
+    together, apart = (targets(config, rewards, values, groups)[0][0] for groups in ((), (2, 2)))
+    assert together == pytest.approx([0.89, 0.72, 0.04, -1.65], abs=0.01)
+    assert apart == pytest.approx([0.89, -0.89, 0.99, -0.99], abs=0.01)
+    idle, _ = targets(config, np.array([[-1e-6, 0.0, -10.0, -30.0]]), values, groups=(2, 2))
+    assert abs(idle[0, :2]).max() < 1e-4  # where nothing happens, nothing is blown up
+
+
 # ---------------------------------------------------------------- distinct rows
 
 

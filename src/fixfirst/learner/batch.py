@@ -5,6 +5,7 @@ CAGE2 episodes end by their step limit only: the end is a truncation, and no ret
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,10 @@ def bits_of_rows(rows, words, starts, active):
 
 # ---------------------------------------------------------------- returns and advantages
 
+NOTHING = (
+    0.01  # of all episodes' spread: a group that differs by less, such as games in which nothing happens, teaches little
+)
+
 
 def discounted_returns(rewards: np.ndarray, gamma: float) -> np.ndarray:
     """[T, B] sum of the episode's rewards from each step on, the later ones discounted."""
@@ -80,8 +85,13 @@ def gae(rewards: np.ndarray, values: np.ndarray, gamma: float, lam: float) -> np
     return discounted_returns(rewards + gamma * values[1:] - values[:-1], gamma * lam)
 
 
-def targets(config: PPOConfig, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Advantages and value targets, both [T, B] float64, from rewards [T, B] and values [T + 1, B]."""
+def targets(
+    config: PPOConfig, rewards: np.ndarray, values: np.ndarray, groups: Sequence[int] = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """Advantages and value targets, both [T, B] float64, from rewards [T, B] and values [T + 1, B].
+
+    groups: how many episodes, one beside the other, belong together; the advantages of each are normalised by themselves.
+    """
     rewards, values = rewards * config.reward_scale, values.astype(np.float64)
     if config.returns == "monte_carlo":
         returns = discounted_returns(rewards, config.gamma)
@@ -91,8 +101,14 @@ def targets(config: PPOConfig, rewards: np.ndarray, values: np.ndarray) -> tuple
         values[-1] = 0.0
     advantages = gae(rewards, values, config.gamma, config.gae_lambda)
     returns = advantages + values[:-1]
-    normalise(advantages, 1e-8)
-    return advantages, returns
+    if not groups:
+        normalise(advantages, 1e-8)
+        return advantages, returns
+    least = NOTHING * float(advantages.std()) + 1e-8
+    parts = [np.ascontiguousarray(part) for part in np.split(advantages, np.cumsum(groups)[:-1], axis=1)]
+    for part in parts:
+        normalise(part, least)
+    return np.concatenate(parts, axis=1), returns
 
 
 @compiled

@@ -4,6 +4,7 @@ PyTorch's (`torch_ppo.py`) is its readable twin, tested to have the same gradien
 `Learner`, and begin with the same weights.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -163,13 +164,22 @@ class PPO:
         """See `Learner`."""
         self.policy.vector[:] = Network.of(weights).vector
 
-    def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
-        """See `Learner`."""
+    def update(
+        self,
+        rollout: Rollout,
+        rewards: np.ndarray,
+        *,
+        entropy: float,
+        progress: float,
+        seed: int,
+        groups: Sequence[int] = (),
+    ) -> UpdateStats:
+        """See `Learner`. groups: of episodes that are compared among themselves (`targets`)."""
         config, spec, seen = self.config, self.spec, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
         starts = np.empty(len(seen.rows) + 1, np.int64)
         active = np.empty(len(seen.rows) * spec.inputs, np.int64)
         bits_of_rows(seen.rows, spec.words, starts, active)
-        advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found])
+        advantages, returns = targets(config, rewards, self.values(starts, active)[seen.found], groups)
         allowed = spec.allowed(seen.rows[: seen.used])
         learned = seen.found, rollout.choices, advantages, returns, seen.used, spec.actions
         rows = aggregate(starts, active, allowed, *learned)
