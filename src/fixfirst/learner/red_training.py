@@ -41,9 +41,12 @@ RED_PPO = PPOConfig(
     last_layer=0.1,
 )
 MOST_ROWS = 150_000  # answers that a defender's table keeps from update to update: some 100 MB
-LONGER = 2  # the best goes on for so many times the episodes of a start, so often:
-_ROUNDS = 2
-SOFTER = 0.25  # the factor on its logits then: one that is sure of what it does finds nothing else
+LONGER = 2  # the best goes on for so many times the episodes of a start, in these ways:
+_SOFTER = 0.25  # the factor on its logits: one that is sure of what it does finds nothing else
+_WAYS_ON = (
+    ("longer", _SOFTER, RED_PPO),
+    ("refined", 1.0, RED_PPO.model_copy(update={"entropy": 0.01})),  # a plan of many steps does not survive the first way
+)
 JUDGED = 300  # episodes on which starts are compared
 
 _Tell = Callable[[int, float], None]  # is given the episodes behind it, and what blue earned in the last update
@@ -188,7 +191,7 @@ def best_response(
     starts: Mapping[str, Weights | None],
     *,
     known: Mapping[str, Weights] = MappingProxyType({}),
-    longer: int = _ROUNDS,
+    longer: int = len(_WAYS_ON),
     episodes: int,
     seed: int,
     tell: _Tell = lambda episodes, mean: None,
@@ -202,10 +205,10 @@ def best_response(
     attempts: list[Attempt] = []
     behind = 0
 
-    def attempt(name: str, start: Weights | None, budget: int) -> None:
+    def attempt(name: str, start: Weights | None, budget: int, ppo: PPOConfig = RED_PPO) -> None:
         nonlocal behind
         number = statistics.stream_seed(seed, "red", len(attempts))
-        training = RedTraining([opponent], game, spec, episodes=budget, seed=number, start=start)
+        training = RedTraining([opponent], game, spec, episodes=budget, seed=number, start=start, ppo=ppo)
         while not training.done and not (interrupt and attempts):
             mean = training.step()
             tell(behind + training.episodes, mean)
@@ -222,13 +225,13 @@ def best_response(
     for name, start in starts.items():
         if not interrupt or not attempts:
             attempt(name, start, episodes)
-    for _ in range(longer):
+    for how, softer, ppo in _WAYS_ON[:longer]:
         best = min(attempts, key=lambda one: one.mean)
         if not interrupt:
-            attempt(f"{best.start}, longer", raise_temperature(best.weights, SOFTER), LONGER * episodes)
+            attempt(f"{best.start}, {how}", raise_temperature(best.weights, softer), LONGER * episodes, ppo)
     return sorted(attempts, key=lambda one: one.mean)
 
 
 def episodes_of(starts: int, episodes: int) -> int:
     """Return how many episodes `best_response` trains on."""
-    return (starts + _ROUNDS * LONGER) * episodes
+    return (starts + len(_WAYS_ON) * LONGER) * episodes
