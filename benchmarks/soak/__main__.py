@@ -40,8 +40,8 @@ KINDS = {  # its share of the time, and how often it is tried in a slice
     damage: (5, 30),
     calls: (1, 600),
     limits: (2, 2),
-    states: (2, 500),
-    memory: (2, 2),
+    states: (4, 500),
+    memory: (1, 2),
 }
 IN_MEMORY = "/dev/shm"  # where syncing a file costs nothing: kills of processes are the same there
 TELL_EVERY_S = 60.0

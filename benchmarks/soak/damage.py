@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from forks import Trouble, in_process
 from jobs import ALONE, OTHER_SEED, Job, contents, difference
+from storms import notes
 
 import fixfirst as ff
 from fixfirst.policy.file import SHIPPED_POLICIES
@@ -25,6 +26,11 @@ UNITS = (
     '[units]\nfront = ["User0", "User1", "User2", "User3", "User4"]\nback = ["Enterprise0", "Enterprise1", "Enterprise2", '
 )
 UNITS += '"Op_Server0", "Op_Host0", "Op_Host1", "Op_Host2", "Defender"]\n'
+WEB = {  # an image of one's own
+    "System info": {"OSType": "LINUX"},
+    "Processes": [{"PID": 1, "Process Name": "sshd", "Username": "root", "Connections": [{"local_port": 22}]}],
+    "User Info": [{"Username": "root", "Bruteforceable": True}],
+}
 NASTY = (b"", b"\xff\xfe", b"\x00", b"[" * 20_000, b"1e999", b"-inf", b"nan", b"1e308", b"-1", b"9" * 5000, b"\x1b[2J")
 NASTY += (b"a" * 200_000, b"null", b'"', b",", b"\n", b"[]", b"true", b"../..", b"1_0", b"5", b"x = " + b"[" * 20_000)
 NASTY += (
@@ -46,12 +52,12 @@ LEDGERS = ("trials.csv", "rounds.csv", "answer.json", "config.toml")  # what a r
 
 
 MOST_SECONDS = 60.0  # a command on such a file takes less, on the busiest machine
-RARELY = {"course": 1, "study": 2, "league": 1}  # how often a kind of run is taken, of those that take long; else 4
+RARELY = {"course": 1, "study": 2, "league": 2}  # how often a kind of run is taken, of those that take long; else 4
 
 
 def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble]:
     """One file of a run, of a policy, a recording or a settings file is damaged: one line that says so, or all is right."""
-    alone = [job for job in made if job.name in ALONE]
+    alone = [job for job in made if job.name in ALONE and job.name != "exploit"]  # its attacker is damaged below
     trained = [job for job in alone if job.read]
     files = scenario_files(folder)
     weights = [RARELY.get(job.name, 4) for job in alone]
@@ -59,9 +65,12 @@ def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Troubl
     recording.write_bytes(b"".join(gzip.decompress(RECORDING.read_bytes()).splitlines(keepends=True)[:2]))
     while True:
         job = rng.choices(alone, weights)[0]
+        notes[f"of {job.name}"] += 1
         yield _run(rng, folder, job, job.stage(rng.randrange(STAGES), STAGES))
         yield rng.choices((_recording, _settings, _policy, _arrays), (3, 1, 3, 3))[0](rng, folder, rng.choice(trained))
+        notes["of networks"] += 1
         yield _scenario(rng, folder, rng.choice(files))
+        notes["of attackers"] += 1
         yield _attacker(rng, folder)
 
 
@@ -148,7 +157,8 @@ def _settings(rng: random.Random, folder: Path, job: Job) -> Trouble:
     units = rng.random() < 0.3
     path.write_bytes(mutated(rng, UNITS.encode() if units else job.settings.read_bytes()))
     said = ["--units", str(path), "--config", str(job.settings)] if units else ["--config", str(path)]
-    wrong = in_process([job.command, *said, "--out", str(out), "--quiet", "--total-episodes", "1"], (2,), MOST_SECONDS)
+    said += ["--league", "--updates", "0"] if job.name == "league" else ["--total-episodes", "1"]
+    wrong = in_process([job.command, *said, "--out", str(out), "--quiet"], (2,), MOST_SECONDS)
     return wrong or (f"{job.name}: refused settings left a folder" if out.exists() else None)
 
 
@@ -176,17 +186,29 @@ def scenario_files(folder: Path) -> list[Path]:
     files = [folder / f"{scenario.name}-{number}.yaml" for number, scenario in enumerate(drawn)]
     for scenario, file in zip(drawn, files, strict=True):
         file.write_text(scenario.to_yaml())
-    return [*files, TABLE]
+    (folder / "images").mkdir()
+    (folder / "images" / "images.yaml").write_text("Web: {path: web}\n")
+    (folder / "images" / "web.yaml").write_text(yaml.safe_dump({"Test_Host": WEB}))
+    document = yaml.safe_load(files[0].read_text())
+    document["Hosts"]["User1"]["image"] = "Web"
+    (folder / "web-tiny.yaml").write_text(yaml.safe_dump(document))
+    return [*files, TABLE, folder / "images" / "images.yaml", folder / "images" / "web.yaml"]
 
 
 def _scenario(rng: random.Random, folder: Path, file: Path) -> Trouble:
     """A network's file is damaged: it is refused in one line, or a network that can be played comes of it."""
+    data, images = file.read_bytes(), []
     out = folder / f"network{file.suffix}"
-    data = file.read_bytes()
+    if file.parent.name == "images":
+        shutil.rmtree(folder / "own", ignore_errors=True)
+        shutil.copytree(file.parent, folder / "own")
+        out, images = folder / "own" / file.name, ["--images", str(folder / "own")]
     out.write_bytes(deformed(rng, data) if file.suffix == ".yaml" and rng.random() < 0.6 else mutated(rng, data))
-    commands = [["scenario", str(out)], ["watch", "sleep", "--scenario", str(out), *FEW, "--text"]]
-    commands += [["evaluate", "react-restore", "--scenario", str(out), "--episodes", "2", "--steps", "20", "--quiet"]]
-    commands += [["scenario", str(out), "--out", str(folder / "again.yaml")]]
+    network = str(folder / "web-tiny.yaml") if images else str(out)
+    given = ["--scenario", network, *images]
+    commands = [["scenario", network, *images], ["watch", "sleep", *given, *FEW, "--text"]]
+    commands += [["evaluate", "react-restore", *given, "--episodes", "2", "--steps", "20", "--quiet"]]
+    commands += [["scenario", network, *images, "--out", str(folder / "again.yaml")]]
     command = rng.choices(commands, (4, 1, 4, 1))[0]
     (folder / "again.yaml").unlink(missing_ok=True)
     wrong = in_process(command, most_s=MOST_SECONDS)
@@ -428,6 +450,8 @@ def _change(rng: random.Random, document: Any) -> None:
         places += [
             (inner, k) for k in (inner if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else ())
         ]
+    if not found:
+        return
     table, key = rng.choice(found)
     if isinstance(table, dict) and rng.random() < 0.2:
         del table[key]

@@ -1,4 +1,4 @@
-"""What is run, and what must come of it, whatever happens on the way: searches, trainings, a study, attackers, a league."""
+"""What is run, and what must come of it, whatever happens on the way: searches, trainings, attackers, leagues, exploits."""
 
 import csv
 import json
@@ -15,6 +15,8 @@ from pathlib import Path
 
 import tomli_w
 from forks import Fork, Trouble, in_process, run
+
+import fixfirst as ff
 
 SMALL = {
     "max_steps": 20,
@@ -70,8 +72,21 @@ COURSE = {
     "opening_episodes": 8,
     "free_restores": 20,
 }
+LEAGUE = {
+    "updates": 28,  # it saves itself after 25
+    "life": 14,
+    "live": 1,
+    "frozen": 1,
+    "responses": 1,
+    "response_episodes": 50,
+    "envs": 4,
+    "script_envs": 8,
+    "matrix_episodes": 4,
+}
 QUIET = ["--quiet", "--no-report"]
 NO_SETTINGS: dict[str, object] = {}
+EXPLOIT = ["--exploit", "--exploit-starts", "scratch,noise", "--exploit-episodes", "200", "--episodes", "2", "--steps", "10"]
+ATTACKED = ["--total-episodes", "100", "--n-envs", "4", "--max-steps", "10", "--quiet", "--no-tensorboard"]
 RED = ["--side", "red", "--against", "react-restore", "--max-steps", "10", "--total-episodes", "600"]
 ONE, TWO, SEEDS = ["--workers", "1"], ["--workers", "2"], ["--seeds", "2"]
 WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
@@ -82,7 +97,8 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "study": ("search", SHARED | {"rounds": 1, "total_episodes": 48}, [*ONE, *SEEDS]),
     "tiny": ("search", SHARED | {"scenario": "tiny"}, ONE),
     "red": ("train", NO_SETTINGS, RED),
-    "league": ("train", NO_SETTINGS, ["--league", "--updates", "4"]),
+    "league": ("train", LEAGUE, ["--league"]),
+    "exploit": ("evaluate", NO_SETTINGS, EXPLOIT),
     "separate-workers": ("search", SEPARATE, TWO),
     "shared-workers": ("search", SHARED, TWO),
     "course-workers": ("train", COURSE, TWO),
@@ -90,11 +106,12 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
     "shared-ray": ("search", SHARED, []),
 }
 ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
-AGAIN = ("red",)  # the same command goes on with it
+AGAIN = ("red", "exploit")  # the same command goes on with it
 OTHER_SEED = 7
 LARGEST = 2**24  # bytes of a file; what is larger was made so by us
 NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", "end.json", ".lock"}  # they say when and where
 CLOCK = {"seconds", "Collection_Time", "Update_Time", "checksum", "logs", "document_sha256"}
+CLOCK |= {"against"}  # in which folder the defender lies that an attacker was trained against
 
 
 class Job:
@@ -112,6 +129,8 @@ class Job:
         self.settings.write_text(tomli_w.dumps(settings))
         self.read = ["--config", str(self.settings)] if settings else []
         self.reference = self.folder / "reference"
+        if name == "exploit" and (wrong := in_process(["train", *ATTACKED, "--out", str(self.folder / "attacked")], (0,))):
+            raise RuntimeError(f"{name}: {wrong}")
         if name in ALONE and (wrong := in_process(self.start(self.folder / "first"), (0,))):  # forks find all of it loaded
             raise RuntimeError(f"{name}: {wrong}")
         began = time.monotonic()
@@ -130,7 +149,12 @@ class Job:
         return out
 
     def start(self, out: Path, *more: str) -> list[str]:
-        quiet = QUIET if self.command == "search" else ["--quiet", *(["--no-tensorboard"] if self.read else [])]
+        if self.name == "exploit":
+            if not out.exists():
+                shutil.copytree(self.folder / "attacked", out)
+            return [self.command, str(out), "--quiet", *self.arguments, *more]
+        tensorboard = self.read and self.name != "league"
+        quiet = QUIET if self.command == "search" else ["--quiet", *(["--no-tensorboard"] if tensorboard else [])]
         return [self.command, *self.read, "--out", str(out), *quiet, *self.arguments, *more]
 
     def resume(self, out: Path) -> list[str]:
@@ -141,7 +165,12 @@ class Job:
         return self.resume(out) if is_begun(out) else self.start(out)
 
     def finish(self, out: Path, said: Path) -> Trouble:
-        """Go on to the end, and compare."""
+        """Go on to the end, and compare. What an exploit left is whole, or not there."""
+        if self.name == "exploit" and (out / "exploit" / "red.json").exists():
+            try:
+                ff.load_red(out / "exploit")
+            except ff.FixfirstError as e:
+                return f"exploit: {e}"
         code, text = run(self.go_on(out), said)
         if code == 2 and "is finished" in text:
             code = 0
@@ -222,7 +251,7 @@ def content(path: Path) -> object:
     if path.suffix == ".csv":
         with open(path, newline="", encoding="utf-8", errors="replace") as file:
             return [{k: v for k, v in row.items() if k not in CLOCK} for row in csv.DictReader(file)]
-    if path.name == "result.json" or path.match("checkpoint-*.json"):  # how long it took stands there, too
+    if path.name in ("result.json", "red.json") or path.match("checkpoint-*.json"):  # how long it took stands there, too
         return _without_times(path.read_text(errors="replace"))
     return path.read_bytes()
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from forks import PATIENCE_S, Fork, Trouble, complaint, in_process, run
-from jobs import ALONE, QUIET, Job, contents, difference
+from jobs import AGAIN, ALONE, QUIET, Job, contents, difference
 
 import fixfirst as ff
 
@@ -60,8 +60,8 @@ def _end(rng: random.Random, fork: Fork) -> None:
 
 
 def _taking_turns(rng: random.Random, made: list[Job]) -> Iterator[Job]:
-    """Those that start further processes take ten times as long, and come a fifth as often; courses take long, too."""
-    weights = [{"course": 3, "train": 20}.get(job.name, 10 if job.name in ALONE else 2) for job in made]
+    """Those that start further processes take ten times as long, and come less often; courses take long, too."""
+    weights = [{"course": 3, "train": 20}.get(job.name, 10 if job.name in ALONE else 4) for job in made]
     while True:
         yield rng.choices(made, weights)[0]
 
@@ -152,7 +152,7 @@ def races(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
     """
     for number in range(10**9):
         job = rng.choice([job for job in made if job.name in ALONE and job.name != "study"])
-        if rng.random() < 0.5:
+        if job.name in AGAIN or rng.random() < 0.5:
             yield _resumed_by_many(rng, folder, job)
             continue
         out = folder / f"races{number}" / "run"

@@ -208,7 +208,7 @@ def train_red(
     config = {
         "against": [str(name) for name in names],
         "greedy": sure,
-        "picky": picky,
+        "picky": spec.picky,
         "start": None if first is None else first.facts.get("sha256"),
         "episodes": checks.check_int("total_episodes", total_episodes, red_training.RED_PPO.episodes_per_update),
         "seed": number,

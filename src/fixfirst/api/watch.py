@@ -73,7 +73,11 @@ def replay(
     such as "30: user_priority". number: this episode only.
     """
     given = {name: value for name, value in settings.items() if value is not None}
-    seed, scenario = checks.check_seed("seed", seed), said_scenario(given, policy)
+    seed, scenario, greedy = (
+        checks.check_seed("seed", seed),
+        said_scenario(given, policy),
+        checks.check_bool("greedy", greedy),
+    )
     if steps is None:
         steps = (scenario or home_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
     steps = checks.check_int("steps", steps)

@@ -11,7 +11,7 @@ from fixfirst.cli.app import RARE, Again, Json, Quiet, Whole, print_json
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import LEAGUE
-from fixfirst.runs import layout
+from fixfirst.runs import layout, manifest
 
 if TYPE_CHECKING:
     from fixfirst.api import run_objects
@@ -69,8 +69,8 @@ def train_command(
         With --side red or --league: attackers name their exploit instead of leaving it to the draw.
     league
         Train a defender against scripts, attackers of the past, and attackers that learn meanwhile, beginning --from a
-        policy (champion-current unless given); --preset guardian says the same. Only --out, --from, --picky, --updates,
-        --seed and --variant count.
+        policy (champion-current unless given); --preset guardian says the same. Only --out, --from, --config, --picky,
+        --updates, --seed and --variant count.
     updates
         With --league: updates of the defender.
     """
@@ -78,14 +78,14 @@ def train_command(
     league = league or said.get("preset") == LEAGUE
     if side == "red" or league:
         mode = "--league" if league else "--side red"
-        idle = {"units": units, "config": config, "workers": workers, "again": again}
+        idle = {"units": units, "workers": workers, "again": again}
         idle |= {"test-episodes": test_episodes != 1_000}
-        idle |= {"side red": side == "red"} if league else {"updates": updates}
+        idle |= {"side red": side == "red"} if league else {"config": config, "updates": updates}
         if useless := [name for name, value in idle.items() if value]:
             raise errors.ConfigError(f"--{useless[0]} does not go with {mode}")
         if league:
             said = {name: value for name, value in said.items() if (name, value) != ("preset", LEAGUE)}
-        return _train_attackers(said, out, from_policy, against, picky, updates, league, quiet, as_json)
+        return _train_attackers(said, out, from_policy, config, against, picky, updates, league, quiet, as_json)
     if against is not None or picky or updates is not None:
         odd = "--against" if against is not None else "--picky" if picky else "--updates"
         raise errors.ConfigError(f"{odd} is for trainings of attackers: --side red, or --league")
@@ -110,6 +110,7 @@ def _train_attackers(
     settings: dict[str, Any],
     out: Path | None,
     start: Path | None,
+    config: Path | None,
     against: str | None,
     picky: bool,
     updates: int | None,
@@ -120,6 +121,7 @@ def _train_attackers(
     """An attacker, or a league."""
     from fixfirst.api import attackers
     from fixfirst.api.league import train_league
+    from fixfirst.learner.league import LeagueConfig
 
     common = {"seed", "variant"}
     allowed = common if league else common | {"total_episodes", "green", "max_steps"}
@@ -130,7 +132,9 @@ def _train_attackers(
         if against is not None:
             raise errors.ConfigError("a league finds its attackers itself: leave out --against")
         settings |= {name: value for name, value in (("updates", updates), ("start", start)) if value is not None}
-        tell_league(train_league(out=out, picky=picky, quiet=quiet, **settings), as_json)
+        read = {} if config is None else LeagueConfig(**manifest.read_settings(config)).model_dump(exclude_unset=True)
+        settings = {"picky": picky} | read | settings | ({"picky": True} if picky else {})
+        tell_league(train_league(out=out, quiet=quiet, **settings), as_json)
         return 0
     if against is None:
         raise errors.ConfigError("--side red needs --against: runs, policies or baselines, separated by commas")
