@@ -50,7 +50,8 @@ class Fork:
                 signal.signal(signal.SIGINT, signal.SIG_DFL)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
                 signal.signal(signal.SIGINT, signal.default_int_handler)  # as the command has it when it has begun
-                code = fixfirst(arguments)
+                sys.argv = ["fixfirst", *arguments]
+                code = fixfirst()
                 if sys.stdout is not None:
                     sys.stdout.flush()
             except BaseException:

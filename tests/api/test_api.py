@@ -161,7 +161,8 @@ def test_evaluation_takes_runs_policies_and_baselines(run):
 
 
 def test_watching_writes_a_page_and_what_a_run_hands_out_cannot_be_changed(run, tmp_path):
-    assert ff.watch(run.best, out=tmp_path / "x.html", episodes=3, steps=5).read_text().startswith("<!DOCTYPE html>")
+    page = ff.watch(run.best, out=tmp_path / "x.html", episodes=3, steps=5, greedy=np.True_)
+    assert page.read_text().startswith("<!DOCTYPE html>")
     copied = shutil.copytree(run.folder, tmp_path / "run")
     assert ff.watch(copied, episodes=3, steps=5) == copied / "replay.html"
     policy = ff.load_policy(run.folder)
@@ -231,6 +232,11 @@ def vec_arrays(change):
     return change(kept)
 
 
+class Silent:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
 def unaligned(arrays):
     raw = np.zeros(2 * 8 + 1, np.int8)
     return arrays | {"packed_obs": np.ndarray(2, np.uint64, raw, offset=1 + (-raw.ctypes.data) % 8)}
@@ -247,7 +253,12 @@ def unaligned(arrays):
         (lambda: changed(spec="full"), "a policy has a PolicySpec, and a Workflow or None, got"),
         (lambda: changed(workflow="user"), "a policy has a PolicySpec, and a Workflow or None, got"),
         (lambda: changed(weights=weights(np.ndarray.tolist)).act(np.zeros((1, 52))), "must be an array of NumPy, got"),
-        (lambda: changed(weights=[1]).act(np.zeros((1, 52))), "must be arrays by name, got"),
+        (lambda: changed(weights=[1]), r"weights of a policy are values by name, got \[1\]"),
+        (lambda: changed(config="full"), "config of a policy are values by name, got 'full'"),
+        (lambda: ff.evaluate("sleep", red_agent=[]), r"red_agent must be one value or a list of them, got \[\]"),
+        (lambda: ff.make_config(preset=Silent()), "--preset must be one of .*, got a Silent"),
+        (lambda: ff.make_vec(2, env_ids=range(10**9)), "env_ids must be an array, got range"),
+        (lambda: changed().act(range(10**9)), "observations must be an array, got range"),
         (lambda: ff.export(changed(weights=weights(lambda a: a * np.nan)), "numpy", "x"), "values that are not finite"),
         (lambda: ff.export(changed(weights=weights(lambda a: a[..., :1])), "numpy", "x"), "expected float32"),
         (lambda: ff.export(changed(weights=weights(np.ndarray.tolist)), "numpy", "x"), "must be an array of NumPy, got"),

@@ -87,6 +87,13 @@ def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, 
     assert not list(again.folder.glob("checkpoint-*"))
 
 
+def test_a_league_that_was_killed_at_its_very_end_is_closed_without_training(finished, tmp_path, monkeypatch):
+    run = shutil.copytree(finished.folder, tmp_path / "run")
+    (run / "end.json").unlink()
+    monkeypatch.setattr(League, "step", None)
+    assert ff.resume(run, quiet=True).rounds == finished.rounds and (run / "end.json").exists()
+
+
 @pytest.mark.parametrize("name", [n for n, f in LeagueConfig.model_fields.items() if f.annotation in (int, float)])
 def test_no_number_of_a_league_is_larger_than_what_we_count_with(name, tmp_path):
     """Else it is begun, and waited for until the end of days."""
@@ -172,6 +179,8 @@ def last_of(numbers, name):
 )
 def test_a_forged_checkpoint_of_a_league_is_one_line(stopped, forge, tmp_path, capsys):
     run = shutil.copytree(stopped, tmp_path / "run")
+    for path in run.glob("checkpoint-before.*"):  # it would be gone on from
+        path.unlink()
     document, tensors = read_pair(run / "checkpoint-last.json", "checkpoint")
     forge(document["numbers"], tensors)
     said = {name: document[name] for name in ("config", "numbers")}
@@ -202,6 +211,7 @@ def test_a_league_that_begins_with_anothers_defender_meets_its_attackers(finishe
     [
         ("train --preset guardian --memory full", "--memory does not go with --league"),
         ("train --preset guardian --against champion", "a league finds its attackers itself"),
+        ("train --league --config nowhere.toml", "nowhere.toml: no such file"),
         ("train --preset guardian --from nowhere", "'nowhere' is neither a file or run"),
         ("search --preset guardian", "--preset guardian is a league: use `fixfirst train`"),
         ("train --preset guard", "did you mean 'guardian'?"),
@@ -222,6 +232,12 @@ def test_the_preset_is_the_league(tmp_path, monkeypatch):
         )
     assert asked.pop("out") == tmp_path / "run"
     assert asked == {"picky": False, "quiet": False, "seed": 3}
+
+
+def test_the_config_of_a_league_begins_the_same_one(finished, tmp_path):
+    command = ["train", "--league", "--config", str(finished.folder / "config.toml"), "--quiet", "--out"]
+    assert main([*command, str(tmp_path / "run")]) == 0
+    assert ff.load_run(tmp_path / "run").rounds == finished.rounds
 
 
 @pytest.mark.parametrize("name", ["config.toml", "result.json", "league.csv"])

@@ -104,6 +104,7 @@ MESSAGES = [
     ("evaluate champion --exploit-episodes 10", "--exploit-episodes goes with --exploit"),
     ("train --league --side red", "--side red does not go with --league"),
     ("train --league --again", "--again does not go with --league"),
+    ("train --side red --against champion --config x.toml", "--config does not go with --side red"),
     ("train --side red --against champion --updates 3", "--updates does not go with --side red"),
     ("evaluate champoin", "did you mean 'champion'?"),
     ("evaluate nobody", "'nobody' is neither a file or run nor a baseline (sleep, random, react-restore"),

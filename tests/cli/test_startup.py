@@ -132,3 +132,10 @@ def test_whoever_ignores_interrupts_goes_on_ignoring_them():
     code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + INTERRUPTED_AT
     run = python(code, "numpy", "evaluate", "sleep", "--episodes", "2", "--steps", "3", "--quiet")
     assert run.returncode == 0, run.stderr
+
+
+def test_an_interrupt_when_all_is_done_changes_nothing():
+    code = "import atexit, signal, sys; from fixfirst.cli import entry\n"
+    code += "atexit.register(lambda: signal.raise_signal(signal.SIGINT)); sys.exit(entry.main())"
+    run = python(code, "--version")
+    assert (run.returncode, run.stderr) == (0, "") and run.stdout

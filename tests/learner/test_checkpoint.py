@@ -2,8 +2,10 @@
 
 import copy
 import json
+import os
 import pickle
 import struct
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +15,7 @@ from safetensors.numpy import load, save
 
 import fixfirst as ff
 from fixfirst.base.files import sha256, with_checksum
+from fixfirst.learner import checkpoint
 from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.learner.config import make_config
 from fixfirst.learner.stages import first_entrant
@@ -452,6 +455,50 @@ def test_forged_numbers_are_refused(two, change):
     resumed = training()
     (complaint,) = restore_checkpoint(two, resumed)
     assert "its numbers are missing or of the wrong kind" in complaint and resumed.updates == 1
+
+
+class Counter:
+    """The smallest training there is: it knows its updates."""
+
+    def __init__(self, updates=0):
+        self.updates, self.done = updates, False
+
+    def numbers(self):
+        return {"updates": self.updates}
+
+    def tensors(self):
+        return {"a": np.full(3, self.updates, np.float32)}
+
+    def saved_shapes(self, numbers):
+        return {"a": (3,)}
+
+    def restore(self, tensors, numbers):
+        assert tensors["a"][0] == numbers["updates"]
+        self.updates = numbers["updates"]
+
+
+@pytest.mark.parametrize("operation", range(9))
+def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monkeypatch, operation):
+    """Of an attacker or a league, which is written over. Nothing happens before so many files are replaced or deleted."""
+    for updates in (1, 2):
+        checkpoint.save(tmp_path, Counter(updates), {})
+    left = [operation]
+
+    def dying(act):
+        def go(*places, **options):
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            return act(*places, **options)
+
+        return go
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(os, "replace", dying(os.replace))
+        patch.setattr(os, "unlink", dying(os.unlink))
+        checkpoint.save(tmp_path, Counter(3), {})
+    found = Counter()
+    assert checkpoint.go_on(tmp_path, found, {}) and found.updates in (2, 3)
 
 
 def test_a_training_counts_the_seconds_of_earlier_sessions(tmp_path):

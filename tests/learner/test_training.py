@@ -580,6 +580,8 @@ def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(
     before = weights(folder)
     monkeypatch.setattr(training_run, "Training", None)  # nothing is trained
     assert main(["resume", str(folder)]) == 0
+    (folder / "end.json").unlink()  # as if it was killed right before
+    assert main(["resume", str(folder)]) == 0 and (folder / "end.json").exists()
     assert newest_checkpoint(folder) == 0 and weights(folder) == before
     assert main(["resume", str(folder)]) == 2
     assert "is finished" in capsys.readouterr().err

@@ -201,6 +201,7 @@ def train_red(
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
     folder = layout.RUNS / f"red-{number}" if out is None else checks.check_path("out", out)
     if (folder / layout.RED_JSON).exists():
+        checkpoint.delete_checkpoints(folder)  # a kill may have come between
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RED_JSON}")
     first = None if start is None else red_file.load_red(start, spec.scenario)
     if first is not None and first.spec != spec:
@@ -263,7 +264,7 @@ def _game(settings: Mapping[str, Any], policy: Policy | None) -> Game:
     """Return what is played: in the variant of the policy's training unless another is given."""
     trained = {} if policy is None else policy.config
     variant = trained.get("variant", trained.get("game", {}).get("variant")) or "current"
-    game, _ = game_and_judging({"variant": variant, **settings})
+    game, _ = game_and_judging({"variant": variant} | {name: value for name, value in settings.items() if value is not None})
     if game.backend != "simulator":
         raise errors.ConfigError(f"attackers are trained on the simulator, not on {game.backend}")
     return game

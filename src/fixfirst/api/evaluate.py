@@ -191,7 +191,7 @@ def _reds(red_agent: Any) -> list[str]:
 
 def _list_of(what: str, values: Any) -> list[Any]:
     """Return a list of one value, or of several in a list or tuple."""
-    if isinstance(values, dict | set) or values is None:
+    if isinstance(values, dict | set) or values is None or (isinstance(values, list | tuple) and not values):
         raise errors.ConfigError(f"{what} must be one value or a list of them, got {errors.quoted(values)}")
     return list(values) if isinstance(values, list | tuple) else [values]
 

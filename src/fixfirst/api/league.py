@@ -7,7 +7,7 @@ from typing import Any
 
 from fixfirst.api import following
 from fixfirst.api.policies import load_named
-from fixfirst.base import arrays, checks, compile as machine_code, errors, jobs, statistics, tables
+from fixfirst.base import arrays, checks, compile as machine_code, errors, files, jobs, statistics, tables
 from fixfirst.game import red_view
 from fixfirst.game.game import Game
 from fixfirst.learner import checkpoint, training_run
@@ -86,7 +86,7 @@ def train_league(
 
 def resume_league(folder: Path, *, quiet: bool = False) -> LeagueRun:
     """Go on with an interrupted league; it ends with the same files as one that was not interrupted."""
-    if manifest.last_outcome(folder) == rows.Outcome.FINISHED:
+    if manifest.is_finished(folder):
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
     options = layout.read_manifest(folder).get("options")
     if not isinstance(options, dict) or not isinstance(origin := options.get("from_policy"), str):
@@ -110,9 +110,17 @@ def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: 
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
     hint = f"; mend that, then: {errors.command('resume', folder)}"
     with errors.writing(folder, hint), manifest.locked(folder), manifest.Session(folder) as session:
-        _work(league, folder, document, quiet)
+        if not _is_concluded(folder):
+            _work(league, folder, document, quiet)
+        checkpoint.delete_checkpoints(folder)  # a kill may have come before
         session.finished = True
     return load_league(folder)
+
+
+def _is_concluded(folder: Path) -> bool:
+    """Does it have its result, and the policy that this tells of?"""
+    result, policy = Run(folder).result_document, folder / layout.POLICY_TENSORS
+    return result is not None and policy.exists() and result.get("policy_sha256") == files.sha256(files.read_file(policy))
 
 
 def _past(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:

@@ -162,7 +162,7 @@ class _Hand:
 
     def take(self, choices: np.ndarray) -> None:
         """Let these be red's next choices [N]; one that red knows too little for is a turn slept."""
-        given = np.asarray(choices)
+        given = checks.as_array("actions", choices, errors.ActionError)
         if given.shape != self._choices.shape or given.dtype.kind not in "iu":
             raise errors.ActionError(f"actions must be {len(self._choices)} whole numbers, got {errors.quoted(choices)}")
         wrong = given[(given < 0) | (given >= self._spec.actions)]

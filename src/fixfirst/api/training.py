@@ -150,7 +150,7 @@ def _run(
 
 def _close(folder: Path) -> TrainRun:
     """A training that has its result: a kill may have come before all was cleared and noted."""
-    if manifest.last_outcome(folder) == rows.Outcome.FINISHED:
+    if manifest.is_finished(folder):
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
     trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
     with manifest.Session(folder) as session:

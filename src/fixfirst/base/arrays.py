@@ -69,8 +69,12 @@ def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
 
 
 def write_pair(json_path: Path, kind: str, document: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-    """Write arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed."""
+    """Write arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed.
+
+    A document that is there already goes first: a kill leaves the pair, or none, but never two files that do not fit.
+    """
     data = pack_arrays(tensors)
+    json_path.unlink(missing_ok=True)
     write_atomically(json_path.with_suffix(".safetensors"), data)
     write_document(json_path, kind, {"schema": _SCHEMA, "sha256": sha256(data), **document})
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fixfirst.base.errors import ConfigError, FixfirstError, WorldError, quoted
 
 LONGEST_NAME, LONGEST_PATH = 255, 4_000  # of a file, bytes and characters
+LONGEST_RANGE = 10**7
 MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
 
 
@@ -78,6 +79,16 @@ def check_seed(what: str, value: Any, bits: int = 64) -> int:
     if not 0 <= value < 2**bits:
         raise WorldError(f"{what} must be in 0..2**{bits}-1, got {value}")
     return int(value)
+
+
+def as_array(what: str, value: object, wrong: type[FixfirstError] = WorldError) -> np.ndarray:
+    """Return anything as an array, unless its rows are of different lengths, or it is a range that would fill the memory."""
+    try:
+        if isinstance(value, range) and len(value) > LONGEST_RANGE:
+            raise ValueError("too long")
+        return np.asarray(value)
+    except Exception as e:  # whatever stands there may raise anything
+        raise wrong(f"{what} must be an array, got {quoted(value)} ({e})") from None
 
 
 def needs_torch(module: str, asked: str) -> ModuleType:

@@ -90,7 +90,7 @@ class BaseWorld(ABC):
         """
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
-        elif np.shape(values := as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
+        elif np.shape(values := checks.as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
             raise errors.WorldError(f"reset_mask must be {self.num_envs} booleans, got {errors.quoted(mask)}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
@@ -272,7 +272,7 @@ class World(BaseWorld):
         environment repeats its future, and copies in different environments part ways.
         """
         self._require_reset("set_state")
-        array, right = as_array("states", states), self._states.dtype
+        array, right = checks.as_array("states", states), self._states.dtype
         if array.dtype != right or array.shape not in ((), (1,), (self.num_envs,)):
             raise errors.WorldError(
                 f"states must be 1 or {self.num_envs} records as get_state() returns them, "
@@ -333,7 +333,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping
 
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     """Return seeds [N] uint64 from one seed or one per environment."""
-    if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(as_array("seed", seed)):
+    if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(checks.as_array("seed", seed)):
         return np.full(num_envs, checks.check_seed("a seed", seed), np.uint64)
     seeds = [checks.check_seed("a seed", one) for one in seed]
     if len(seeds) != num_envs:
@@ -343,26 +343,15 @@ def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
 
 def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndarray:
     """Return the numbers of environments [N] int64."""
-    array = as_array("env_ids", env_ids)
+    array = checks.as_array("env_ids", env_ids)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
         raise errors.WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {errors.quoted(env_ids)}")
     return np.array(array, np.int64)
 
 
-def as_array(what: str, value: object) -> np.ndarray:
-    """Return anything as an array, unless its rows are of different lengths."""
-    try:
-        return np.asarray(value)
-    except (ValueError, TypeError, OverflowError) as e:
-        raise errors.WorldError(f"{what} is no array: {errors.quoted(value)} ({e})") from None
-
-
 def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
     """Return actions [N] int64 from anything that holds one whole number per environment."""
-    try:
-        array = np.asarray(actions)
-    except (ValueError, TypeError, OverflowError) as e:
-        raise errors.ActionError(f"actions are no array: {errors.quoted(actions)} ({e})") from None
+    array = checks.as_array("actions", actions, errors.ActionError)
     if array.shape != (num_envs,):
         raise errors.ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
     if array.dtype.kind not in "iu":

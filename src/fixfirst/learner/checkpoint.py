@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 from pydantic import BaseModel, Field
 
-from fixfirst.base import arrays, checks, errors
+from fixfirst.base import arrays, checks, errors, files
 from fixfirst.learner.ppo import tensor_shapes
 from fixfirst.learner.training import Training
 from fixfirst.orders import judging
@@ -18,6 +18,7 @@ from fixfirst.runs import layout, manifest, rows
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
 LAST = f"{layout.CHECKPOINT_PREFIX}last.json"  # of an attacker, or a league
+BEFORE = f"{layout.CHECKPOINT_PREFIX}before.json"  # to fall back on
 
 
 def save_checkpoint(folder: Path, training: Training) -> None:
@@ -174,20 +175,34 @@ class Resumable(Protocol):
 
 
 def go_on(folder: Path, training: Resumable, config: dict[str, Any]) -> bool:
-    """Put the folder's checkpoint into a training; return whether there was one. Raises if it is another training's."""
-    path = folder / LAST
-    if not path.exists():
-        return False
+    """Put the newest good checkpoint into a training; return whether there was one. Raises if it is another training's."""
+    complaints: list[errors.PolicyError] = []
+    for path in (folder / LAST, folder / BEFORE):
+        if path.exists():
+            try:
+                _restore(path, training, config)
+                if complaints:
+                    errors.note(f"{complaints[0]}; going on from the one before")
+                    (folder / LAST).unlink()  # it must not be fallen back on
+                return True
+            except errors.PolicyError as e:
+                complaints.append(e)
+    if complaints:
+        raise errors.PolicyError(f"{complaints[0]}; delete it to begin again")
+    return False
+
+
+def _restore(path: Path, training: Resumable, config: dict[str, Any]) -> None:
+    """Put a checkpoint into a training; PolicyError if it is damaged, ConfigError if it is another training's."""
     document, tensors = arrays.read_pair(path, _KIND)
     if document.get("config") != config:
-        raise errors.ConfigError(f"{folder}: holds another training; name another folder with --out")
+        raise errors.ConfigError(f"{path.parent}: holds another training; name another folder with --out")
     try:
         arrays.check_tensors(path.with_suffix(".safetensors"), tensors, training.saved_shapes(document.get("numbers")))
         training.restore(tensors, document["numbers"])
     except (ValueError, errors.PolicyError) as e:
         text = str(e).removeprefix(f"{path.with_suffix('.safetensors')}: ")
-        raise errors.PolicyError(f"{path}: damaged ({text}); delete it to begin again") from e
-    return True
+        raise errors.PolicyError(f"{path}: damaged ({text})") from e
 
 
 def train_on(
@@ -206,5 +221,10 @@ def train_on(
 
 
 def save(folder: Path, training: Resumable, config: dict[str, Any]) -> None:
-    """Write the checkpoint: the document last, so that a kill leaves the one before or none."""
+    """Write the checkpoint; the one before stays beside it until the next, for a kill meanwhile."""
+    if (folder / LAST).exists():
+        (folder / BEFORE).unlink(missing_ok=True)
+        for suffix in (".safetensors", ".json"):
+            path = (folder / BEFORE).with_suffix(suffix)
+            files.write_atomically(path, files.read_file((folder / LAST).with_suffix(suffix)))
     arrays.write_pair(folder / LAST, _KIND, {"config": config, "numbers": training.numbers()}, training.tensors())

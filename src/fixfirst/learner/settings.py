@@ -117,7 +117,7 @@ def check_preset(name: Any) -> str:
     if isinstance(name, str) and name == LEAGUE:  # an array is compared element by element
         raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
     if not isinstance(name, str) or name not in PRESETS:
-        hint = errors.did_you_mean(str(name), (*PRESETS, LEAGUE))
+        hint = errors.did_you_mean(name, (*PRESETS, LEAGUE)) if isinstance(name, str) else ""
         raise errors.ConfigError(f"--preset must be one of {', '.join((*PRESETS, LEAGUE))}, got {errors.quoted(name)}{hint}")
     return name
 

@@ -35,7 +35,7 @@ def _bits(count: int) -> gym.spaces.Box:
 
 def single_action(action: np.int64 | int) -> np.ndarray:
     """Return the action of a single environment as that of a batch of one."""
-    if np.ndim(world.as_array("action", action)) != 0:
+    if np.ndim(checks.as_array("action", action)) != 0:
         raise errors.ActionError(f"action must be one whole number, got {errors.quoted(action)}")
     return np.array([action])
 

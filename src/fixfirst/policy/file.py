@@ -76,6 +76,9 @@ class Policy:
         given: tuple[Any, Any] = self.spec, self.workflow
         if not isinstance(given[0], PolicySpec) or not isinstance(given[1], Workflow | None):
             raise errors.PolicyError(f"a policy has a PolicySpec, and a Workflow or None, got {errors.quoted(given)}")
+        for name in ("weights", "config", "facts"):
+            if not isinstance(value := getattr(self, name), Mapping):
+                raise errors.PolicyError(f"{name} of a policy are values by name, got {errors.quoted(value)}")
 
     def __repr__(self) -> str:
         knows = "no order" if self.scheme is None else "any order" if self.follows_any else str(self.workflow)
@@ -226,10 +229,7 @@ class Policy:
 
 def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
     """[N, number] of 0 and 1, from that or from one row: compiled code looks up weights by them, and checks nothing."""
-    try:
-        rows = np.atleast_2d(np.asarray(values))
-    except Exception as e:  # whatever stands there may raise anything
-        raise errors.PolicyError(f"{what} are no array: {errors.quoted(values)} ({e})") from None
+    rows = np.atleast_2d(checks.as_array(what, values, errors.PolicyError))
     if rows.ndim != 2 or rows.shape[1] != number or rows.dtype.kind not in "biuf" or not np.isin(rows, (0, 1)).all():
         raise errors.PolicyError(f"{what} must be [N, {number}] bits, got shape {rows.shape}{hint}")
     return rows
@@ -241,9 +241,10 @@ def _one_each(workflow: Any, num_envs: int) -> list[NamedOrder]:
         raise errors.WorkflowError(
             f"workflow must be an order, or a list with one for each environment, got {errors.quoted(workflow)}"
         )
+    if len(workflow) != num_envs:
+        count = len(workflow)
+        raise errors.WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {count}")
     each: list[Any] = list(workflow)
-    if len(each) != num_envs:
-        raise errors.WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {len(each)}")
     for place, order in enumerate(each):
         if not isinstance(order, Workflow | str):
             raise errors.WorkflowError(
@@ -254,10 +255,7 @@ def _one_each(workflow: Any, num_envs: int) -> list[NamedOrder]:
 
 def _mask(values: Any, num_envs: int) -> np.ndarray:
     """[N] bool: one for all, or one each."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        array = np.empty(0)
+    array = checks.as_array("episode_start", values, errors.PolicyError)
     if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
         raise errors.PolicyError(f"episode_start must be {num_envs} booleans, got {errors.quoted(values)}")
     return array.reshape(-1)

@@ -282,6 +282,11 @@ def last_outcome(folder: Path) -> Outcome:
     return sessions[-1].outcome if sessions else Outcome.INTERRUPTED
 
 
+def is_finished(folder: Path) -> bool:
+    """Is its end noted, and how its logs end? A kill may have come between."""
+    return last_outcome(folder) == Outcome.FINISHED and (folder / layout.END).exists()
+
+
 class Session:
     """A `with` block in which a run is worked on; leaving it adds a row to runtime.csv. A kill leaves no row.
 
