@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -222,12 +223,13 @@ cluster.shutdown()
 
 @contextmanager
 def ray_cluster() -> Iterator[str]:
-    """Its address. Ray keeps its files, and a token, below a folder of its own, with a short name: sockets are in there."""
+    """Its address. Ray keeps its files below a folder of its own, with a short name: sockets are in there."""
     folder = Path(tempfile.mkdtemp(prefix="ff", dir="/tmp"))
     (folder / "home").mkdir()
     compiled = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     os.environ |= {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", compiled), "HOME": str(folder / "home")}
-    os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0"}
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    os.environ |= {"RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0"}
     os.environ |= {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "RAY_worker_niceness": "0"}
     process = subprocess.Popen([sys.executable, "-c", CLUSTER], stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from processes import eventually
-from ray_cluster import listening_addresses, processes_naming, ray_environment
+from ray_cluster import listening_addresses, processes_naming, ray_environment, settings_of
 from sample_jobs import double, no_progress
 from searches import (
     EASY,
@@ -31,6 +31,7 @@ from searches import (
 
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import MAX_NODES_LOST, Finished, InlineScheduler
+from fixfirst.base.ray import who_reaches
 from fixfirst.cli import main
 from fixfirst.searcher import driver
 from fixfirst.searcher.config import search_config
@@ -243,25 +244,36 @@ def test_a_trial_larger_than_every_node_is_refused(cluster):
 def test_a_cluster_of_this_machine_alone_goes_with_the_search(tmp_path, undisturbed, ray_folder):
     """`local`: the search is that of one process, Ray's are gone when it ends, and they wrote only in Ray's folder.
 
-    All that listen meanwhile do so at 127.0.0.1: no other machine reaches them.
+    All that listen meanwhile do so at 127.0.0.1: no other machine reaches them. They ask for a token that no file holds.
     """
     own = Path(str(ray_folder) + "l")
     own.mkdir()
     environment = os.environ | ray_environment(own) | {"TMPDIR": str(own)}
+    del environment["RAY_AUTH_MODE"]
     arguments = ["search", "--out", tmp_path / "run", "--config", settings_file(tmp_path, LONG), "--executor", "ray"]
     command = [sys.executable, "-m", "fixfirst", *map(str, arguments), "--workers", "2", "--quiet", "--no-report", "--json"]
-    process, listening = subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True), set()
+    process, listening, modes = subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True), set(), set()
     while process.poll() is None:
-        listening |= listening_addresses(processes_naming(own))
+        found = processes_naming(own)
+        listening |= listening_addresses(found)
+        modes |= {mode for number in found for mode in settings_of(number, "RAY_AUTH_MODE", "raylet")}
         time.sleep(0.2)
     said, complaints = process.communicate()
     assert (process.returncode, complaints, said[:1]) == (0, "", "{")
     assert len(listening) > 3 and {address for address, _ in listening} == {"127.0.0.1"}
+    assert modes == {"token"}
     assert [row["workers"] for row in rows(tmp_path / "run" / "runtime.csv")] == ["2"]
     assert outcome(tmp_path / "run") == outcome(undisturbed)
     assert eventually(lambda: not processes_naming(own))
     assert {path.name for path in own.iterdir()} == {"home", "ray"} and not list((own / "home").iterdir())
     shutil.rmtree(own)
+
+
+def test_one_line_says_who_reaches_a_cluster(monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    assert who_reaches("local") == "Ray: a cluster of this machine, listens at 127.0.0.1 only, asks for a token"
+    monkeypatch.delenv("RAY_AUTH_MODE")
+    assert who_reaches("host:1") == "Ray: the cluster at host:1, asks for no token (RAY_AUTH_MODE)"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:port"])

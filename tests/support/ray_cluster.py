@@ -106,6 +106,15 @@ def processes_naming(text):
     return found
 
 
+def settings_of(process, variable, program):
+    """The value of a variable of a process that runs a program; nothing if it runs another, or is gone."""
+    with suppress(OSError):
+        said = Path(f"/proc/{process}/environ").read_text().split("\0")
+        if program in Path(f"/proc/{process}/cmdline").read_text().split("\0")[0]:
+            return [one.partition("=")[2] for one in said if one.startswith(f"{variable}=")]
+    return []
+
+
 def listening_addresses(processes):
     """Address and port of every TCP socket at which these processes listen."""
     sockets = set()

@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack, overload
 from fixfirst.api.following import Callback, Progress, finished_before, say_where
 from fixfirst.api.run_objects import SearchRun, StudyRun
 from fixfirst.api.watch import write_replays
-from fixfirst.base import checks, compile as machine_code, errors, jobs, typed
+from fixfirst.base import checks, compile as machine_code, errors, jobs, ray, typed
 from fixfirst.game import world
 from fixfirst.learner.training import check_trainable
 from fixfirst.reporter import live, report
@@ -97,6 +97,8 @@ def run_study(
     world.compile_kernel()
     with jobs.interrupts() as interrupt, closing(driver.make_scheduler(execution, configs, interrupt)) as scheduler:
         study = make_study()
+        if execution.executor == "ray" and not quiet:
+            errors.note(ray.who_reaches(execution.ray_address or "local"))
         with _View(interrupt, callback, several=len(study.searches) > 1, quiet=quiet) as view:
             to_run = study.unfinished if len(study.searches) > 1 else study.searches
             finished = driver.run_searches(to_run, scheduler, view, interrupt, study.folder)

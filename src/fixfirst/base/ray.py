@@ -8,6 +8,7 @@ what it has to tell, and learns whether to stop, at most twice a second.
 """
 
 import os
+import secrets
 import signal
 import socket
 import time
@@ -40,7 +41,12 @@ class RayScheduler:
             raise ConfigError(f"--ray-address {address}: run fixfirst on a node of the cluster, with its address or `auto`")
         if ray.is_initialized():
             raise ConfigError("this process uses Ray already; call ray.shutdown() first")
-        _connect(ray, address, workers, cpus_per_job)
+        self._made_token = address == "local" and _make_token()
+        try:
+            _connect(ray, address, workers, cpus_per_job)
+        except BaseException:
+            self._forget_token()
+            raise
         try:
             self.cpus_per_job = _cpus_per_job(ray, cpus_per_job)
             self.workers = sum(int(cpus // self.cpus_per_job) for cpus in _node_cpus(ray))
@@ -122,6 +128,15 @@ class RayScheduler:
         finally:
             self._running = {}
             self._ray.shutdown()
+            self._forget_token()
+
+    def _forget_token(self) -> None:
+        """The next cluster that this process joins may have another one."""
+        if self._made_token:
+            for name in AUTHENTICATION:
+                os.environ.pop(name, None)
+            self._ray._raylet.Config.initialize("")
+            self._ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _import_ray() -> Any:
@@ -131,6 +146,27 @@ def _import_ray() -> Any:
     except ImportError as e:
         raise ConfigError(f"--executor ray needs Ray ({e}); install it with: pip install 'fixfirst[ray]'") from e
     return ray
+
+
+AUTHENTICATION = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
+
+def _make_token() -> bool:
+    """Have Ray ask for a token that only our processes know; Ray's own would lie in the home folder, for all to read.
+
+    Returns whether there is one now: whoever has said what Ray should ask for is obeyed.
+    """
+    if any(name in os.environ for name in AUTHENTICATION):
+        return False
+    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # with which Ray itself sets RAY_AUTH_MODE to token
+    return True
+
+
+def who_reaches(address: str) -> str:
+    """Return in one line who can reach a cluster that this process has joined: it runs the code it is sent."""
+    asks = "asks for a token" if os.environ.get("RAY_AUTH_MODE") == "token" else "asks for no token (RAY_AUTH_MODE)"
+    where = "a cluster of this machine, listens at 127.0.0.1 only" if address == "local" else f"the cluster at {address}"
+    return f"Ray: {where}, {asks}"
 
 
 def _connect(ray: Any, address: str, workers: int, cpus_per_job: int) -> None:
