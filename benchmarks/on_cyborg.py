@@ -18,16 +18,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.play.evaluation import SIMULATOR_SHARE, difference
-from fixfirst.play.leaderboard import COLUMNS, column_name
+from fixfirst.play.evaluation import LEADERBOARD_COLUMNS, SIMULATOR_SHARE, column_name, difference
 
 MARGIN = 0.5
-STEPS = max(steps for _, steps in COLUMNS)
+STEPS = max(steps for _, steps in LEADERBOARD_COLUMNS)
 
 
 def rows_of(standing):
     """Its columns by name, and their total as one more, with the episodes of a column: they set its degrees of freedom."""
-    rows = {column_name(*column): row for column, row in zip(COLUMNS, standing.columns, strict=True)}
+    rows = {column_name(*column): row for column, row in zip(LEADERBOARD_COLUMNS, standing.columns, strict=True)}
     total = standing.total
     told = {"mean": total.mean, "standard_error": total.standard_error, "low": total.low, "high": total.high}
     return rows | {"total": replace(standing.columns[-1], red_agent="both", steps=0, **told)}

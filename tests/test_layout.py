@@ -106,7 +106,7 @@ def test_outside_the_game_sizes_are_asked_of_the_scenario_that_was_given():
 
 
 def test_choosing_orders_knows_neither_the_world_nor_learning():
-    for name in ("gp", "posterior", "strategy"):
+    for name in ("gp", "strategy"):
         for module, _ in imports(SOURCE / "searcher" / f"{name}.py"):
             assert module.split(".")[0] in {"base", "orders", "searcher"}
 

@@ -10,10 +10,11 @@ player is) -> play (a policy meets a world) -> cyborg (the original behind the s
 reporter -> api (the verbs below) -> cli (the commands).
 """
 
+import sys
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
-
-from fixfirst.play.registration import register_environments
 
 __version__ = "0.1.0"
 
@@ -21,32 +22,27 @@ __version__ = "0.1.0"
 PUBLIC = {
     "base.errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError "
     "ResetNeeded RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",
-    "game.game": "Game",
-    "game.own_agents": "red_agent",
+    "game.game": "Game red_agent",
     "game.scenario": "CAGE2 Scenario",
     "orders.compliance": "Judging",
     "orders.order": "UnitScheme Workflow",
     "policy.action_sets": "ActionSet",
     "policy.file": "Policy load_policy",
     "policy.memory": "MemoryScheme",
-    "policy.red_file": "RedPolicy load_red",
+    "policy.reds": "RedPolicy load_red",
     "play.agents": "Agent",
-    "cyborg.learned_red": "LearnedRed",
+    "cyborg.world": "LearnedRed",
     "play.envs": "Cage2 CyborgVecEnv Remember VecCage2 make_vec",
     "learner.config": "TrainConfig make_config",
     "searcher.config": "SearchConfig search_config",
     "reporter.report": "report",
-    "api.attackers": "Exploit exploit train_red",
+    "api.attackers": "Exploit exploit train_league train_red",
     "api.blue_agent": "BlueAgent",
     "api.evaluate": "compare evaluate leaderboard",
-    "api.following": "Progress",
-    "api.league": "LeagueRun train_league",
     "api.policies": "export rollout",
+    "api.running": "resume search train",
     "api.red_env": "RedEnv VecRedEnv",
-    "api.resuming": "resume",
-    "api.run_objects": "SearchRun StudyRun TrainRun load_run",
-    "api.searching": "search",
-    "api.training": "train",
+    "api.run_objects": "LeagueRun Progress SearchRun StudyRun TrainRun load_run",
     "api.watch": "watch",
 }
 _MODULE_OF = {name: f"fixfirst.{module}" for module, names in PUBLIC.items() for name in names.split()}
@@ -65,4 +61,44 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-register_environments()
+# ---------------------------------------------------------------- environments
+#
+# Gymnasium takes two tenths of a second to import, which a command that plays nothing need not wait for.
+
+_GYMNASIUM = "gymnasium"
+_ENVS = "fixfirst.play.envs"
+
+
+def _register_environments() -> None:
+    """Make `gymnasium.make("fixfirst/Cage2-v0")` work, whether Gymnasium is imported before fixfirst or after."""
+    if _GYMNASIUM in sys.modules:
+        _register(sys.modules[_GYMNASIUM])
+    else:
+        sys.meta_path.insert(0, _AfterGymnasium())
+
+
+def _register(gymnasium: Any) -> None:
+    gymnasium.register(id="fixfirst/Cage2-v0", entry_point=f"{_ENVS}:Cage2", vector_entry_point=f"{_ENVS}:VecCage2")
+    gymnasium.register(id="fixfirst/Red-v0", entry_point="fixfirst.api.red_env:RedEnv")
+
+
+class _AfterGymnasium:
+    """A finder of modules that waits for Gymnasium, then removes itself and registers once Gymnasium is imported."""
+
+    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> Any:
+        if name != _GYMNASIUM:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_register(module: ModuleType) -> None:
+                load(module)
+                _register(module)
+
+            spec.loader.exec_module = load_and_register  # type: ignore[method-assign]
+        return spec
+
+
+_register_environments()

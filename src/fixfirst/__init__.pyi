@@ -1,19 +1,22 @@
-from fixfirst.api.attackers import Exploit as Exploit, exploit as exploit, train_red as train_red
+from fixfirst.api.attackers import (
+    Exploit as Exploit,
+    exploit as exploit,
+    train_league as train_league,
+    train_red as train_red,
+)
 from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
-from fixfirst.api.following import Progress as Progress
-from fixfirst.api.league import LeagueRun as LeagueRun, train_league as train_league
 from fixfirst.api.policies import export as export, rollout as rollout
 from fixfirst.api.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
-from fixfirst.api.resuming import resume as resume
 from fixfirst.api.run_objects import (
+    LeagueRun as LeagueRun,
+    Progress as Progress,
     SearchRun as SearchRun,
     StudyRun as StudyRun,
     TrainRun as TrainRun,
     load_run as load_run,
 )
-from fixfirst.api.searching import search as search
-from fixfirst.api.training import train as train
+from fixfirst.api.running import resume as resume, search as search, train as train
 from fixfirst.api.watch import watch as watch
 from fixfirst.base.errors import (
     ActionError as ActionError,
@@ -31,9 +34,8 @@ from fixfirst.base.errors import (
     WorkflowError as WorkflowError,
     WorldError as WorldError,
 )
-from fixfirst.cyborg.learned_red import LearnedRed as LearnedRed
-from fixfirst.game.game import Game as Game
-from fixfirst.game.own_agents import red_agent as red_agent
+from fixfirst.cyborg.world import LearnedRed as LearnedRed
+from fixfirst.game.game import Game as Game, red_agent as red_agent
 from fixfirst.game.scenario import CAGE2 as CAGE2, Scenario as Scenario
 from fixfirst.learner.config import TrainConfig as TrainConfig, make_config as make_config
 from fixfirst.orders.compliance import Judging as Judging
@@ -49,7 +51,7 @@ from fixfirst.play.envs import (
 from fixfirst.policy.action_sets import ActionSet as ActionSet
 from fixfirst.policy.file import Policy as Policy, load_policy as load_policy
 from fixfirst.policy.memory import MemoryScheme as MemoryScheme
-from fixfirst.policy.red_file import RedPolicy as RedPolicy, load_red as load_red
+from fixfirst.policy.reds import RedPolicy as RedPolicy, load_red as load_red
 from fixfirst.reporter.report import report as report
 from fixfirst.searcher.config import SearchConfig as SearchConfig, search_config as search_config
 

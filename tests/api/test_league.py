@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.base.arrays import read_pair, write_pair
+from fixfirst.base.files import read_pair, write_pair
 from fixfirst.cli.entry import main
 from fixfirst.learner.league import League, LeagueConfig
 from fixfirst.runs.matrix import complete_rounds, rounds_of
@@ -60,7 +60,7 @@ def test_the_page_of_a_league_shows_every_attacker_and_the_course(finished, caps
 @pytest.mark.parametrize(("sent", "step"), [(signal.SIGINT, 2), (signal.SIGKILL, 4)])
 def test_a_league_that_was_stopped_ends_with_the_same_files(finished, tmp_path, monkeypatch, sent, step):
     """Killed in its third update, after the first round was closed: the checkpoint is older than the matrix."""
-    monkeypatch.setattr("fixfirst.api.league.SAVE_EVERY", 1)
+    monkeypatch.setattr("fixfirst.api.attackers.SAVE_EVERY", 1)
     pid = os.fork()
     if pid == 0:
         steps, go = 0, League.step
@@ -145,7 +145,7 @@ def stopped(tmp_path_factory):
         return go(league)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fixfirst.api.league.SAVE_EVERY", 1)
+        patch.setattr("fixfirst.api.attackers.SAVE_EVERY", 1)
         patch.setattr(League, "step", stop)
         with pytest.raises(KeyboardInterrupt):
             ff.train_league(out=folder, **SMALL)
@@ -225,7 +225,7 @@ def test_flags_that_do_not_fit_a_league_are_refused(command, says, capsys):
 def test_the_preset_is_the_league(tmp_path, monkeypatch):
     """The command says no more than `ff.train_league` with its defaults."""
     asked = {}
-    monkeypatch.setattr("fixfirst.api.league.train_league", lambda **said: asked.update(said) or 1 / 0)
+    monkeypatch.setattr("fixfirst.api.attackers.train_league", lambda **said: asked.update(said) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(
             ["train", "--preset", "guardian", "--seed", "3", "--out", str(tmp_path / "run")],

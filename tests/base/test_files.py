@@ -13,15 +13,16 @@ import pytest
 import safetensors.numpy
 
 from fixfirst.base import files as reading
-from fixfirst.base.arrays import pack_arrays, unpack_arrays
 from fixfirst.base.errors import LONGEST_MESSAGE, RunDirError
 from fixfirst.base.files import (
     MB,
+    pack_arrays,
     parse_json,
     read_document,
     read_file,
     read_json,
     read_toml,
+    unpack_arrays,
     write_atomically,
     write_document,
 )
@@ -214,7 +215,7 @@ def test_too_little_memory_for_arrays_is_an_error_like_any_other():
     """Python's own, not the end of the process."""
     code = f"""
 import resource
-from fixfirst.base.arrays import pack_arrays
+from fixfirst.base.files import pack_arrays
 import numpy as np
 kept = {{"a": np.zeros(30 * 2**20, np.float32)}}
 held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

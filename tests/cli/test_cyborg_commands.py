@@ -11,9 +11,8 @@ import pytest
 from processes import children, eventually, gone
 
 from fixfirst.cli import main
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, identify
 from fixfirst.cyborg.conformance import read_episodes
-from fixfirst.cyborg.variant import identify
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")

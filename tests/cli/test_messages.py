@@ -9,8 +9,8 @@ from searches import one_line
 from terminal import in_terminal
 
 import fixfirst as ff
-from fixfirst.cli import main
-from fixfirst.cli.app import COMMANDS, app
+from fixfirst.cli import COMMANDS, main
+from fixfirst.cli.app import app
 from fixfirst.cli.entry import _as_typed
 from fixfirst.orders.order import NAMED_ORDERS
 from fixfirst.policy.file import copy_policy, load_policy

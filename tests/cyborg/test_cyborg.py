@@ -18,18 +18,17 @@ from cage2 import HOST_ID
 
 import fixfirst as ff
 from fixfirst.base.errors import CyborgError
-from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, load_cyborg
+from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, CyborgGame, facts_of_variant, find_cyborg, identify, load_cyborg
 from fixfirst.cyborg.conformance import ReplayReport, check_file, read_episodes
-from fixfirst.cyborg.game import CyborgGame
 from fixfirst.cyborg.recorder import Recording, record
-from fixfirst.cyborg.variant import facts_of_variant, identify
+from fixfirst.game import parts
 from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import CAGE2, VARIANTS
+from fixfirst.game.scenario import CAGE2
 from fixfirst.game.state import RedAgent
 from fixfirst.game.world import World, pack
 from fixfirst.play.baselines import DEFENDERS, make_baseline
-from fixfirst.play.episodes import describe_episode
+from fixfirst.play.description import describe_episode
 from fixfirst.play.evaluation import play
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
@@ -94,8 +93,8 @@ def test_a_red_agent_that_cyborg_does_not_have_is_refused_there():
 
 
 def test_the_facts_asked_for_tell_all_variants_apart():
-    facts = [tuple(facts_of_variant(variant).values()) for variant in VARIANTS]
-    assert len(set(facts)) == len(VARIANTS)
+    facts = [tuple(facts_of_variant(variant).values()) for variant in parts.VARIANTS]
+    assert len(set(facts)) == len(parts.VARIANTS)
 
 
 def test_packed_observations_are_those_of_the_kernel():
@@ -149,7 +148,7 @@ def test_what_cannot_be_recorded_is_refused_before_anything_starts(tmp_path, set
 @needs_cyborg
 def test_a_variant_that_is_not_there_is_refused():
     found = identify(find_cyborg()).variant
-    other = next(v.name for v in VARIANTS if v.name != found)
+    other = next(v.name for v in parts.VARIANTS if v.name != found)
     with pytest.raises(ff.WorkerError, match=f"is the variant {found}, not {other}"):
         ff.CyborgVecEnv(1, variant=other)
 
@@ -223,7 +222,7 @@ def test_turns_of_cyborg_explain_its_rewards_and_show_its_decoys():
     """Random actions against both agents: the costs of every turn sum to CybORG's reward, and a placed decoy is there."""
     game = Game(red_agent="b_line:0.5,meander:0.5", variant=None, max_steps=60, backend="cyborg")
     played = play(make_baseline("random"), game, episodes=8, seed=0, purpose="test", keep_turns=True)
-    decoys = next(variant.decoys for variant in VARIANTS if variant.name == played.variant)
+    decoys = next(variant.decoys for variant in parts.VARIANTS if variant.name == played.variant)
     placed, verbs = 0, set()
     for number in range(8):
         for step in describe_episode(played, "", number).steps[1:]:
@@ -296,7 +295,7 @@ import json, sys
 from pathlib import Path
 from fixfirst.cyborg.checkout import find_cyborg, load_cyborg
 from fixfirst.cyborg.recorder import Recorder, Recording
-from fixfirst.cyborg.variant import variant_of
+from fixfirst.cyborg.checkout import variant_of
 cyborg = load_cyborg(find_cyborg())
 host_module = cyborg.module("Simulator.Host")
 add = host_module.Host.add_process

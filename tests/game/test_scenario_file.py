@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import fixfirst as ff
-from fixfirst.game import documents, images, parts
+from fixfirst.game import documents, parts
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 
 
@@ -316,7 +316,7 @@ OWN = {
 def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
     (tmp_path / "images.yaml").write_text("Web: {path: web}\n")
     (tmp_path / "web.yaml").write_text(yaml.safe_dump({"Test_Host": OWN}))
-    folder = images.ImageFolder(tmp_path)
+    folder = documents.ImageFolder(tmp_path)
     web, http = folder["Web"], parts.EXPLOITS[2]
     assert folder["Gateway"] == parts.GATEWAY and web.services[0].root and web.services[1].immune
     document = put(tiny, "Hosts/User1/image", "Web")
@@ -341,17 +341,17 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
 )
 def test_an_image_that_cannot_be_played_is_refused(place, value, words):
     with pytest.raises(ff.ScenarioError) as refused:
-        images.image_from("Web", put(OWN, place, value), documents.Place("web.yaml"))
+        documents.image_from("Web", put(OWN, place, value), documents.Place("web.yaml"))
     assert words in str(refused.value)
 
 
 def test_smtp_needs_a_version_that_cyborg_can_compare():
     mail = {"PID": 9, "Process Name": "smtp", "Username": "root", "Connections": [{"local_port": 25}]}
     with pytest.raises(ff.ScenarioError, match=r"None is none that CybORG can compare; use haraka 2\.7\.0"):
-        images.image_from("Mail", put(OWN, "Processes", [mail]), documents.Place("mail.yaml"))
+        documents.image_from("Mail", put(OWN, "Processes", [mail]), documents.Place("mail.yaml"))
 
 
 def test_an_image_file_stays_in_its_folder(tmp_path):
     (tmp_path / "images.yaml").write_text("Web: {path: ../web}\n")
     with pytest.raises(ff.ScenarioError, match="must be the name of a file in this folder"):
-        images.ImageFolder(tmp_path)["Web"]
+        documents.ImageFolder(tmp_path)["Web"]

@@ -8,14 +8,14 @@ from fixfirst.base import errors
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
-from fixfirst.learner.checkpoint import go_on, train_on
 from fixfirst.learner.league import PAST, League, LeagueConfig
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
+from fixfirst.learner.training_run import go_on, train_on
 from fixfirst.play.baselines import make_baseline
-from fixfirst.play.habits import describe
+from fixfirst.play.description import describe_duel
 from fixfirst.policy.file import load_policy
-from fixfirst.policy.red_file import load_red
+from fixfirst.policy.reds import load_red
 
 SPEC, GAME = RedSpec(), Game(max_steps=30)
 
@@ -35,7 +35,7 @@ def test_a_best_response_finds_a_planted_hole_and_says_so():
     tried = best_response(opponent, GAME, SPEC, starts, episodes=700, seed=1)
     assert len(tried) == 5 and tried[0].mean == min(attempt.mean for attempt in tried) < -25  # of 29 that noise can take
     duel = play_red(opponent, tried[0].weights, SPEC, GAME, episodes=100, seed=1, purpose="exploit")
-    told = " ".join(describe(duel, SPEC))
+    told = " ".join(describe_duel(duel, SPEC))
     assert "% of its turns it" in told and "policy restores" in told
 
 

@@ -15,11 +15,10 @@ from safetensors.numpy import load, save
 
 import fixfirst as ff
 from fixfirst.base.files import sha256, with_checksum
-from fixfirst.learner import checkpoint
-from fixfirst.learner.checkpoint import checkpoints, restore_checkpoint, save_checkpoint, save_policy
+from fixfirst.learner import training_run
 from fixfirst.learner.config import make_config
-from fixfirst.learner.stages import first_entrant
-from fixfirst.learner.training import Training
+from fixfirst.learner.training import Training, first_entrant
+from fixfirst.learner.training_run import checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
 
@@ -481,7 +480,7 @@ class Counter:
 def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monkeypatch, operation):
     """Of an attacker or a league, which is written over. Nothing happens before so many files are replaced or deleted."""
     for updates in (1, 2):
-        checkpoint.save(tmp_path, Counter(updates), {})
+        training_run.save(tmp_path, Counter(updates), {})
     left = [operation]
 
     def dying(act):
@@ -496,9 +495,9 @@ def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monk
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
         patch.setattr(os, "replace", dying(os.replace))
         patch.setattr(os, "unlink", dying(os.unlink))
-        checkpoint.save(tmp_path, Counter(3), {})
+        training_run.save(tmp_path, Counter(3), {})
     found = Counter()
-    assert checkpoint.go_on(tmp_path, found, {}) and found.updates in (2, 3)
+    assert training_run.go_on(tmp_path, found, {}) and found.updates in (2, 3)
 
 
 def test_a_training_counts_the_seconds_of_earlier_sessions(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
-from fixfirst.orders.judging import Counts
+from fixfirst.orders.repairs import Counts
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

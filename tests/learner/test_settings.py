@@ -6,7 +6,7 @@ from hypothesis import given, settings as examples, strategies as st
 
 from fixfirst.base.errors import FixfirstError
 from fixfirst.learner.config import Alignment, PPOConfig, TrainConfig, make_config
-from fixfirst.learner.settings import PRESETS, resolve
+from fixfirst.learner.settings import PRESETS
 from fixfirst.learner.training import Training
 from fixfirst.searcher.config import SearchConfig, search_config
 
@@ -81,7 +81,7 @@ def test_equal_values_under_another_name_are_the_same_training(preset):
     """A preset written out by hand, without its name."""
     named = make_config(preset)
     written_out = {name: value for name, value in PRESETS[preset].items() if name in TrainConfig.model_fields}
-    assert resolve(TrainConfig, {}, written_out) == named.model_copy(update={"preset": "default"})
+    assert TrainConfig.resolve({}, written_out) == named.model_copy(update={"preset": "default"})
 
 
 def test_equal_values_under_another_name_train_the_same_weights():
@@ -89,7 +89,7 @@ def test_equal_values_under_another_name_train_the_same_weights():
     weights = []
     for preset in ("hybrid", "default"):
         values = {name: value for name, value in PRESETS["hybrid"].items() if name in TrainConfig.model_fields}
-        training = Training(resolve(TrainConfig, {"preset": preset, "workflow": ORDER, "max_steps": 10}, values))
+        training = Training(TrainConfig.resolve({"preset": preset, "workflow": ORDER, "max_steps": 10}, values))
         training.inherit(Training(make_config(workflow=ORDER, seed=9, keep="penalty")).learner.weights)
         gated = [(training.step(), training.passes_gate())[1] for _ in range(3)]
         weights.append((gated, training.learner.weights))
@@ -157,7 +157,7 @@ def test_no_number_is_infinite_or_larger_than_what_we_count_with(model):
     for name in model.model_fields:
         for value in (float("inf"), 2**31, 2**200, 1e300, (1.0, float("inf")), ((0, 2**70),), np.zeros(3), np.void(b"abc")):
             try:
-                resolve(model, {name: value})
+                model.resolve({name: value})
             except FixfirstError:
                 continue
             accepted.append((name, value))
@@ -212,7 +212,7 @@ def test_what_only_the_published_search_knows_needs_separate(name):
 
 def test_variables_and_usual_values_may_be_without_effect():
     """A variable is there for other commands, too; and a value that it has anyway asks for nothing."""
-    assert resolve(TrainConfig, {}, {"lr_final": "0.1"}).lr_final == 0.1
+    assert TrainConfig.resolve({}, {"lr_final": "0.1"}).lr_final == 0.1
     assert make_config(lr_final=0.0) == make_config("default")
     assert search_config(inherit="last", replicates=0) == search_config()
 
@@ -227,7 +227,7 @@ def test_variables_and_usual_values_may_be_without_effect():
     ],
 )
 def test_a_config_that_was_accepted_is_accepted_as_a_file(config):
-    assert resolve(type(config), {}, file=config.model_dump(mode="json", exclude_none=True)) == config
+    assert type(config).resolve({}, file=config.model_dump(mode="json", exclude_none=True)) == config
 
 
 # ---------------------------------------------------------------- whatever is accepted, trains

@@ -15,21 +15,20 @@ import pytest
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.jobs import Interrupt
-from fixfirst.learner.checkpoint import last_tensors
 from fixfirst.learner.config import make_config
 from fixfirst.learner.ppo import initial_weights
-from fixfirst.learner.stages import (
+from fixfirst.learner.tournament import train_in
+from fixfirst.learner.training import (
     Entrant,
     StageKind,
+    Training,
     better_half,
     evaluate_openings,
     extend_openings,
     first_openings,
     stages_of,
 )
-from fixfirst.learner.tournament import train_in
-from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import Begin
+from fixfirst.learner.training_run import Begin, last_tensors
 from fixfirst.play.evaluation import play
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network

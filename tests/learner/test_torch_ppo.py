@@ -9,10 +9,10 @@ from late import Late
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
-from fixfirst.learner.checkpoint import save_policy
 from fixfirst.learner.config import PPOConfig, make_config
 from fixfirst.learner.ppo import initial_weights, make_learner
 from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import save_policy
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.play.rollout import collect
 from fixfirst.policy.file import load_policy

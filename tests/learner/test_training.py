@@ -20,7 +20,6 @@ from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.learner import training_run
 from fixfirst.learner.config import TrainConfig, make_config
-from fixfirst.learner.settings import gather_settings, resolve
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import collect
@@ -357,9 +356,7 @@ def test_the_command_line_beats_the_environment_which_beats_the_file(tmp_path, m
     monkeypatch.setenv("FIXFIRST_MAX_STEPS", "8")
     monkeypatch.setenv("FIXFIRST_GAMMA", "0.6")
     monkeypatch.setenv("FIXFIRST_N_ENVS", "2")
-    config = resolve(
-        TrainConfig, *gather_settings(TrainConfig, {"seed": 3, "keep": "delta", "workflow": "balanced"}, path, None)
-    )
+    config = TrainConfig.resolve(*TrainConfig.gather({"seed": 3, "keep": "delta", "workflow": "balanced"}, path, None))
     assert (config.seed, config.game.max_steps, config.judging.rule) == (3, 8, "top")
     assert (config.ppo.epochs, config.ppo.gamma, config.ppo.num_envs) == (2, 0.6, 2)
     assert config.ppo.episodes_per_update == 10  # hybrid's five, of each of the two environments

@@ -8,8 +8,8 @@ from cage2 import ACTIONS, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, REPAIRED
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.orders.compliance import Gate, Judging, Rate, Rule, summarise
-from fixfirst.orders.judging import Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, Workflow
+from fixfirst.orders.repairs import Counts, Judgement, delta_reward, held_mask, judge, penalty_reward
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > op_host > user > defender")
 

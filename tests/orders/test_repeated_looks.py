@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fixfirst.orders.compliance import Gate, summarise
-from fixfirst.orders.judging import Counts
+from fixfirst.orders.repairs import Counts
 
 GATE = Gate(gate_episodes=100)
 LOOKS = 40  # of one training

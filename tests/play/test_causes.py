@@ -4,7 +4,7 @@ import pytest
 from cage2 import HOST_NAMES
 
 from fixfirst.game.drawing import Cost, TurnSummary
-from fixfirst.play.episodes import explain_return
+from fixfirst.play.description import explain_return
 
 
 def episode(*turns):

@@ -10,8 +10,7 @@ import fixfirst as ff
 from fixfirst.api import evaluate as evaluating
 from fixfirst.cli import main
 from fixfirst.game.game import Game
-from fixfirst.play.comparison import paired
-from fixfirst.play.evaluation import Evaluation, play
+from fixfirst.play.evaluation import Evaluation, paired, play
 from fixfirst.policy.table import PolicyTable
 
 

@@ -5,16 +5,15 @@ import pytest
 from cage2 import HOST_ID, HOST_NAMES, NUM_ACTIONS, action_id
 
 from fixfirst.base.errors import ConfigError
+from fixfirst.game import parts
 from fixfirst.game.drawing import Cost, costs, summarise_turn
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import VARIANTS
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.orders.compliance import Judging
-from fixfirst.orders.explanation import reasons
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
-from fixfirst.play.episodes import describe_episode, notable
+from fixfirst.play.description import describe_episode, explain_repairs, notable
 from fixfirst.play.evaluation import play
 
 ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")
@@ -124,7 +123,7 @@ def test_a_scan_of_a_host_out_of_reach_is_not_told_as_a_success():
 # ---------------------------------------------------------------- what is told is what happened
 
 
-@pytest.mark.parametrize("variant", [variant.name for variant in VARIANTS])
+@pytest.mark.parametrize("variant", [variant.name for variant in parts.VARIANTS])
 def test_the_costs_of_every_turn_sum_to_its_reward(variant):
     """Random actions, all three red agents, 300 episodes: every reward is explained, in every variant."""
     red_agents = ["b_line", "meander", "sleep"] * 100
@@ -197,7 +196,7 @@ def judged(*story, workflow=ORDER, **options):
     """Kind and reason per (repair, held before): the last set of held hosts does not matter."""
     actions = np.array([action_id(*repair) for repair, _ in story])
     held = np.array([sum(1 << HOST_ID[name] for name in names) for _, names in story] + [0], np.int16)
-    return [None if v is None else (v.kind, v.reason) for v in reasons(actions, held, workflow, Judging(**options))]
+    return [None if v is None else (v.kind, v.reason) for v in explain_repairs(actions, held, workflow, Judging(**options))]
 
 
 def test_reasons_name_what_was_fixed_and_what_was_waiting():

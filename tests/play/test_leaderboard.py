@@ -6,15 +6,14 @@ from late import Late
 
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
-from fixfirst.play.evaluation import EpisodeBatch
-from fixfirst.play.leaderboard import COLUMNS, PUBLISHED, LeaderboardScore, column_name
+from fixfirst.play.evaluation import LEADERBOARD, LEADERBOARD_COLUMNS, EpisodeBatch, LeaderboardScore, column_name
 from fixfirst.play.rollout import Rollout
 
 stats = Late("scipy.stats")
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 
-# Mean returns of the defender that never acts, in the order of COLUMNS: the last row of the challenge's own table.
+# Mean returns of the defender that never acts, column by column: the last row of the challenge's own table.
 PUBLISHED_SLEEPER = (-218.65, -39.31, -480.17, -267.6, -1134.03, -972.43)
 
 
@@ -38,8 +37,8 @@ def test_columns_and_total_worked_by_hand():
     """
     b_line = episodes_of({29: -10, 30: -20}, {0: -10, 50: -20, 99: -20})
     standing = LeaderboardScore.of({"b_line": b_line, "meander": episodes_of({5: -20}, {}, red_agent="meander")})
-    assert [(row.red_agent, row.steps) for row in standing.columns] == list(COLUMNS)
-    assert [column_name(*column) for column in COLUMNS] == ["B30", "M30", "B50", "M50", "B100", "M100"]
+    assert [(row.red_agent, row.steps) for row in standing.columns] == list(LEADERBOARD_COLUMNS)
+    assert [column_name(*column) for column in LEADERBOARD_COLUMNS] == ["B30", "M30", "B50", "M50", "B100", "M100"]
     assert [row.mean for row in standing.columns] == [-1, -1, -2, -1, -4, -1]
     assert [row.standard_error for row in standing.columns] == pytest.approx([0, 1, 1, 1, 1, 1])
     total = standing.total
@@ -55,14 +54,14 @@ def test_equal_episodes_have_no_interval():
 def test_the_lead_counts_both_intervals():
     same = episodes_of({0: -10}, {0: -10})
     standing = LeaderboardScore.of({"b_line": same, "meander": same})
-    winner, best = (standing.lead(row) for row in PUBLISHED)
+    winner, best = (standing.lead(row) for row in LEADERBOARD)
     assert winner == pytest.approx((48.57, 48.57 - 0.43, 48.57 + 0.43))  # -6 less -54.57 ± 0.43
     assert best == pytest.approx((45.64, 45.64, 45.64))
 
 
 def test_the_published_totals_are_those_of_their_columns():
-    assert [row.total for row in PUBLISHED] == [-54.57, -51.64]
-    assert all(ours >= theirs for theirs, ours in zip(*(row.columns for row in PUBLISHED), strict=True))
+    assert [row.total for row in LEADERBOARD] == [-54.57, -51.64]
+    assert all(ours >= theirs for theirs, ours in zip(*(row.columns for row in LEADERBOARD), strict=True))
 
 
 @pytest.mark.parametrize("policy", ["react-restore", "priority-restore", "random"])
@@ -77,7 +76,9 @@ def test_columns_are_what_an_evaluation_of_the_same_seed_says(policy):
 
 def test_a_defender_that_never_acts_earns_what_the_challenge_published():
     for row, known in zip(ff.leaderboard("sleep", quiet=True).columns, PUBLISHED_SLEEPER, strict=True):
-        margin = stats.norm.isf(1e-3 / len(COLUMNS) / 2) * 2**0.5 * row.standard_error  # theirs are 1,000 episodes, too
+        margin = (
+            stats.norm.isf(1e-3 / len(LEADERBOARD_COLUMNS) / 2) * 2**0.5 * row.standard_error
+        )  # theirs are 1,000 episodes, too
         assert row.mean == pytest.approx(known, abs=0.005 + margin)
 
 

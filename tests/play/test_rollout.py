@@ -8,8 +8,8 @@ from late import Late
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
-from fixfirst.orders.judging import ROOT, held_mask
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
+from fixfirst.orders.repairs import ROOT, held_mask
 from fixfirst.play.baselines import PriorityRestore, make_baseline
 from fixfirst.play.rollout import GROUP, collect
 from fixfirst.policy.network import Network

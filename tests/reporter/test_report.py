@@ -15,10 +15,9 @@ from fixfirst.base.errors import RunDirError
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.reporter import analysis, figures
+from fixfirst.reporter.document import escaped
 from fixfirst.reporter.figure import FigureData
-from fixfirst.reporter.page import escaped
-from fixfirst.reporter.read import read_run
-from fixfirst.reporter.report import expand_run_folders, report, report_document
+from fixfirst.reporter.report import expand_run_folders, read_run, report, report_document
 from fixfirst.runs.manifest import locked
 
 THREE = UnitScheme(("a", "b", "c"), (0, 1, *11 * (2,)))

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from fixfirst.game.game import Game
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
-from fixfirst.reporter import live, page
+from fixfirst.reporter import document, live
 from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
 from fixfirst.reporter.results import print_searches, ranking_table, searches_document
 from fixfirst.runs.layout import WARMUP_KEY
@@ -284,10 +284,10 @@ def test_documents_are_json_and_say_the_same():
 @pytest.mark.parametrize(("display", "terminal", "opened"), [("", True, 0), (":0", False, 0), (":0", True, 1)])
 def test_a_page_is_opened_only_where_somebody_can_see_it(monkeypatch, tmp_path, display, terminal, opened):
     asked = []
-    monkeypatch.setattr(page.sys, "platform", "linux")
-    monkeypatch.setattr(page.webbrowser, "open", asked.append)
-    monkeypatch.setattr(page.sys, "stdout", SimpleNamespace(isatty=lambda: terminal))
+    monkeypatch.setattr(document.sys, "platform", "linux")
+    monkeypatch.setattr(document.webbrowser, "open", asked.append)
+    monkeypatch.setattr(document.sys, "stdout", SimpleNamespace(isatty=lambda: terminal))
     monkeypatch.setenv("DISPLAY", display)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    page.open_page(tmp_path / "x.html")
+    document.open_page(tmp_path / "x.html")
     assert asked == [(tmp_path / "x.html").as_uri()] * opened

@@ -5,7 +5,6 @@ import tomllib
 import pytest
 
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.settings import resolve
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.manifest import flatten, result_settings, scheme_of
@@ -64,10 +63,10 @@ def test_a_configuration_in_tables_is_flattened_and_the_outermost_of_a_name_wins
 
 
 def test_configurations_of_earlier_versions_still_make_configs():
-    search = resolve(SearchConfig, {}, {name: value for name, value in FLAT.items() if name != "cyborg"})
-    assert search == resolve(SearchConfig, {}, tomllib.loads(OLD_SEARCH) | {"cyborg": None})
+    search = SearchConfig.resolve({}, {name: value for name, value in FLAT.items() if name != "cyborg"})
+    assert search == SearchConfig.resolve({}, tomllib.loads(OLD_SEARCH) | {"cyborg": None})
     assert (search.total_episodes, search.training.total_episodes, search.game.red_agent) == (3000, 20_000, "meander")
-    training = resolve(TrainConfig, {}, tomllib.loads(OLD_TRAINING))
+    training = TrainConfig.resolve({}, tomllib.loads(OLD_TRAINING))
     assert (training.total_episodes, training.max_steps, training.ppo.num_envs) == (400, 9, 4)
 
 

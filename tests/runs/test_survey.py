@@ -7,8 +7,7 @@ from answers import a_swap, an_answer
 from late import Late
 
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.orders.network_facts import NetworkFacts
-from fixfirst.orders.order import UnitScheme
+from fixfirst.orders.order import NetworkFacts, UnitScheme
 from fixfirst.reporter.figures import tallies as tallies_figure
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Adaptive

@@ -9,8 +9,18 @@ from late import Late
 from fixfirst.base.errors import SearchError
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.searcher import gp as gp_module
-from fixfirst.searcher.gp import KINDS, MODELS, Model, OrderGP, largest_distances, ranks_of
-from fixfirst.searcher.posterior import BLOCK, MEAN_VARIANCE, covariances, distances
+from fixfirst.searcher.gp import (
+    BLOCK,
+    KINDS,
+    MEAN_VARIANCE,
+    MODELS,
+    Model,
+    OrderGP,
+    covariances,
+    distances,
+    largest_distances,
+    ranks_of,
+)
 
 botorch, gpytorch, torch = map(Late, ("botorch", "gpytorch", "torch"))
 WORKFLOWS = list(all_workflows())

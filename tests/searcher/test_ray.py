@@ -33,11 +33,10 @@ from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import MAX_NODES_LOST, Finished, InlineScheduler
 from fixfirst.base.ray import who_reaches
 from fixfirst.cli import main
-from fixfirst.searcher import driver
+from fixfirst.searcher import study
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.driver import collect_files, pack_job, run_remote, run_searches
 from fixfirst.searcher.jobs import BaseJob, run_base
-from fixfirst.searcher.study import begin_search
+from fixfirst.searcher.study import begin_search, collect_files, pack_job, run_remote, run_searches
 
 on_a_cluster = pytest.mark.ray
 
@@ -194,7 +193,7 @@ def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
 
 def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
     job = pack_job(run_base, BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
-    monkeypatch.setattr(driver.manifest, "versions", lambda: job.versions | {"torch": "1.0"})
+    monkeypatch.setattr(study.manifest, "versions", lambda: job.versions | {"torch": "1.0"})
     with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
         run_remote(job, lambda message: None, interrupt=False)
 

@@ -45,10 +45,9 @@ from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, SessionRow, Status
 from fixfirst.runs.seeds import read_trials
 from fixfirst.searcher import jobs as searcher_jobs, published
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.driver import run_searches
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.strategy import NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome
-from fixfirst.searcher.study import begin_search, open_search
+from fixfirst.searcher.study import begin_search, open_search, run_searches
 
 SILENT = ["--quiet", "--no-report", "--workers", "1"]
 

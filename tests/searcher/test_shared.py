@@ -24,10 +24,9 @@ from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import ValueRow, read_rows
 from fixfirst.searcher import shared
 from fixfirst.searcher.config import search_config
-from fixfirst.searcher.driver import run_searches
 from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
 from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome
-from fixfirst.searcher.study import begin_search
+from fixfirst.searcher.study import begin_search, run_searches
 
 QUIET = {"quiet": True, "report": False}
 

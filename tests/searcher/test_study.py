@@ -10,8 +10,7 @@ import fixfirst as ff
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.searcher.config import search_config, search_configs
-from fixfirst.searcher.driver import run_searches
-from fixfirst.searcher.study import begin_search, begin_study, open_study, study_name
+from fixfirst.searcher.study import begin_search, begin_study, open_study, run_searches, study_name
 
 MEMBERS = ["b_line-3", "b_line-4", "meander-3", "meander-4"]
 

@@ -6,12 +6,11 @@ from typing import Any, Unpack
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import checks, compile as machine_code, errors, typed
 from fixfirst.game import game, reward
-from fixfirst.game.game import Game, world_in_words
+from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.compliance import Judging
-from fixfirst.play import comparison, evaluation
-from fixfirst.play.leaderboard import LeaderboardScore
-from fixfirst.policy import red_file
+from fixfirst.play import evaluation
+from fixfirst.policy import reds
 from fixfirst.reporter import live
 
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
@@ -49,19 +48,19 @@ def evaluate(
     _check_settings(settings)
     evaluation.check_enough(episodes)
     lengths = None if steps is None else [checks.check_int("steps", length) for length in _list_of("steps", steps)]
-    reds = _reds(red_agent)
+    attackers = _reds(red_agent)
     defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings, policy))
     (home,) = games_made_for([policy], [defender], in_scenario(settings, defender), say)
     game, judging = game_and_judging(home)
     _tell_reward(game.scenario, say)
     own = (game.scenario.steps,) if game.scenario.steps is not None else evaluation.PROTOCOL_STEPS
-    games = [game.against(red, max_steps=n) for red in reds for n in lengths or own]
+    games = [game.against(red, max_steps=n) for red in attackers for n in lengths or own]
     batches = [batch for _, (batch,) in play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)]
     own_variant, played = defender.made_for.get("variant"), batches[0].variant
     if game.backend == "cyborg" and own_variant not in (None, played):
         say(f"{name_of(policy)} was made for variant {own_variant}; this CybORG is {played}")
     found = evaluation.Evaluations(evaluation.Evaluation.of(batch, judging) for batch in batches)
-    found.world = world_in_words("", game.scenario)
+    found.world = game.scenario.in_words()
     return found
 
 
@@ -75,7 +74,7 @@ def leaderboard(
     quiet: bool = False,
     say: Say = errors.note,
     **settings: Unpack[typed.EvaluateSettings],
-) -> LeaderboardScore:
+) -> evaluation.LeaderboardScore:
     """Play the challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and the total.
 
     policy, workflow, greedy, quiet and say as in `evaluate`. episodes: against each red agent; one of 100 steps counts for
@@ -100,7 +99,7 @@ def leaderboard(
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
     games_made_for([policy], [defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
-    return LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
+    return evaluation.LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
 
 
 def compare(
@@ -116,7 +115,7 @@ def compare(
     quiet: bool = False,
     say: Say = errors.note,
     **settings: Unpack[typed.CompareSettings],
-) -> comparison.Comparisons:
+) -> evaluation.Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 
     first, second, workflow, greedy, settings, quiet and say as in `ff.evaluate`; the episodes are its own, too. Two that
@@ -127,16 +126,16 @@ def compare(
     """
     evaluation.check_enough(episodes)
     _check_settings({**settings, "max_steps": steps} if steps is not None else settings)
-    reds, said = _reds(red_agent), said_scenario(settings, first)
+    attackers, said = _reds(red_agent), said_scenario(settings, first)
     one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=said)
     other = make_defender(second, workflow, greedy, judged=False, say=say, scenario=said or one.scenario)
     defenders, length = [one, other], {} if steps is None else {"max_steps": steps}
     homes = games_made_for([first, second], defenders, {**in_scenario(settings, one), **length}, say)
-    games = [game_and_judging(home)[0].against(red) for home in homes for red in reds]
+    games = [game_and_judging(home)[0].against(red) for home in homes for red in attackers]
     _tell_reward(one.scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
-    found = comparison.Comparisons(comparison.paired(a, b, len(games)) for _, (a, b) in played)
-    found.world = world_in_words("", one.scenario)
+    found = evaluation.Comparisons(evaluation.paired(a, b, len(games)) for _, (a, b) in played)
+    found.world = one.scenario.in_words()
     return found
 
 
@@ -179,7 +178,7 @@ def note_picky(games: Sequence[Game], quiet: bool) -> None:
     """Say which learned attackers name their exploit, which scripts and other attackers leave to the game."""
     named = dict.fromkeys((name, game.scenario) for game in games for name in game.learned)
     for name, scenario in [] if quiet else named:
-        if red_file.load_red(name, scenario).spec.picky:
+        if reds.load_red(name, scenario).spec.picky:
             errors.note(f"{name} names its exploit: decoys do not fool it")
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from fixfirst.base import checks, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
-from fixfirst.orders import judging
+from fixfirst.orders import repairs
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import agents, baselines
 from fixfirst.play.rollout import Player, Trajectory, play_steps
-from fixfirst.policy import file as policy_file, red_file, remembering, table
+from fixfirst.policy import file as policy_file, reds, remembering, table
 from fixfirst.policy.export import SUFFIXES, Target, export_policy
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.spec import PolicySpec, bits_of
@@ -33,7 +33,7 @@ def load_named(policy: Named) -> Policy:
     if isinstance(policy, Policy):
         return policy
     path = checks.check_path("a policy", policy)
-    if not path.exists() and str(path) in red_file.shipped_reds():
+    if not path.exists() and str(path) in reds.shipped_reds():
         raise errors.ConfigError(f"{path} is an attacker, not a defender: name it with --red-agent")
     if not path.exists() and str(path) not in policy_file.shipped_policies():
         shipped = ", ".join(policy_file.shipped_policies()) or "there is none"
@@ -400,7 +400,7 @@ def _play_on(envs: "VecCage2", player: Player, assigned: np.ndarray, seed: int, 
         track.choices[t] = track.actions[t] = actions
         track.rewards10[t], track.ended[t] = world.rewards10, world.ended
     track.packed_obs[-1] = world.packed_obs
-    track.held[:] = judging.held_mask(np.array([*access, world.access]))
+    track.held[:] = repairs.held_mask(np.array([*access, world.access]))
 
 
 def _shared_memories(envs: "VecCage2", spec: PolicySpec) -> np.ndarray | None:

@@ -14,8 +14,7 @@ from gymnasium.vector.utils import batch_space
 from fixfirst.api.attackers import defended_game
 from fixfirst.api.policies import Who, takes_best_actions
 from fixfirst.base import checks, errors, statistics
-from fixfirst.game import red_view
-from fixfirst.game.state import RedVerb
+from fixfirst.game import red_view, state
 from fixfirst.game.world import World
 from fixfirst.play import envs
 from fixfirst.policy import table
@@ -149,7 +148,7 @@ class _Hand:
         self._choices = np.zeros(num_envs, np.int64)
         self._everywhere = np.ones(num_envs, np.bool_)
         self._everywhere.setflags(write=False)
-        self._sleep = next(number for number, choice in enumerate(spec.choices) if choice.verb == RedVerb.SLEEP)
+        self._sleep = next(number for number, choice in enumerate(spec.choices) if choice.verb == state.RedVerb.SLEEP)
 
     def look(self, states: np.ndarray) -> np.ndarray:
         """Return what red reads in states [N], as bits; and learn which choices that leaves."""

@@ -1,20 +1,20 @@
 """A run as an object: what `ff.search`, `ff.train` and `ff.load_run` hand out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api.league import LeagueRun, load_league
 from fixfirst.base import checks, errors, files, statistics, tables
+from fixfirst.game import state
+from fixfirst.learner import league
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.settings import resolve
 from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation, Evaluations
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
-from fixfirst.runs import layout, seeds
+from fixfirst.runs import layout, manifest, matrix, rows, seeds
 from fixfirst.runs.agreement import Agreement
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
@@ -197,6 +197,39 @@ class StudyRun(tables.Tabular):
         return report.report(self.folder, self.folder / f"{layout.REPORT}.html" if out is None else out, **options)
 
 
+@dataclass(frozen=True)
+class LeagueRun(tables.Tabular):
+    """A league: how its defender stood after each round, and its policy once it is finished.
+
+    For example:
+
+        run = ff.train_league(updates=2, responses=0, out="runs/small-league", quiet=True)
+        run.rounds[-1].scripts["b_line"], run.best
+    """
+
+    folder: Path
+    config: league.LeagueConfig
+    rounds: tuple[matrix.Round, ...]
+
+    def __repr__(self) -> str:
+        return f"LeagueRun({str(self.folder)!r}: {self.rounds[-1].in_words() if self.rounds else 'no round is over'})"
+
+    def table(self) -> tables.Table:
+        """Return a row per round and attacker: the matrix."""
+        found = Run(self.folder).matrix
+        columns = rows.MatrixRow.columns()
+        return tables.Table(columns, tuple(tuple(row.values().values()) for row in found), columns)
+
+    @property
+    def best(self) -> Policy:
+        """The defender."""
+        return load_policy(self.folder)
+
+    def report(self, out: str | Path | None = None, **options: Any) -> WrittenReport:
+        """Write a page about it; see `ff.report`."""
+        return report.report(self.folder, out, **options)
+
+
 def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
     """A run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
 
@@ -218,7 +251,7 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
 def load_training(folder: Path) -> TrainRun:
     """Return a training as an object."""
     run = Run(folder)
-    config, result = resolve(TrainConfig, {}, run.config), run.result_document
+    config, result = TrainConfig.resolve({}, run.config), run.result_document
     if result is None:
         return TrainRun(folder, config, None, None)
     try:
@@ -227,3 +260,64 @@ def load_training(folder: Path) -> TrainRun:
         return TrainRun(folder, config, Evaluation.from_dict(result["evaluation"]), bool(result["accepted"]))
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise errors.RunDirError(f"{folder / layout.RESULT}: cannot be read ({e})") from e
+
+
+def load_league(folder: Path) -> LeagueRun:
+    """Return a league as an object; it may be running, finished or interrupted."""
+    run = Run(folder)
+    return LeagueRun(folder, league.LeagueConfig(**run.config), tuple(matrix.rounds_of(run.matrix)))
+
+
+# ---------------------------------------------------------------- what is said of a run before and while it goes on
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is, after an update of a training.
+
+    For example:
+
+        def follow(progress):
+            print(progress.training, progress.episodes, progress.values["return"])
+            return progress.episodes >= 1_000  # True: stop, as Ctrl-C would
+
+        try:
+            ff.train(workflow="none", total_episodes=2_000, out="runs/followed", quiet=True, callback=follow)
+        except ff.Interrupted:
+            ff.resume("runs/followed", quiet=True)
+    """
+
+    folder: Path  # of the run
+    episodes: int  # trained so far, by all trainings of the run
+    total_episodes: int
+    training: int  # which of them this is about; 0 if there is only one
+    values: Mapping[str, float]  # "return" of the update's episodes; of `ff.train`, all that training_log.csv has
+
+
+def finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) -> Path | None:
+    """Return a finished run that has the very result of this config, and say so; None if there is none, or none may count.
+
+    Code and policies of users may change under the same name, and CybORG is not ours: with these, everything is run again.
+    """
+    game = config.training.game if isinstance(config, SearchConfig) else config.game
+    named = [game.red_agent] if isinstance(game.red_agent, str) else game.red_agent
+    reds = {part.partition(":")[0].strip().upper() for text in named for part in text.split(",")}
+    if (
+        game.backend == "cyborg"
+        or not reds <= set(state.RedAgent.__members__)
+        or getattr(config, "from_policy", None) is not None
+    ):
+        return None
+    folder = manifest.finished_like(name, config.model_dump(mode="json"))
+    if folder is not None and not quiet:
+        errors.note(f"{folder} has this answer; --again to repeat")
+    return folder
+
+
+def say_where(folder: Path, quiet: bool) -> None:
+    """Say where a run is written, first of all."""
+    if not quiet:
+        errors.note(f"writing to {folder}")
+
+
+Callback = Callable[[Progress], object]  # what it returns stops the run if it is true

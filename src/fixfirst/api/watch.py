@@ -10,12 +10,10 @@ import numpy as np
 from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
 from fixfirst.api.policies import Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import checks, errors, typed
-from fixfirst.play import evaluation, habits, rollout
-from fixfirst.play.episodes import describe_episode, document, notable
+from fixfirst.play import description, evaluation, rollout
 from fixfirst.policy.file import Policy
-from fixfirst.reporter import replay as replay_page
-from fixfirst.reporter.page import open_page as show_page
-from fixfirst.reporter.read import read_run
+from fixfirst.reporter import replay as replay_page, report
+from fixfirst.reporter.document import open_page as show_page
 from fixfirst.runs import layout
 from fixfirst.runs.run import Run
 
@@ -102,14 +100,14 @@ def replay(
             raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
-    numbers = notable(*batches) if number is None else {"chosen": number}
+    numbers = description.notable(*batches) if number is None else {"chosen": number}
     documents: list[dict[str, Any]] = []
     names = [name_of(one) for one in whom]
     if len({*names}) < len(names):  # the same policy, told two orders
         names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
     for name, defender, batch in zip(names, defenders, batches, strict=True):
         spec = defender.spec
-        described = [describe_episode(batch, label, place, judging, spec) for label, place in numbers.items()]
+        described = [description.describe_episode(batch, label, place, judging, spec) for label, place in numbers.items()]
         facts = {
             "policy": name,
             "red_agent": game.red_agent,
@@ -123,7 +121,7 @@ def replay(
             **_habits(batch),
             "opening": [spec.action_set.names[choice] for choice in spec.opening],
         }
-        documents.append(document(batch, described, facts, beside=bool(documents)))
+        documents.append(description.document(batch, described, facts, beside=bool(documents)))
     if beside is None:
         return documents[0]
     return documents[0] | {"beside": documents[1], "start": _parting(numbers, *batches)}
@@ -133,7 +131,7 @@ def _habits(batch: evaluation.EpisodeBatch) -> dict[str, Any]:
     """Return what a learned attacker does and how the defender answers, in words; nothing of scripts."""
     if batch.turns is None or not batch.game.learned:
         return {}
-    return {"habits": habits.describe_turns(batch.rollout, batch.turns, batch.game.scenario)}
+    return {"habits": description.describe_turns(batch.rollout, batch.turns, batch.game.scenario)}
 
 
 def _parting(numbers: Mapping[str, int], first: evaluation.EpisodeBatch, second: evaluation.EpisodeBatch) -> str:
@@ -176,7 +174,7 @@ def write_replays(folder: Path) -> None:
 
     And one with the same episodes under two orders that differ in the swap that matters most.
     """
-    run = read_run(folder)
+    run = report.read_run(folder)
     whom: list[tuple[str, Path, str | None]] = []  # name, policy, order
     if run.answer is not None:
         whom = [(order.workflow, folder, order.workflow) for order in run.answer.orders]
@@ -195,7 +193,7 @@ def write_replays(folder: Path) -> None:
 def write_missing_why(folder: Path) -> None:
     """Write the page with the same episodes under two orders of a finished search, if its report has none to link to."""
     if not (folder / layout.replay_file(layout.WHY_PAGE)).exists():
-        _write_why(read_run(folder))
+        _write_why(report.read_run(folder))
 
 
 def _write_why(run: Run) -> None:

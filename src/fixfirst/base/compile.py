@@ -55,18 +55,17 @@ SOURCES = (
     "game/attackers.py",
     "game/rules.py",
     "orders/compliance.py",
-    "orders/judging.py",
+    "orders/repairs.py",
     "policy/action_sets.py",
     "policy/memory.py",
     "policy/remembering.py",
-    "policy/vectors.py",
     "policy/network.py",
     "policy/table.py",
     "policy/reds.py",
     "play/rollout.py",
     "learner/batch.py",
     "learner/gradient.py",
-    "searcher/posterior.py",
+    "searcher/gp.py",
 )
 ROOMS = tuple(dict.fromkeys(source.split("/")[0] for source in SOURCES))
 SIMULATOR = "game"

@@ -40,6 +40,11 @@ def did_you_mean(word: str, known: "Iterable[str]") -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def list_words(texts: "list[str] | tuple[str, ...]", word: str = "and") -> str:
+    """Join texts, as in "a, b and c"."""
+    return ", ".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"
+
+
 def quoted(value: object) -> str:
     """A value as messages quote it; some cannot say what they are, or are nested too deeply to."""
     try:

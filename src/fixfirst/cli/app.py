@@ -11,6 +11,7 @@ from cyclopts import App, Group, Parameter, Token
 
 from fixfirst import __version__
 from fixfirst.base import errors
+from fixfirst.cli import COMMANDS
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 
     from fixfirst.base import tables
 
-COMMANDS = (  # in the order of use
-    "search", "train", "resume", "runs", "report",
-    "evaluate", "compare", "watch", "export",
-    "scenario", "conform", "record", "bench", "doctor",
-)  # fmt: skip
 BRIEF = ("search", "train")  # their --help shows what people use, --help-all the rest
 
 
@@ -114,18 +110,18 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2))
 
 
-def _docstring(module: str, function: str) -> str | None:
-    """What a function says about itself, read and not imported: `fixfirst --help` waits for no command's libraries."""
+def _docstrings(module: str) -> dict[str, str | None]:
+    """What functions say about themselves, read and not imported: `fixfirst --help` waits for no command's libraries."""
     tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_bytes())
-    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
-    return ast.get_docstring(found)
+    return {node.name: ast.get_docstring(node) for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-for _place, _name in enumerate(COMMANDS):
+_HELP = {module: _docstrings(module) for module in dict.fromkeys(COMMANDS.values())}
+for _place, (_name, _module) in enumerate(COMMANDS.items()):
     app.command(
-        f"fixfirst.cli.{_name}:{_name}_command",
+        f"fixfirst.cli.{_module}:{_name}_command",
         name=_name,
-        help=_docstring(_name, f"{_name}_command"),
+        help=_HELP[_module][f"{_name}_command"],
         sort_key=_place,
         default_parameter=_SHOWN,
     )

@@ -25,11 +25,9 @@ from cyclopts import Parameter
 from fixfirst.base import errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout
-from fixfirst.cyborg.game import CyborgGame
 from fixfirst.game import backends, game, state, tables
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
-from fixfirst.game.state import RedAgent
 from fixfirst.game.world import BaseWorld
 from fixfirst.play.envs import VecCage2
 
@@ -192,7 +190,7 @@ def cyborg_speeds(folder: Path, red_agent: str, scenario: Scenario = CAGE2) -> d
     return {name: statistics.median(speeds) for name, speeds in zip(CYBORG_ROWS, (one, many, spread), strict=True)}
 
 
-_games: list[CyborgGame]  # of a process that plays plain CybORG
+_games: list[checkout.CyborgGame]  # of a process that plays plain CybORG
 
 
 def _open_games(folder: Path, number: int, scenario: Scenario) -> None:
@@ -200,7 +198,7 @@ def _open_games(folder: Path, number: int, scenario: Scenario) -> None:
     jobs.follow_parent()
     cyborg = checkout.load_cyborg(folder)
     with checkout.scenario_file(cyborg, scenario) as file:
-        _games = [CyborgGame(cyborg, scenario=scenario, file=file) for _ in range(number)]
+        _games = [checkout.CyborgGame(cyborg, scenario=scenario, file=file) for _ in range(number)]
 
 
 def _play_plain_cyborg(red_agent: str, seed: int) -> float:
@@ -209,7 +207,7 @@ def _play_plain_cyborg(red_agent: str, seed: int) -> float:
     episodes = max(1, 20 // num_envs)
     for episode in range(episodes):
         for number, one in enumerate(_games):
-            one.reset(RedAgent[red_agent.upper()], [seed, number, episode])
+            one.reset(state.RedAgent[red_agent.upper()], [seed, number, episode])
         choices = _games[0].scenario.num_actions
         actions = np.random.default_rng([seed, episode]).integers(0, choices, (CYBORG_STEPS, num_envs)).tolist()
         start = time.perf_counter()

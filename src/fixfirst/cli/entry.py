@@ -10,7 +10,6 @@ import re
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -172,8 +171,15 @@ def _fail(text: str) -> int:
 def _greet(arguments: list[str]) -> None:
     """Print a first line at once, in a terminal: on a busy machine it takes long to import what a command needs."""
     silent = {"--help", "--help-all", "-h", "--quiet", "-q", "--json"} & set(arguments)
-    slow = arguments[0].isalpha() and Path(__file__).with_name(f"{arguments[0]}.py").exists()
-    if slow and arguments[0] != "runs" and not silent and sys.stderr.isatty() and "numba" not in sys.modules:
+    from fixfirst.cli import COMMANDS
+
+    if (
+        arguments[0] in COMMANDS
+        and arguments[0] != "runs"
+        and not silent
+        and sys.stderr.isatty()
+        and "numba" not in sys.modules
+    ):
         print(f"fixfirst: {arguments[0]} ...", file=sys.stderr, flush=True)
 
 

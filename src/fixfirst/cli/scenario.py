@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from fixfirst.base import errors, files
 from fixfirst.cli.app import Json, Whole, print_json
 from fixfirst.game import drawing, game, parts
-from fixfirst.game.scenario import VARIANTS, Scenario
+from fixfirst.game.scenario import Scenario
 from fixfirst.policy import action_sets
 
 NEW, HOST_TABLE = "new", ".csv"
@@ -134,7 +134,7 @@ def _as_text(scenario: Scenario) -> str:
     exact = [red for red, yes in document["exact"].items() if yes]
     lines += ["", f"exactly as CybORG's: {', '.join([*exact, 'sleep'])}"]
     lines += [f"note: {text}" for text in document["notes"]]
-    changed = [v.name for v, one in zip(VARIANTS, scenario.by_variant, strict=True) if one.hosts != scenario.hosts]
+    changed = [v.name for v, one in zip(parts.VARIANTS, scenario.by_variant, strict=True) if one.hosts != scenario.hosts]
     if changed:
         lines.append(f"note: in variant {', '.join(changed)} some images differ")
     return "\n".join(lines)

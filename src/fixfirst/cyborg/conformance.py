@@ -22,14 +22,13 @@ import numpy as np
 
 from fixfirst.base import errors, files
 from fixfirst.game import attackers, chance as dice, parts, rules, state, tables
-from fixfirst.game.scenario import CAGE2, VARIANT_ID, Scenario, VariantName
-from fixfirst.game.state import NO_TARGET, OTService, RedAgent, RedVerb
+from fixfirst.game.scenario import CAGE2, Scenario
 
 HOST_LETTERS = string.ascii_lowercase + string.ascii_uppercase + string.digits + "-_"  # of so many hosts as there are
-RED_AGENTS = tuple(agent.name.lower() for agent in RedAgent)
+RED_AGENTS = tuple(agent.name.lower() for agent in state.RedAgent)
 LEARNED_RED = "learned"  # whichever it was: a recording tells all that it did
-RED_VERBS = tuple(verb.name.lower() for verb in RedVerb)
-OT_NAMES = tuple(state.name.lower() for state in OTService)
+RED_VERBS = tuple(verb.name.lower() for verb in state.RedVerb)
+OT_NAMES = tuple(one.name.lower() for one in state.OTService)
 PID_REUSED = "pid_reused"  # field of an episode: the step in which a process got a process id that blue had noted before
 LONGEST_EPISODE = 4 * files.MB  # as a line of text; one of 100 steps has 10 kB
 _BLUES, _GREENS = ("misinform",), ("green", "green_host")
@@ -66,7 +65,7 @@ class RecordedEpisode:
     scenario: Scenario
     red: int  # a number of RedAgent, or LEARNED
     green: bool
-    variant: VariantName
+    variant: parts.VariantName
     policy: str
     return10: int
     pid_reused: int | None  # from this step on (from 1) a process id may matter, which the model does without
@@ -125,7 +124,10 @@ def replay_episode(episode: RecordedEpisode) -> np.ndarray:
     """Drive the kernel with the recorded actions and outcomes. Returns what came out, [T] of `record_dtype`."""
     scenario, size = episode.scenario, tables.size_of(episode.scenario)
     states, chances = np.zeros(1, state.state_dtype(size)), np.zeros(1, dice.chance_dtype(size))
-    block, odds = tables.tables_of(scenario, VARIANT_ID[episode.variant]), np.zeros((1, max(len(RedAgent), episode.red + 1)))
+    block, odds = (
+        tables.tables_of(scenario, parts.VARIANT_ID[episode.variant]),
+        np.zeros((1, max(len(state.RedAgent), episode.red + 1))),
+    )
     odds[0, episode.red :] = 1.0
     observations = np.empty((1, scenario.observation_bits), np.int8)
     words, access = np.empty((1, scenario.observation_words), np.uint64), np.empty((1, scenario.num_hosts), np.uint8)
@@ -174,8 +176,8 @@ def first_difference(episode: RecordedEpisode, got: np.ndarray, file: str = "") 
 
 def _in_words(record: np.void, scenario: Scenario) -> dict[str, Any]:
     """A step as recordings write it: field -> value, or field -> host -> value."""
-    verb, target, exploit = RedVerb(record["red_verb"]), int(record["red_target"]), int(record["red_exploit"])
-    targets = subnet_words(scenario) if verb == RedVerb.DISCOVER else HOST_LETTERS
+    verb, target, exploit = state.RedVerb(record["red_verb"]), int(record["red_target"]), int(record["red_exploit"])
+    targets = subnet_words(scenario) if verb == state.RedVerb.DISCOVER else HOST_LETTERS
     chances, made = int(record["chances"]), decisions(scenario)
     observation = sum(int(word) << 64 * k for k, word in enumerate(record["observation"]))
     by_host: dict[str, dict[str, str]] = {"access": {}, "malware": {}, "observation": {}}
@@ -189,7 +191,7 @@ def _in_words(record: np.void, scenario: Scenario) -> dict[str, Any]:
         "chance decisions": [name for name in made if chances >> dice.Decision[name.upper()] & 1],
         "chance outcomes possible": not chances >> dice.Decision.REFUSED & 1,
         "red verb": RED_VERBS[verb],
-        "red target": None if target == NO_TARGET else targets[target],
+        "red target": None if target == state.NO_TARGET else targets[target],
         "red exploit": None if exploit < 0 else scenario.exploit_names[exploit],
         "red success": int(record["red_success"]),
         **by_host,
@@ -257,7 +259,7 @@ def _episode(data: dict[str, Any], folder: Path) -> RecordedEpisode:
         scenario=scenario,
         red=state.LEARNED if data["red"] == LEARNED_RED else _index("red", data["red"], (*RED_AGENTS, LEARNED_RED)),
         green=bool(_index("green", data["green"], ("sleep", "agent"))),
-        variant=get_args(VariantName)[_index("variant", data.get("variant", "current"), get_args(VariantName))],
+        variant=get_args(parts.VariantName)[_index("variant", data.get("variant", "current"), get_args(parts.VariantName))],
         policy=str(data.get("policy", "")),
         return10=_whole("return10", data["return10"]),
         pid_reused=None if data.get(PID_REUSED) is None else _whole(PID_REUSED, data[PID_REUSED]),
@@ -313,7 +315,7 @@ def _result(
     seen = _packed(_word("observation", observation, "0123456789abcdef", len(scenario.listed)))
     return (
         _index("red verb", verb, RED_VERBS),
-        NO_TARGET if target is None else _index("red target", target, targets),
+        state.NO_TARGET if target is None else _index("red target", target, targets),
         -1 if exploit is None else _index("exploit", exploit, scenario.exploit_names),
         _index("red success", success, (-1, 0, 1)) - 1,
         _mask(access, "p"),

@@ -22,16 +22,13 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import checks, errors, jobs
-from fixfirst.cyborg.checkout import Cyborg, check_images, load_cyborg
+from fixfirst.cyborg.checkout import PRIVILEGED_ACCOUNTS, Cyborg, CyborgGame, Identity, check_images, identify, load_cyborg
 from fixfirst.cyborg.conformance import HOST_LETTERS, LEARNED_RED, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
-from fixfirst.cyborg.game import PRIVILEGED_ACCOUNTS, CyborgGame
-from fixfirst.cyborg.learned_red import LearnedRed
-from fixfirst.cyborg.variant import Identity, identify
+from fixfirst.cyborg.world import LearnedRed
 from fixfirst.game import chance as dice, game, parts, state, world
-from fixfirst.game.scenario import CAGE2, Scenario, VariantName
-from fixfirst.game.state import NO_TARGET, RedAgent, RedVerb
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.play import baselines
-from fixfirst.policy import file as policy_file, red_file
+from fixfirst.policy import file as policy_file, reds
 from fixfirst.policy.file import load_policy
 
 MIXTURE = "mixture"  # another policy for every episode
@@ -96,7 +93,7 @@ def record(
         )
     recording = replace(recording, red_agent=game.red_agent_spec(recording.red_agent, scenario))
     for name in game.learned_in([recording.red_agent]):
-        if red_file.load_red(name, scenario).spec.picky:
+        if reds.load_red(name, scenario).spec.picky:
             raise errors.CyborgError(f"{name}: names its exploit, which a recording does not tell; record plain attackers")
     check_images(folder, scenario)
     cyborg = identify(folder)
@@ -131,7 +128,9 @@ def _keep_file(scenario: Scenario, out: Path) -> Path:
     return file
 
 
-def _episodes(folder: Path, recording: Recording, variant: VariantName, num_workers: int | None) -> Iterator[dict[str, Any]]:
+def _episodes(
+    folder: Path, recording: Recording, variant: parts.VariantName, num_workers: int | None
+) -> Iterator[dict[str, Any]]:
     """All episodes in order, played by a few processes."""
     workers = min(recording.episodes, num_workers or jobs.available_cores())
     with ProcessPoolExecutor(workers, get_context("spawn"), _open_recorder, (folder, recording, variant)) as pool:
@@ -153,7 +152,7 @@ def _chooser(name: str) -> Callable[[np.ndarray], np.ndarray]:
 _recorder: "Recorder"  # of a recording process
 
 
-def _open_recorder(folder: Path, recording: Recording, variant: VariantName) -> None:
+def _open_recorder(folder: Path, recording: Recording, variant: parts.VariantName) -> None:
     global _recorder
     jobs.follow_parent()
     _recorder = Recorder(load_cyborg(folder), recording, variant)
@@ -166,7 +165,7 @@ def _play_episode(number: int) -> dict[str, Any]:
 class Recorder:
     """One CybORG environment with its chance decisions listened to. Changes CybORG in this process for good."""
 
-    def __init__(self, cyborg: Cyborg, recording: Recording, variant: VariantName):
+    def __init__(self, cyborg: Cyborg, recording: Recording, variant: parts.VariantName):
         self._recording, self._variant = recording, variant
         self._chances: list[list[Any]] = []
         self._step = 0  # of the episode, from 1; 0 = outside of any step
@@ -175,9 +174,7 @@ class Recorder:
         scenario = game.scenario_named(recording.scenario)
         file = None if scenario == CAGE2 else recording.scenario
         self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
-        self._learned = [
-            LearnedRed.named(red_file.load_red(name, scenario)) for name in game.learned_in([recording.red_agent])
-        ]
+        self._learned = [LearnedRed.named(reds.load_red(name, scenario)) for name in game.learned_in([recording.red_agent])]
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
@@ -188,7 +185,7 @@ class Recorder:
         choose = (
             baselines.DEFENDERS[policy](self._game.scenario, 1, rng) if policy in baselines.DEFENDERS else _chooser(policy)
         )
-        agent = self._learned[red - state.LEARNED] if red >= state.LEARNED else RedAgent(red)
+        agent = self._learned[red - state.LEARNED] if red >= state.LEARNED else state.RedAgent(red)
         self._game.reset(agent, [*entropy, _GAME_STREAM])
         self._pid_reuses.clear()
         observation = np.zeros(self._game.scenario.observation_bits, np.int8)
@@ -225,8 +222,8 @@ class Recorder:
     def _red(self) -> list[Any]:
         """[verb, target, success, exploit]"""
         verb, target, success, exploit, _ = self._game.red_action()
-        letters = subnet_words(self._game.scenario) if verb == RedVerb.DISCOVER else HOST_LETTERS
-        target_letter = None if target == NO_TARGET else letters[target]
+        letters = subnet_words(self._game.scenario) if verb == state.RedVerb.DISCOVER else HOST_LETTERS
+        target_letter = None if target == state.NO_TARGET else letters[target]
         return [
             RED_VERBS[verb],
             target_letter,
@@ -236,19 +233,19 @@ class Recorder:
 
     def _truth(self) -> tuple[str, str, str]:
         """Access and malware per host, and the OT service."""
-        state, noted, scenario = self._game.state, self._noted_pids(), self._game.scenario
+        truth, noted, scenario = self._game.truth, self._noted_pids(), self._game.scenario
         kinds: list[set[str]] = [set() for _ in scenario.hosts]
-        for session in state.sessions["Red"].values():
+        for session in truth.sessions["Red"].values():
             removable = session.pid in noted.get(session.host, ())
             kind = "p" if session.username in PRIVILEGED_ACCOUNTS else "r" if removable else "s"
             kinds[scenario.host_ids[session.host]].add(kind)
         access = "".join("p" if "p" in k else "b" if len(k) == 2 else next(iter(k), "0") for k in kinds)
-        infected = (any(f.density >= _MALWARE_DENSITY for f in state.hosts[host].files) for host in scenario.host_names)
+        infected = (any(f.density >= _MALWARE_DENSITY for f in truth.hosts[host].files) for host in scenario.host_names)
         return access, "".join(map(str, map(int, infected))), OT_NAMES[self._game.ot_service()]
 
     def _noted_pids(self) -> dict[str, list[int]]:
         """Process ids that blue takes for suspicious, per host name."""
-        return self._game.state.sessions["Blue"][0].sus_pids
+        return self._game.truth.sessions["Blue"][0].sus_pids
 
     def _letter(self, host_or_address: Any) -> str:
         return HOST_LETTERS[self._game.host_id(host_or_address)]

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from fixfirst.base import compile as machine_code, errors
-from fixfirst.base.compile import call_address, inlined
+from fixfirst.base.compile import inlined
 from fixfirst.game import chance as dice
-from fixfirst.game.own_agents import own_agents
+from fixfirst.game.game import own_agents
 from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb, Success, state_dtype
 from fixfirst.game.tables import SMALL, Size
 
@@ -162,7 +162,7 @@ def decide_own(env, tables, chance, own):
     """Return what an attacker of a user writes into `env`, or sleep where that is impossible."""
     address = own[env.red_agent]
     if address != 0:
-        call_address(address, env, chance)
+        machine_code.call_address(address, env, chance)
         return decide_as_written(env, tables)
     return RedVerb.SLEEP, NO_TARGET
 

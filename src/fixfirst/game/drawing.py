@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fixfirst.game import parts
 from fixfirst.game.parts import BITS_PER_HOST
 from fixfirst.game.rules import QUIET, SEEN_EXPLOIT, SEEN_SCAN
-from fixfirst.game.scenario import CAGE2, VARIANT_ID, VARIANTS, Scenario, VariantName
+from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedVerb, Success
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class TurnSummary:
         return sum(cost.tenths for cost in self.costs)
 
 
-def summarise_turn(turn: np.void, variant: VariantName, scenario: Scenario = CAGE2) -> TurnSummary:
+def summarise_turn(turn: np.void, variant: parts.VariantName, scenario: Scenario = CAGE2) -> TurnSummary:
     """Return one record of `turn_dtype` in plain values."""
     red, red_target, red_worked = _red(turn, scenario)
     action = scenario.actions[turn["blue_action"]]
@@ -115,16 +116,16 @@ def _red(turn: np.void, scenario: Scenario) -> tuple[str, str | None, bool | Non
     return f"Impact {target}" + (" (harmless once restored)" if harmless else ""), target, worked and not harmless
 
 
-def costs(turn: np.void, variant: VariantName, scenario: Scenario = CAGE2) -> tuple[Cost, ...]:
+def costs(turn: np.void, variant: parts.VariantName, scenario: Scenario = CAGE2) -> tuple[Cost, ...]:
     """Return what this turn cost blue: hosts that red holds, the stopped OT service, blue's Restore. Sums to the reward."""
-    charged = turn["access"] >= (1 if VARIANTS[VARIANT_ID[variant]].any_session_costs else 2)
+    charged = turn["access"] >= (1 if parts.VARIANTS[parts.VARIANT_ID[variant]].any_session_costs else 2)
     held = (scenario.hosts[h] for h in np.flatnonzero(charged))
-    parts = [Cost(host.name, -round(10 * host.value)) for host in held if host.value]
+    found = [Cost(host.name, -round(10 * host.value)) for host in held if host.value]
     if turn["ot"] == OTService.STOPPED:
-        parts.append(Cost("impact", -round(10 * scenario.ot_cost)))
+        found.append(Cost("impact", -round(10 * scenario.ot_cost)))
     if scenario.actions[turn["blue_action"]].verb == "Restore":
-        parts.append(Cost("restore", -round(10 * scenario.restore_cost)))
-    return tuple(parts)
+        found.append(Cost("restore", -round(10 * scenario.restore_cost)))
+    return tuple(found)
 
 
 # ---------------------------------------------------------------- where things are

@@ -3,21 +3,25 @@
 Also what users may call red agents, variants and scenarios.
 """
 
+import importlib.util
+import inspect
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
-from typing import Annotated, Any, Literal, cast, get_args
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import checks, errors
-from fixfirst.game import parts, reward
-from fixfirst.game.own_agents import own_agents
-from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario, VariantName
+from fixfirst.game import parts
+from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 from fixfirst.game.state import LEARNED, RedAgent
 
 Backend = Literal["simulator", "workers", "cyborg"]
@@ -128,7 +132,7 @@ class Game(checks.Settings):
         "b_line",
         description="b_line, meander, sleep, late, the folder of a learned attacker, or a mixture: b_line:0.5,runs/red:0.5.",
     )  # from Python, for worlds: also one of these per environment
-    variant: VariantName | None = Field(
+    variant: parts.VariantName | None = Field(
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
     )  # None, from Python: whatever the CybORG found is
     green: bool = Field(False, description="With users who scan ports at random.")
@@ -186,8 +190,8 @@ class Game(checks.Settings):
 
     @property
     def where(self) -> str:
-        """The world in words, see `world_in_words`."""
-        return world_in_words(f"variant {self.variant}", self.scenario)
+        """The world in words, see `Scenario.in_words`."""
+        return self.scenario.in_words(f"variant {self.variant}")
 
     @property
     def attacker(self) -> str:
@@ -241,12 +245,6 @@ class Game(checks.Settings):
         if settings.get("max_steps") is not None:
             checks.check_int("max_steps", settings["max_steps"])
         return cls(**settings)
-
-
-def world_in_words(variant: str, scenario: Scenario) -> str:
-    """Return a world in words, for texts: the variant, the scenario unless it is CAGE2, and a reward of its own."""
-    own = "" if scenario == CAGE2 else f"scenario {scenario.label}"
-    return ", ".join(filter(None, (variant, own, reward.in_words(scenario))))
 
 
 # ---------------------------------------------------------------- what users may say
@@ -326,7 +324,7 @@ def _sealed(name: str, scenario: Scenario | None) -> str:
 
 def _red_files() -> ModuleType:
     """Return the module that knows files of attackers: by name, because it is in a later room."""
-    return import_module("fixfirst.policy.red_file")
+    return import_module("fixfirst.policy.reds")
 
 
 def _agent_weights(spec: str) -> dict[str, float]:
@@ -361,6 +359,97 @@ def _agent_weights(spec: str) -> dict[str, float]:
     return weights
 
 
-def check_variant(variant: str) -> VariantName:
+def check_variant(variant: str) -> parts.VariantName:
     """Return the variant itself, if there is one of this name."""
-    return cast(VariantName, checks.check_choice("variant", variant, get_args(VariantName)))
+    return cast(parts.VariantName, checks.check_choice("variant", variant, get_args(parts.VariantName)))
+
+
+# ---------------------------------------------------------------- red agents of users
+#
+# `attackers.py` compiles them on first use; to know their names needs no compiler. Other processes know them if they are in
+# a file that FIXFIRST_RED_AGENTS names. A module that registers one adds its file to the variable, where worker processes
+# find it.
+
+
+FILES_VARIABLE = "FIXFIRST_RED_AGENTS"
+Decide = TypeVar("Decide", bound=Callable[..., None])
+
+_own: dict[str, Callable[..., None]] = {}  # in the order of their numbers
+_files: set[Path] = set()  # those of the variable whose agents are registered
+
+
+def red_agent(name: str) -> Callable[[Decide], Decide]:
+    """Register a red agent of your own: a decorator for a function (env, chance) that decides what red does next.
+
+    The function is compiled by Numba on first use (a second or two in each process), and calls `intends` of `fixfirst.red`,
+    where all it may need is; docs/extend.md tells what is in `env`. From then on the name works wherever a red agent is
+    named, also in mixtures. To use it from the command line, name its file in FIXFIRST_RED_AGENTS.
+
+    For example:
+
+        from fixfirst.red import USER, Verb, intends
+
+        @ff.red_agent("looks_around")
+        def looks_around(env, chance):
+            intends(env, Verb.DISCOVER, USER)
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name):
+        raise errors.ConfigError(f"a red agent's name is a word in lower case, got {errors.quoted(name)}")
+    if name.upper() in RedAgent.__members__:
+        raise errors.ConfigError(f"{name} is one of our red agents; give yours another name")
+
+    def register(function: Decide) -> Decide:
+        if not isinstance(function, FunctionType) or len(inspect.signature(function).parameters) != 2:
+            raise errors.ConfigError(f"red agent {errors.quoted(name)} must be a function of (env, chance)")
+        _own[name] = function
+        _share(function)
+        return function
+
+    return register
+
+
+def own_agents() -> dict[str, Callable[..., None]]:
+    """Return all that are registered, also in the files of the variable, in the order of their numbers."""
+    for path in _files_of_the_variable():
+        if path.resolve() not in _files:
+            _files.add(path.resolve())  # before it runs: it may ask for the agents itself
+            if not _is_the_program(path):
+                try:
+                    _run(path)
+                except errors.ConfigError:
+                    _files.discard(path.resolve())
+                    raise
+    return dict(_own)
+
+
+def _files_of_the_variable() -> list[Path]:
+    return [Path(path) for path in os.environ.get(FILES_VARIABLE, "").split(os.pathsep) if path]
+
+
+def _is_the_program(path: Path) -> bool:
+    """Return whether this process runs the file as a script, which registers its agents by itself."""
+    program = getattr(sys.modules["__main__"], "__file__", None)
+    return program is not None and Path(program).resolve() == path.resolve()
+
+
+def _share(function: Callable[..., None]) -> None:
+    """Let worker processes find a function: they read its file, unless it is the program that starts them."""
+    path = Path(inspect.getsourcefile(function) or "").resolve()
+    if function.__module__ != "__main__" and path.is_file() and path not in {p.resolve() for p in _files_of_the_variable()}:
+        _files.add(path)
+        os.environ[FILES_VARIABLE] = os.pathsep.join(filter(None, [os.environ.get(FILES_VARIABLE), str(path)]))
+
+
+def _run(path: Path) -> None:
+    """Run a file of the variable. Raises ConfigError, with the line where it stopped."""
+    spec = importlib.util.spec_from_file_location(f"fixfirst_red_agents_{len(_files)}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise errors.ConfigError(f"{FILES_VARIABLE} names {path}, which is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as e:
+        where = [frame.lineno for frame in traceback.extract_tb(e.__traceback__) if frame.filename.endswith(str(path))]
+        line = f", line {where[-1]}" if where else ""
+        raise errors.ConfigError(f"{FILES_VARIABLE} names {path}, which does not run{line} ({type(e).__name__}: {e})") from e

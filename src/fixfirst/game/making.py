@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from fixfirst.base import checks, errors
 from fixfirst.game import documents, parts
-from fixfirst.game.images import PRIVILEGED, built_in
+from fixfirst.game.documents import PRIVILEGED, built_in
 from fixfirst.game.parts import Image, Service
 from fixfirst.game.scenario_file import image_document, subnet_size
 
@@ -282,7 +282,7 @@ class _Table:
             for gateway in gateways:
                 links[gateway].append(target)
             if gateways:
-                self.say(f"{_and(new[g] for g in gateways)}: red finds the address of {new[target]} there")
+                self.say(f"{errors.list_words([new[g] for g in gateways])}: red finds the address of {new[target]} there")
         for name, row in ((row["name"], row) for row in self.rows):
             if gateways and not links[name] and row["subnet"] == subnet_of[start] and name != start and name not in gateways:
                 links[name].append(gateways[0])
@@ -292,7 +292,9 @@ class _Table:
             behind = subnet_of[target]
             if behind not in {subnet_of[start], *(subnet_of[g] for g in gateways)}:
                 gated = [behind]
-                self.say(f"subnet {behind}: red gets in while it holds {_and((new[g] for g in gateways), 'or')}")
+                self.say(
+                    f"subnet {behind}: red gets in while it holds {errors.list_words([new[g] for g in gateways], 'or')}"
+                )
         machines = [
             Machine(
                 new[row["name"]],
@@ -404,8 +406,3 @@ class _Table:
             self.images[name] = Image(name, os, tuple(listen), runs_ot)
             self.say(f"image {name} is new: CybORG itself would need it in its folder of images")
         return name
-
-
-def _and(names: Any, word: str = "and") -> str:
-    known = list(names)
-    return f" {word} ".join(part for part in (", ".join(known[:-1]), known[-1]) if part)

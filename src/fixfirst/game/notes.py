@@ -8,6 +8,7 @@ their own, a *fallback* (docs/scenarios.md). The notes say so, each in a sentenc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fixfirst.base import errors
 from fixfirst.game import parts, reward
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _names(scenario: "Scenario", hosts: list[int]) -> str:
 def _list(names: list[str], word: str = "and") -> str:
     if len(names) > 6:
         return f"{', '.join(names[:5])} {word} {len(names) - 5} more"
-    return f" {word} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+    return errors.list_words(names, word)
 
 
 _PLURAL = {"does": "do", "has": "have", "is": "are", "opens": "open"}

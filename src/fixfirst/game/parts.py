@@ -1,4 +1,4 @@
-"""What a scenario is made of: services, images, hosts, subnets; and what is the same in all: exploits, decoys, verbs.
+"""What a scenario is made of: services, images, hosts, subnets; what is the same in all: exploits, decoys, verbs; variants.
 
 Everything here is a frozen value. An *image* is what CybORG calls the contents of a machine: its operating system and what
 listens on it. `scenario.py` puts the parts together; `scenario_file.py` reads them from files.
@@ -227,3 +227,37 @@ DEBUGGED_IMAGES = (  # (as CybORG has it, as the debugged fork has it)
     (INTERNAL, Image("Internal", WINDOWS, (SSH, RPC, RDP_SYSTEM, SMB, WEB))),
     (LINUX_USER_HOST1, Image("linux_user_host1", LINUX, (HTTP, MYSQL, HTTPS, SMTP))),
 )
+
+
+# ---------------------------------------------------------------- variants
+
+VariantName = Literal["current", "leaderboard", "debugged"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One release of the game. All three share every rule that is not named here."""
+
+    name: VariantName
+    images: tuple[tuple[Image, Image], ...] = ()  # (as a scenario has it, as it is in this release)
+    decoy_opens: tuple[tuple[str, int], ...] = ()  # decoys that open another port than a scenario says
+    scans_accumulate: bool = False  # red never forgets a port it once saw listening
+    restore_patches_smtp: bool = False  # a restored smtp service resists HarakaRCE
+    remove_reports_result: bool = False  # Remove says whether it killed a session, instead of always TRUE
+    any_session_costs: bool = False  # unprivileged red access costs as much as privileged
+    callback_outranks_scan: bool = False  # a reverse shell is seen even on a busy host
+
+
+VARIANTS = (
+    Variant("current"),
+    Variant("leaderboard", scans_accumulate=True, restore_patches_smtp=True),
+    Variant(
+        "debugged",
+        images=DEBUGGED_IMAGES,
+        decoy_opens=(("Vsftpd", 21),),
+        remove_reports_result=True,
+        any_session_costs=True,
+        callback_outranks_scan=True,
+    ),
+)
+VARIANT_ID = {variant.name: index for index, variant in enumerate(VARIANTS)}

@@ -9,7 +9,8 @@ a wrong guess costs about a fifth of a turn.
 
 import numpy as np
 
-from fixfirst.base.compile import called, compiled, inlined, store_eight
+from fixfirst.base import compile as machine_code
+from fixfirst.base.compile import called, compiled, inlined
 from fixfirst.game import chance as dice, tables as facts
 from fixfirst.game.attackers import decide_red
 from fixfirst.game.parts import (
@@ -543,11 +544,11 @@ def _write_bits(rows, i, first, count, ones, more):
     """Write so many bits, the sums of those of two numbers, into the columns of row i from `first` on."""
     for k in range(count >> 3):
         both = facts.EIGHT_BYTES[ones >> np.uint64(8 * k) & EIGHT] + facts.EIGHT_BYTES[more >> np.uint64(8 * k) & EIGHT]
-        store_eight(rows, i, first + 8 * k, both)
+        machine_code.store_eight(rows, i, first + 8 * k, both)
     if count & 7:
         if count > 8:  # the last eight, some of them again
             last = np.uint64(count - 8)
-            store_eight(
+            machine_code.store_eight(
                 rows, i, first + count - 8, facts.EIGHT_BYTES[ones >> last & EIGHT] + facts.EIGHT_BYTES[more >> last & EIGHT]
             )
         else:

@@ -1,4 +1,4 @@
-"""The scenario: a network with all that is on it, what blue can do there, and the three variants, as one frozen value.
+"""The scenario: a network with all that is on it, what blue can do there, as one frozen value.
 
 Every other table of the project (bit masks, the kernel's arrays, memories, action sets) is computed from a `Scenario`; the
 built-in one is `CAGE2`. What it is made of is in `parts.py`; the rules that act on it are in `rules.py`, and in words in
@@ -12,44 +12,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from fixfirst.base import checks, errors
-from fixfirst.game import documents, images as image_files, making, notes, parts, reward as rewards, scenario_file
+from fixfirst.game import documents, making, notes, parts, reward as rewards, scenario_file
 from fixfirst.game.parts import BlueAction, Decoy, ExploitKind, Finding, Host, Image, Subnet
 
-VariantName = Literal["current", "leaderboard", "debugged"]
 SHIPPED_SCENARIOS = ("cage2", "cage1", "tiny", "flat", "office")  # scenarios that come with fixfirst
 SHIPPED_FOLDER = Path(__file__).with_name("scenarios")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One release of the game. All three share every rule that is not named here."""
-
-    name: VariantName
-    images: tuple[tuple[Image, Image], ...] = ()  # (as a scenario has it, as it is in this release)
-    decoy_opens: tuple[tuple[str, int], ...] = ()  # decoys that open another port than a scenario says
-    scans_accumulate: bool = False  # red never forgets a port it once saw listening
-    restore_patches_smtp: bool = False  # a restored smtp service resists HarakaRCE
-    remove_reports_result: bool = False  # Remove says whether it killed a session, instead of always TRUE
-    any_session_costs: bool = False  # unprivileged red access costs as much as privileged
-    callback_outranks_scan: bool = False  # a reverse shell is seen even on a busy host
-
-
-VARIANTS = (
-    Variant("current"),
-    Variant("leaderboard", scans_accumulate=True, restore_patches_smtp=True),
-    Variant(
-        "debugged",
-        images=parts.DEBUGGED_IMAGES,
-        decoy_opens=(("Vsftpd", 21),),
-        remove_reports_result=True,
-        any_session_costs=True,
-        callback_outranks_scan=True,
-    ),
-)
-VARIANT_ID = {variant.name: index for index, variant in enumerate(VARIANTS)}
 
 
 @dataclass(frozen=True)
@@ -94,7 +64,7 @@ class Scenario:
             return CAGE2
         if str(path) in SHIPPED_SCENARIOS and not file.exists():
             file = SHIPPED_FOLDER / f"{path}.yaml"
-        folder = None if images is None else image_files.ImageFolder(checks.check_path("images", images))
+        folder = None if images is None else documents.ImageFolder(checks.check_path("images", images))
         return cls.from_document(documents.read_yaml(file), file.stem, str(file), folder)
 
     @classmethod
@@ -186,6 +156,11 @@ class Scenario:
     def label(self) -> str:
         """Its name and the beginning of its digest, for errors."""
         return self.name if self is CAGE2 else f"{self.name} ({self.digest[:4]}...)"
+
+    def in_words(self, variant: str = "") -> str:
+        """Return the world in words, for texts: the variant, the scenario unless it is CAGE2, and a reward of its own."""
+        own = "" if self == CAGE2 else f"scenario {self.label}"
+        return ", ".join(filter(None, (variant, own, rewards.in_words(self))))
 
     # ---- sizes and names
 
@@ -366,10 +341,10 @@ class Scenario:
 
     @cached_property
     def by_variant(self) -> tuple["Scenario", ...]:
-        """The scenario as each of VARIANTS has it."""
-        return tuple(self._in_variant(variant) for variant in VARIANTS)
+        """The scenario as each of parts.VARIANTS has it."""
+        return tuple(self._in_variant(variant) for variant in parts.VARIANTS)
 
-    def _in_variant(self, variant: Variant) -> "Scenario":
+    def _in_variant(self, variant: parts.Variant) -> "Scenario":
         images, opens = dict(variant.images), dict(variant.decoy_opens)
         hosts = (replace(host, image=images.get(host.image, host.image)) for host in self.hosts)
         decoys = (replace(decoy, opens=opens.get(decoy.name, decoy.opens)) for decoy in self.decoys)

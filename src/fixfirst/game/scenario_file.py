@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fixfirst.base import errors
 from fixfirst.game import parts, reward as rewards
-from fixfirst.game.documents import Place, as_list, as_table, as_text, short
-from fixfirst.game.images import OT_SERVICE, PRIVILEGED, built_in, image_from
+from fixfirst.game.documents import OT_SERVICE, PRIVILEGED, Place, as_list, as_table, as_text, built_in, image_from, short
 from fixfirst.game.parts import Finding, Host, Image, Service, Subnet
 
 if TYPE_CHECKING:

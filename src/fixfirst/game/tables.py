@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fixfirst.game import parts
 from fixfirst.game.parts import (
     DECOYS,
     EXPLOITS,
@@ -29,7 +30,7 @@ from fixfirst.game.parts import (
     Host,
     Subnet,
 )
-from fixfirst.game.scenario import VARIANTS, Scenario
+from fixfirst.game.scenario import Scenario
 
 # ---------------------------------------------------------------- sizes
 
@@ -182,7 +183,7 @@ def tables_dtype(size: Size) -> np.dtype:
 def tables_of(scenario: Scenario, variant: int = 0) -> np.ndarray:
     """Return the record of a scenario in the variant of this number, [1] of `tables_dtype`."""
     block = np.zeros(1, tables_dtype(size_of(scenario)))
-    here, release = scenario.by_variant[variant], VARIANTS[variant]
+    here, release = scenario.by_variant[variant], parts.VARIANTS[variant]
     values: dict[str, object] = {
         "num_hosts": scenario.num_hosts,
         "num_subnets": len(scenario.subnets),
@@ -201,7 +202,7 @@ def tables_of(scenario: Scenario, variant: int = 0) -> np.ndarray:
     return block
 
 
-_SWITCHES = tuple(name for name in tables_dtype(SMALL).names or () if hasattr(VARIANTS[0], name))
+_SWITCHES = tuple(name for name in tables_dtype(SMALL).names or () if hasattr(parts.VARIANTS[0], name))
 
 
 def _blue(scenario: Scenario) -> dict[str, object]:

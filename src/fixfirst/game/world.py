@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from fixfirst.base import checks, compile as machine_code, errors
-from fixfirst.game import red_view, rules
+from fixfirst.game import parts, red_view, rules
 from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.chance import Decision, chance_dtype
 from fixfirst.game.game import Game, red_agent_names
 from fixfirst.game.parts import EXPLOITS
-from fixfirst.game.scenario import VARIANT_ID, Scenario, VariantName
+from fixfirst.game.scenario import Scenario
 from fixfirst.game.state import LEARNED, NO_TARGET, OTService, RedVerb, Success, state_dtype, turn_dtype
 from fixfirst.game.tables import MOST_FURTHER_PORTS, PORTS, size_of, tables_of
 
@@ -60,7 +60,7 @@ class BaseWorld(ABC):
     ):
         self.num_envs = n = checks.check_int("num_envs", num_envs)
         self.game, self.scenario = game, game.scenario
-        self.variant: VariantName = game.variant or "current"
+        self.variant: parts.VariantName = game.variant or "current"
         self._red_odds = game.red_odds(n)  # [N, 3 and own ones]
         self.autoreset = checks.check_choice("autoreset", autoreset, tuple(AUTORESET_MODES))
         self._autoreset = AUTORESET_MODES[autoreset]
@@ -185,7 +185,7 @@ class World(BaseWorld):
     def __init__(self, game: Game, num_envs: int, **options: Any):
         super().__init__(game, num_envs, **options)
         self._size = size_of(self.scenario)
-        self._tables = tables_of(self.scenario, VARIANT_ID[self.variant])
+        self._tables = tables_of(self.scenario, parts.VARIANT_ID[self.variant])
         self._states = np.zeros(self.num_envs, state_dtype(self._size))
         self._chances = np.zeros(self.num_envs, chance_dtype(self._size))
         self._chances["users"] = self._tables["users"]

@@ -15,11 +15,11 @@ from pydantic import BaseModel, Field, model_validator
 
 from fixfirst.base import checks, errors
 from fixfirst.game.game import Game
-from fixfirst.learner.settings import LEAGUE, PRESETS, Needs, check_preset, flag, needs, resolve
+from fixfirst.learner.settings import LEAGUE, PRESETS, Needs, Resolvable, check_preset, flag, needs
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy import action_sets
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 
@@ -238,7 +238,7 @@ class Course(checks.Settings):
         return self.before + self.finding + self.after
 
 
-class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Course):
+class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Course, Resolvable):
     """The settings that a training and a search share: all but their budgets."""
 
     workflow: str = Field(
@@ -422,7 +422,7 @@ class TrainConfig(PlayerSettings):
         shield = scheme is not None and self.keep in SHIELDS
         spec = PolicySpec(
             MemoryScheme.parse(self.memory, self.scenario),
-            ActionSet.parse(self.action_set, self.scenario),
+            action_sets.ActionSet.parse(self.action_set, self.scenario),
             scheme,
             (),
             shield,
@@ -477,4 +477,4 @@ def make_config(preset: str = "default", **settings: Any) -> TrainConfig:
 
         config = ff.make_config(workflow="critical_first", red_agent="meander", n_envs=100)
     """
-    return resolve(TrainConfig, {"preset": preset, **settings})
+    return TrainConfig.resolve({"preset": preset, **settings})

@@ -24,10 +24,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from fixfirst.base import checks, statistics
-from fixfirst.game import red_view
+from fixfirst.game import parts, red_view, state
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import VariantName
-from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, tensor_shapes, widen
@@ -35,8 +33,9 @@ from fixfirst.learner.red_training import RED_PPO, Opponent, RedNumbers, RedTrai
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.rollout import Rollout
+from fixfirst.policy import network
 from fixfirst.policy.memory import MemoryScheme
-from fixfirst.policy.network import Network, Weights, shapes
+from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
@@ -45,13 +44,13 @@ from fixfirst.runs import matrix, rows
 SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
 SOFTENED = 0.5  # the factor on the logits of one that goes on
-ON_HOSTS = (RedVerb.SCAN, RedVerb.EXPLOIT, RedVerb.ESCALATE)
+ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
 
 
 class LeagueConfig(checks.Settings):
     """How a defender is trained against a population of attackers."""
 
-    variant: VariantName = Field("current", description="Which release of the challenge is played.")
+    variant: parts.VariantName = Field("current", description="Which release of the challenge is played.")
     updates: int = Field(900, ge=1, le=checks.MOST, description="Updates of the defender.")
     live: int = Field(
         3, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
@@ -463,7 +462,9 @@ class League:
         learners = {"blue.": blue} | {f"live.{place}.": red for place in range(len(saved.live))}
         networks = {"average.": blue} | {f"pool.{place}.": red for place in range(len(saved.pool))}
         found = {f"{name}{part}": shape for name, size in learners.items() for part, shape in tensor_shapes(*size).items()}
-        return found | {f"{name}{part}": shape for name, size in networks.items() for part, shape in shapes(*size).items()}
+        return found | {
+            f"{name}{part}": shape for name, size in networks.items() for part, shape in network.shapes(*size).items()
+        }
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
         """Go on from a saved state."""

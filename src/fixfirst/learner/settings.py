@@ -1,6 +1,6 @@
 """From what a person says to one checked config: Python or command line > environment > file > preset > default.
 
-    resolve(TrainConfig, {"preset": "hybrid", "red_agent": "meander"})
+    TrainConfig.resolve({"preset": "hybrid", "red_agent": "meander"})
 
 Presets are nothing but values, by the names that flags have: what differs between two of them stands here.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,6 @@ from fixfirst.runs import manifest
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
-Config = TypeVar("Config", bound=BaseModel)
 # By setting: under which condition it has an effect, in words and as a test of a config.
 Needs = Mapping[str, tuple[str, Callable[[Any], bool]]]
 
@@ -122,63 +121,76 @@ def check_preset(name: Any) -> str:
     return name
 
 
-def gather_settings(
-    model: type[BaseModel], given: Mapping[str, Any], file: Path | None, units: Path | None
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
-    variables = ((name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in model.model_fields if name != "units")
-    grouping = {} if units is None else {"units": order.read_units(units)}
-    from_file = {} if file is None else _flat(model, manifest.read_settings(file), f"{file}: ")
-    if name := next((name for name in manifest.CODE if name in from_file), None):  # files go from hand to hand
-        variable = ENVIRONMENT_PREFIX + name.upper()
-        raise errors.ConfigError(
-            f"{file}: {name} names code to be run, which no file may; say it with {flag(name)} or {variable}"
+class Resolvable(checks.Settings):
+    """Settings that come from several places, with the presets' values where none of them says anything."""
+
+    needs: ClassVar[Needs] = EMPTY
+
+    @classmethod
+    def defaults_of(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the defaults that depend on other settings."""
+        return EMPTY
+
+    @classmethod
+    def gather(
+        cls, given: Mapping[str, Any], file: Path | None, units: Path | None
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
+        variables = (
+            (name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in cls.model_fields if name != "units"
         )
-    return (
-        _flat(model, {**given, **grouping}),
-        {name: _number(text) for name, text in variables if text is not None},
-        from_file,
-    )
+        grouping = {} if units is None else {"units": order.read_units(units)}
+        from_file = {} if file is None else _flat(cls, manifest.read_settings(file), f"{file}: ")
+        if name := next((name for name in manifest.CODE if name in from_file), None):  # files go from hand to hand
+            variable = ENVIRONMENT_PREFIX + name.upper()
+            raise errors.ConfigError(
+                f"{file}: {name} names code to be run, which no file may; say it with {flag(name)} or {variable}"
+            )
+        return (
+            _flat(cls, {**given, **grouping}),
+            {name: _number(text) for name, text in variables if text is not None},
+            from_file,
+        )
+
+    @classmethod
+    def resolve(
+        cls,
+        given: Mapping[str, Any],
+        ambient: Mapping[str, Any] = EMPTY,
+        file: Mapping[str, Any] = EMPTY,
+    ) -> Self:
+        """One checked config. What has no effect beside the rest is refused, if a caller or a file says so.
+
+        ambient: over the file, but said for other commands, too, as variables are, or by a run that was accepted once.
+        """
+        given, file = _flat(cls, given), _flat(cls, file)
+        said = {**file, **_flat(cls, ambient), **given}
+        preset = check_preset("default" if said.get("preset") is None else said["preset"])
+        usual = {name: value for name, value in PRESETS[preset].items() if name in cls.model_fields}
+        said = {**_whole_passes(usual, said), **said}
+        try:
+            config = cls.model_validate({**usual, **said})
+        except ValidationError as error:  # one ConfigError that names the setting as it is typed, and what came
+            raise checks.first_problem(error, lambda place: flag(place[0]) if place else "") from None
+        for name, (words, holds) in cls.needs.items():
+            if (
+                (name in given or name in file)
+                and not holds(config)
+                and getattr(config, name) != cls._usual(name, usual, said)
+            ):
+                raise errors.ConfigError(f"{flag(name)} has no effect here: it needs {words}")
+        return config
+
+    @classmethod
+    def _usual(cls, name: str, preset: Mapping[str, Any], said: Mapping[str, Any]) -> Any:
+        """What a setting would be if nobody said it."""
+        by_mode = cls.defaults_of({**preset, **said})
+        return {**by_mode, **preset}.get(name, cls.model_fields[name].get_default())
 
 
 def _number(text: str) -> str:
     """The text of a variable, in which 1e5 is a whole number, too."""
     return str(int(float(text))) if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", text) else text
-
-
-def resolve(
-    model: type[Config],
-    given: Mapping[str, Any],
-    ambient: Mapping[str, Any] = EMPTY,
-    file: Mapping[str, Any] = EMPTY,
-) -> Config:
-    """One checked config. What has no effect beside the rest is refused, if a caller or a file says so.
-
-    ambient: over the file, but said for other commands, too, as variables are, or by a run that was accepted once.
-    """
-    given, file = _flat(model, given), _flat(model, file)
-    said = {**file, **_flat(model, ambient), **given}
-    preset = check_preset("default" if said.get("preset") is None else said["preset"])
-    usual = {name: value for name, value in PRESETS[preset].items() if name in model.model_fields}
-    said = {**_whole_passes(usual, said), **said}
-    try:
-        config = model.model_validate({**usual, **said})
-    except ValidationError as error:  # one ConfigError that names the setting as it is typed, and what came
-        raise checks.first_problem(error, lambda place: flag(place[0]) if place else "") from None
-    for name, (words, holds) in getattr(model, "needs", EMPTY).items():
-        if (
-            (name in given or name in file)
-            and not holds(config)
-            and getattr(config, name) != _usual(model, name, usual, said)
-        ):
-            raise errors.ConfigError(f"{flag(name)} has no effect here: it needs {words}")
-    return config
-
-
-def _usual(model: type[BaseModel], name: str, preset: Mapping[str, Any], said: Mapping[str, Any]) -> Any:
-    """What a setting would be if nobody said it."""
-    by_mode = getattr(model, "defaults_of", lambda values: EMPTY)({**preset, **said})
-    return {**by_mode, **preset}.get(name, model.model_fields[name].get_default())
 
 
 def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:

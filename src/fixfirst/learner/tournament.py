@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fixfirst.base import errors, files, jobs
-from fixfirst.learner import checkpoint
+from fixfirst.learner import training_run
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, evaluate_openings, stages_of
-from fixfirst.learner.training import Training
+from fixfirst.learner.training import Entrant, Opening, Stage, StageKind, Training, evaluate_openings, stages_of
 from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
 from fixfirst.policy.network import Network
 from fixfirst.runs import layout, manifest, rows
@@ -92,8 +91,8 @@ class EntrantJob:
         with closing(self.training()) as training:
             try:
                 result = files.read_document(self.folder / layout.RESULT, "entrant")
-                newest, _ = checkpoint.read_checkpoint(checkpoint.checkpoints(self.folder)[0], training)
-                same = all(result[name] == value for name, value in checkpoint.identity_of(training).items())
+                newest, _ = training_run.read_checkpoint(training_run.checkpoints(self.folder)[0], training)
+                same = all(result[name] == value for name, value in training_run.identity_of(training).items())
                 if not same or (result["sha256"], result["log"]) != (newest["sha256"], self.log_checksum()):
                     return None
                 candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
@@ -128,15 +127,15 @@ def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantR
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         if (done := job.finished()) is not None:
             return done
-        origin = None if job.origin is None else checkpoint.last_tensors(job.origin, job.training())
+        origin = None if job.origin is None else training_run.last_tensors(job.origin, job.training())
         with TrainingRun(job.config, job.folder, job.begin, entrant=job.entrant, origin=origin) as run:
             _follow(run, tell, interrupt)
             if run.interrupted:
                 return None
             result = EntrantResult(tuple(_measure(run.training)), run.accepted)
-        newest = files.read_document(checkpoint.checkpoints(job.folder)[0], "checkpoint")
+        newest = files.read_document(training_run.checkpoints(job.folder)[0], "checkpoint")
         facts = {"sha256": newest["sha256"], "log": job.log_checksum(), **vars(result)}
-        files.write_document(job.folder / layout.RESULT, "entrant", checkpoint.identity_of(run.training) | facts)
+        files.write_document(job.folder / layout.RESULT, "entrant", training_run.identity_of(run.training) | facts)
         return result
 
 
@@ -264,11 +263,11 @@ class _Tournament:
     def _crown(self, winner: EntrantJob) -> Trained:
         """Write the policy of the best: it is what the whole tournament has learned."""
         training = winner.training()
-        if complaints := checkpoint.restore_checkpoint(winner.folder, training):
+        if complaints := training_run.restore_checkpoint(winner.folder, training):
             raise errors.RunDirError(f"{complaints[0]}; go on with: {errors.command('resume', self.folder)}")
         if not self._accepted:
             last = self._jobs[-1].entrant
             training.updates, training.episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
         accepted = self._accepted or training.passes_gate()
-        checkpoint.save_policy(self.folder, training, accepted=accepted)
+        training_run.save_policy(self.folder, training, accepted=accepted)
         return Trained(training, accepted)

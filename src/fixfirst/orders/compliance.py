@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fixfirst.base import checks, statistics
 
 if TYPE_CHECKING:
-    from fixfirst.orders.judging import Counts
+    from fixfirst.orders.repairs import Counts
 
 Rule = Literal["no_higher", "top", "fixed_types"]
 RULES = get_args(Rule)

@@ -19,8 +19,7 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy import remembering, table
-from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy import action_sets, remembering, table
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec, bits_of
 
@@ -80,7 +79,7 @@ class Agent:
 
     def __init__(self, agent: Any, *, memory: str = "none", action_set: str = "all", name: str | None = None):
         self._memory, self._action_set = memory, action_set
-        _ = MemoryScheme.parse(memory), ActionSet.parse(action_set)  # what is wrong with them is said at once
+        _ = MemoryScheme.parse(memory), action_sets.ActionSet.parse(action_set)  # what is wrong with them is said at once
         self.name = name if name is not None else _name_of(agent)
         if isinstance(agent, type):
             agent = _guarded(agent, self.name, "cannot be made without arguments")
@@ -128,7 +127,9 @@ class Agent:
 
     def _spec_in(self, scenario: Scenario) -> PolicySpec:
         """Return what it reads and chooses in a scenario, if a model of Stable-Baselines3 was trained on that."""
-        spec = PolicySpec(MemoryScheme.parse(self._memory, scenario), ActionSet.parse(self._action_set, scenario))
+        spec = PolicySpec(
+            MemoryScheme.parse(self._memory, scenario), action_sets.ActionSet.parse(self._action_set, scenario)
+        )
         inputs = getattr(getattr(self.asked, "observation_space", None), "shape", None)
         choices = getattr(getattr(self.asked, "action_space", None), "n", None)
         right = (spec.inputs,), spec.actions

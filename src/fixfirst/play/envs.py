@@ -20,8 +20,7 @@ from fixfirst.game import backends, drawing, world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.world import BaseWorld
-from fixfirst.policy import remembering
-from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy import action_sets, remembering
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
 
@@ -100,7 +99,7 @@ class VecCage2(gym.vector.VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
         memory: MemoryScheme | str = "none",
-        action_set: ActionSet | str = "all",
+        action_set: action_sets.ActionSet | str = "all",
         env_ids: Sequence[int] | np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
         num_workers: int | None = None,
@@ -112,7 +111,7 @@ class VecCage2(gym.vector.VectorEnv):
         self.render_mode = render_mode_name(render_mode)
         scheme, choices = (
             MemoryScheme.parse(memory, played.scenario),
-            ActionSet.parse(action_set, played.scenario),
+            action_sets.ActionSet.parse(action_set, played.scenario),
         )
         spec = PolicySpec(scheme, choices)
         options: dict[str, Any] = {"autoreset": autoreset, "env_ids": env_ids, "arrays": arrays}
@@ -319,12 +318,12 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         self,
         env: gym.Env[np.ndarray, np.int64],
         memory: MemoryScheme | str = "full",
-        action_set: ActionSet | str = "macros",
+        action_set: action_sets.ActionSet | str = "macros",
     ):
         if not isinstance(env, gym.Env):
             raise errors.WorldError(f"Remember needs an environment, got {errors.quoted(env)}")
         scenario = env.unwrapped.world.scenario if isinstance(env.unwrapped, Cage2) else CAGE2
-        spec = PolicySpec(MemoryScheme.parse(memory, scenario), ActionSet.parse(action_set, scenario))
+        spec = PolicySpec(MemoryScheme.parse(memory, scenario), action_sets.ActionSet.parse(action_set, scenario))
         self.memories = remembering.Memories(spec, 1)  # refused before they are copied
         gym.utils.RecordConstructorArgs.__init__(self, memory=memory, action_set=action_set)
         gym.Wrapper.__init__(self, env)

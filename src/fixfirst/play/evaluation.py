@@ -2,23 +2,30 @@
 
 Every purpose has its own stream of seeds (`base/statistics.py: stream_seed`): training, gating and final tests never share
 an episode. The first episodes of a longer play are those of a shorter one. T steps, B episodes.
+
+**Two defenders.** What happens by chance is a function of (seed, environment, episode, step, decision): both meet the same
+luck while they do the same. The difference of two returns of one episode varies less than either: it is what is averaged.
+
+**The challenge's leaderboard.** Nobody in the game knows when an episode will end, and none ends early: one of 100 steps
+begins with the one of 30 and the one of 50. So 100 steps are played once against each red agent, and give three columns.
+These go up and down together: the error of the total is that of the episodes' sums of three columns. The red agents are
+independent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from math import hypot
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fixfirst.base import errors, statistics, tables
-from fixfirst.game import backends
+from fixfirst.game import backends, parts
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import VARIANT_ID, VARIANTS, VariantName
 from fixfirst.game.world import BaseWorld
-from fixfirst.orders import compliance, pricing
+from fixfirst.orders import compliance, pricing, repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Compliance, Judging
-from fixfirst.orders.judging import Counts, judge
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
 
@@ -44,7 +51,7 @@ class EpisodeBatch:
     changes: tuple[Change, ...] = ()  # of the workflow, on the way
 
     @property
-    def variant(self) -> VariantName:
+    def variant(self) -> parts.VariantName:
         assert self.game.variant is not None, "of a game that was played, the variant is known"
         return self.game.variant
 
@@ -71,12 +78,12 @@ class EpisodeBatch:
     def costs(self, scheme: UnitScheme) -> np.ndarray:
         """[U + 2, B] what each episode cost, part by part: see `orders/pricing.py`."""
         played = self.rollout
-        any_session = VARIANTS[VARIANT_ID[self.variant]].any_session_costs
+        any_session = parts.VARIANTS[parts.VARIANT_ID[self.variant]].any_session_costs
         return pricing.episode_costs(
             played.held if any_session else played.privileged, played.actions, played.rewards10, scheme
         )
 
-    def counts(self, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
+    def counts(self, judging: Judging = DEFAULT_JUDGING) -> repairs.Counts | None:
         """What was repaired, in order and not; None if they were played without a workflow."""
         assert not self.changes, "episodes whose order changes are judged step by step"
         return count_repairs(self.rollout, judging)
@@ -128,11 +135,13 @@ def play(
         return EpisodeBatch(join(parts).first(episodes), known, tuple(changes))
 
 
-def count_repairs(rollout: Rollout, judging: Judging = DEFAULT_JUDGING) -> Counts | None:
+def count_repairs(rollout: Rollout, judging: Judging = DEFAULT_JUDGING) -> repairs.Counts | None:
     """Judge a rollout against its workflows; None if it has none."""
     if not rollout.workflows:
         return None
-    return Counts.of(judge(rollout.actions, rollout.held, rollout.ranks, rollout.workflows[0].scheme, judging))
+    return repairs.Counts.of(
+        repairs.judge(rollout.actions, rollout.held, rollout.ranks, rollout.workflows[0].scheme, judging)
+    )
 
 
 # ---------------------------------------------------------------- judging
@@ -144,7 +153,7 @@ class Evaluation:
 
     red_agent: str
     steps: int
-    variant: VariantName
+    variant: parts.VariantName
     episodes: int
     mean: float
     standard_error: float
@@ -210,8 +219,8 @@ def _values(row: Evaluation) -> tuple[Any, ...]:
     for rate in _RATES:
         found = None if row.compliance is None else getattr(row.compliance, rate)
         values += [None] * 3 if found is None else [found.value, found.low, found.high]
-    repairs = None if row.compliance is None else row.compliance.repairs_per_episode
-    return (*values, repairs, row.restores, row.removes)
+    per_episode = None if row.compliance is None else row.compliance.repairs_per_episode
+    return (*values, per_episode, row.restores, row.removes)
 
 
 def check_enough(episodes: int) -> None:
@@ -248,3 +257,212 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
     p_value = statistics.t_cdf(freedom, (abs(mean) - margin) / error)
     smallest = abs(mean) + statistics.t_quantile(freedom, statistics.CONFIDENCE) * error
     return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - statistics.CONFIDENCE, smallest)
+
+
+# ---------------------------------------------------------------- two defenders on the same episodes
+
+
+WORST_SHOWN = 3  # worst episodes of each
+
+
+@dataclass(frozen=True)
+class PairedEpisode:
+    """One episode, and what both earned in it."""
+
+    number: int  # among those played, from 0
+    first: float
+    second: float
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two defenders against one red agent."""
+
+    red_agent: str
+    steps: int
+    variant: parts.VariantName
+    episodes: int
+    first: float  # mean return
+    second: float
+    mean: float  # second less first: above 0, the second is better
+    standard_error: float
+    low: float  # interval of the mean; those of several red agents hold together, with 95 % confidence
+    high: float
+    independent_episodes: int | None  # how many of each would be needed without common luck; None if they never differ
+    worst_of_first: tuple[PairedEpisode, ...]
+    worst_of_second: tuple[PairedEpisode, ...]
+    parts: tuple[
+        pricing.Part, ...
+    ] = ()  # of the mean, by what it costs: hosts by unit type, the service, Restores; the largest first
+    restores: tuple[float, float] = (0.0, 0.0)  # of each, per episode
+    removes: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def different(self) -> bool:
+        """Are they told apart?"""
+        return self.low > 0 or self.high < 0
+
+
+class Comparisons(list[Paired], tables.Tabular):
+    """Two defenders against several red agents, as a list and as a table."""
+
+    world = ""  # as of `Evaluations`
+
+    def table(self) -> tables.Table:
+        """Return a row per red agent."""
+        columns = ("red_agent", "steps", "variant", "episodes", "first", "second", "mean", "standard_error", "low", "high")
+        counted = ("first_restores", "second_restores", "first_removes", "second_removes")
+        rows = tuple(
+            (*(getattr(row, column) for column in columns), row.different, *row.restores, *row.removes) for row in self
+        )
+        shown = ("red_agent", "steps", "first", "second", "mean", tables.INTERVAL, "different", *counted)
+        return tables.Table((*columns, "different", *counted), rows, shown)
+
+
+def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> Paired:
+    """Compare two defenders on the same episodes, two at least.
+
+    comparisons: how many are made and have to hold together (Bonferroni).
+    """
+    a, b = first.returns, second.returns
+    gains, episodes = b - a, len(a)
+    mean, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(episodes))
+    half = statistics.t_quantile(episodes - 1, 1 - (1 - statistics.CONFIDENCE) / (2 * comparisons)) * error
+    apart = a.var(ddof=1) + b.var(ddof=1)
+    return Paired(
+        red_agent=first.game.attacker,
+        steps=len(first.rollout.actions),
+        variant=first.variant,
+        episodes=episodes,
+        first=float(a.mean()),
+        second=float(b.mean()),
+        mean=mean,
+        standard_error=error,
+        low=mean - half,
+        high=mean + half,
+        independent_episodes=round(apart / error**2) if error > 0 else None,
+        worst_of_first=_worst(a, a, b),
+        worst_of_second=_worst(b, a, b),
+        parts=_parts(first, second),
+        restores=(first.count("Restore"), second.count("Restore")),
+        removes=(first.count("Remove"), second.count("Remove")),
+    )
+
+
+def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...]:
+    """Take the difference apart: how much less the second pays for each part, with intervals that hold for all parts."""
+    scheme = UnitScheme.by_type(first.game.scenario)
+    gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
+    names, episodes = pricing.part_names(scheme), gains.shape[1]
+    there = np.flatnonzero(np.abs(gains).max(axis=1) > 0).tolist()
+    quantile = statistics.t_quantile(episodes - 1, 1 - (1 - statistics.CONFIDENCE) / (2 * max(len(there), 1)))
+    found = []
+    for part in there:
+        mean, half = float(gains[part].mean()), quantile * float(gains[part].std(ddof=1) / np.sqrt(episodes))
+        found.append(pricing.Part(names[part], mean, mean - half, mean + half))
+    return tuple(sorted(found, key=lambda part: -abs(part.price)))
+
+
+def _worst(returns: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[PairedEpisode, ...]:
+    """The episodes of the lowest returns [B], the worst first."""
+    numbers = np.argsort(returns, kind="stable")[:WORST_SHOWN].tolist()
+    return tuple(PairedEpisode(number, float(first[number]), float(second[number])) for number in numbers)
+
+
+# ---------------------------------------------------------------- the challenge's leaderboard
+
+
+LEADERBOARD_COLUMNS = tuple((red, steps) for steps in PROTOCOL_STEPS for red in LEADERBOARD_REDS)
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of the published table."""
+
+    name: str
+    columns: tuple[float, ...]  # mean returns of 1,000 episodes, in the order of LEADERBOARD_COLUMNS
+    margin: float  # half of the total's 95 % interval; 0 where none is published
+
+    @property
+    def total(self) -> float:
+        return round(sum(self.columns), 2)
+
+
+LEADERBOARD_SOURCE = "the CAGE Challenge 2 leaderboard (github.com/cage-challenge/cage-challenge-2)"
+LEADERBOARD = (
+    #                                             B30    M30    B50    M50    B100    M100
+    Published("CardiffUni, winner",             (-3.47, -5.64, -6.41, -8.69, -13.76, -16.60), margin=0.43),
+    Published("best of all entries per column", (-3.47, -5.64, -5.85, -8.69, -11.39, -16.60), margin=0.0),
+)  # fmt: skip
+
+
+class Total(NamedTuple):
+    """The sum of the six columns."""
+
+    mean: float
+    standard_error: float
+    low: float  # 95 % interval
+    high: float
+
+
+class Lead(NamedTuple):
+    """A total less a published one: above 0 is better."""
+
+    mean: float
+    low: float  # 95 % interval
+    high: float
+
+
+@dataclass(frozen=True)
+class LeaderboardScore(tables.Tabular):
+    """What a frozen policy earned on the leaderboard."""
+
+    columns: tuple[Evaluation, ...]  # in the order of LEADERBOARD_COLUMNS
+    total: Total
+
+    @classmethod
+    def of(cls, played: Mapping[str, EpisodeBatch], judging: Judging = DEFAULT_JUDGING) -> "LeaderboardScore":
+        """Of the longest episodes of the protocol, by red agent."""
+        parts = {
+            (red, steps): replace(played[red], rollout=played[red].rollout.until(steps))
+            for red, steps in LEADERBOARD_COLUMNS
+        }
+        columns = tuple(Evaluation.of(part, judging) for part in parts.values())
+        sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
+        return cls(columns, _total(sums))
+
+    def lead(self, row: Published) -> Lead:
+        """Over a row of the published table."""
+        mean, half = self.total.mean - row.total, hypot(self.total.high - self.total.mean, row.margin)
+        return Lead(mean, mean - half, mean + half)
+
+    def table(self) -> tables.Table:
+        """Return a row per column of the leaderboard, and one for the total."""
+        found, total = Evaluations(self.columns).table(), self.total
+        names = dict.fromkeys(found.columns) | {"red_agent": "total", "variant": self.columns[0].variant}
+        names |= {"episodes": sum(self.columns[place].episodes for place in range(len(LEADERBOARD_REDS)))}
+        return tables.Table(found.columns, (*found.rows, tuple((names | total._asdict()).values())))
+
+    def tables(self) -> list[tables.Table]:
+        """Return the leaderboard as the challenge shows it, with the published rows."""
+        columns = ("defender", *(column_name(*column) for column in LEADERBOARD_COLUMNS), "total", tables.INTERVAL)
+        interval = f"[{self.total.low:.2f}, {self.total.high:.2f}]"
+        ours = ("this one", *(cell.mean for cell in self.columns), self.total.mean, interval)
+        return [tables.Table(columns, (ours, *((row.name, *row.columns, row.total, "") for row in LEADERBOARD)))]
+
+
+def column_name(red_agent: str, steps: int) -> str:
+    """As in B30, M100."""
+    return f"{red_agent[0].upper()}{steps}"
+
+
+def _total(sums: Sequence[np.ndarray]) -> Total:
+    """From the episodes' sums [B], one array for each red agent; Welch's interval."""
+    mean = float(sum(each.mean() for each in sums))
+    variances = [float(each.var(ddof=1) / len(each)) for each in sums]
+    error = sum(variances) ** 0.5
+    if error == 0:
+        return Total(mean, 0.0, mean, mean)
+    freedom = error**4 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, sums, strict=True))
+    half = statistics.t_quantile(freedom, 0.5 + statistics.CONFIDENCE / 2) * error
+    return Total(mean, error, mean - half, mean + half)

@@ -18,7 +18,7 @@ from fixfirst.base.compile import compiled
 from fixfirst.game import attackers, chance as dice, red_view, rules, state, tables
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.world import BaseWorld, World
-from fixfirst.orders import judging
+from fixfirst.orders import repairs
 from fixfirst.orders.order import Workflow
 from fixfirst.policy import network, reds, remembering, table
 from fixfirst.policy.memory import memory_dtype
@@ -385,7 +385,7 @@ def _step_by_step(
         on_step(t + 1)
     if isinstance(player, PolicyTable):
         track.found[-1] = player.look_after(world.packed_obs, assigned)
-    track.held[:], track.privileged[:] = judging.held_mask(access), judging.held_mask(access, judging.ROOT)
+    track.held[:], track.privileged[:] = repairs.held_mask(access), repairs.held_mask(access, repairs.ROOT)
 
 
 # ---------------------------------------------------------------- two policies meet

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.base import arrays, checks, errors
+from fixfirst.base import checks, errors, files
 from fixfirst.game import world
 from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
@@ -118,7 +118,7 @@ class Policy:
     @property
     def network(self) -> Network:
         """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
-        arrays.check_tensors("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        files.check_tensors("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
     def player(self, workflow: NamedOrder | None = None, *, greedy: bool = False) -> PolicyTable:
@@ -268,10 +268,10 @@ def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
 
 def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weights: Weights | None = None) -> None:
     """Write a policy's files elsewhere, with other facts, and other weights if they are given."""
-    facts, tensors = arrays.read_pair(source / layout.POLICY_JSON, "policy")
+    facts, tensors = files.read_pair(source / layout.POLICY_JSON, "policy")
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
-    arrays.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
+    files.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -283,7 +283,7 @@ def load_policy(path: str | Path) -> Policy:
         action = policy.act(np.zeros(52), greedy=True)
     """
     folder = policy_folder(checks.check_path("a policy", path))
-    facts, tensors = arrays.read_pair(folder / layout.POLICY_JSON, "policy")
+    facts, tensors = files.read_pair(folder / layout.POLICY_JSON, "policy")
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged (its {odd[0]} is not a table)")
     try:
@@ -291,7 +291,7 @@ def load_policy(path: str | Path) -> Policy:
         workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
-    arrays.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    files.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
     return Policy(tensors, workflow, spec, manifest.flatten(facts.get("config", {})), facts)
 
 

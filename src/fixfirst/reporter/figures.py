@@ -34,11 +34,10 @@ from fixfirst.reporter.figure import (
     wrap,
 )
 from fixfirst.reporter.texts import TIERS, few_seeds, settled, short_order, some, swap_name
-from fixfirst.runs import matrix, rows, seeds
+from fixfirst.runs import agreement, matrix, rows, seeds
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
-from fixfirst.runs.survey import Split, Tally
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,7 +163,7 @@ def over_seeds(answers: Sequence[Answer], name: str) -> FigureData:
     return draw_rows(name, alt, names, marks, label, columns, numbers, zero=True, margin=margin, height=height)
 
 
-def tallies(found: Sequence[Tally]) -> FigureData:
+def tallies(found: Sequence[agreement.Tally]) -> FigureData:
     """Draw in how many networks each rule is worth something, harmless, wrong and open, against each attacker."""
     looks = {  # colour, how much of it, outline: told apart without colour
         "worth": (ACCENT, 0.5, ACCENT),
@@ -200,7 +199,7 @@ def tallies(found: Sequence[Tally]) -> FigureData:
         )
 
 
-def splits(found: Sequence[Split], name: str) -> FigureData:
+def splits(found: Sequence[agreement.Split], name: str) -> FigureData:
     """Draw what properties of networks do to what pairs are worth."""
     names = [f"{s.pair[0]} before {s.pair[1]}, {s.attacker}: {s.trait} above {s.above:g}" for s in found]
     marks = []

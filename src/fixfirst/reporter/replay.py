@@ -1,6 +1,6 @@
 """Episodes as one self-contained page (`replay.html`), as text, or as an animated GIF for talks.
 
-They are known only as the document of `play/episodes.py`.
+They are known only as the document of `play/description.py`.
 
 The page loads nothing: style, script and data are in it, and its policy forbids everything else. Data stand in a JSON block
 in which `<` is escaped, and reach the reader as text, never as markup.
@@ -17,7 +17,7 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.game import drawing, game
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.reporter.page import as_data, fill, read_part
+from fixfirst.reporter.document import as_data, fill, read_part
 
 if TYPE_CHECKING:
     from PIL.Image import Image

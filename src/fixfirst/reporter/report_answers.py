@@ -59,9 +59,9 @@ from fixfirst.reporter.texts import (
     tier_name,
 )
 from fixfirst.runs import agreement, layout, manifest
-from fixfirst.runs.answer import Answer, list_words
+from fixfirst.runs.agreement import INDIFFERENT, Survey
+from fixfirst.runs.answer import Answer
 from fixfirst.runs.run import Run
-from fixfirst.runs.survey import INDIFFERENT, Survey
 
 _MOST_MERITS = 3  # rules whose counts stand at the top of a survey
 _MOST_SPLITS = 8  # that are drawn: the surest; the table has them all
@@ -319,7 +319,8 @@ def study_report(
         )
     lead = "In this world:" if len(together.worlds) == 1 else "What holds against all of them:"
     if survey is not None:
-        lead = f"What holds in all of {some(len(survey.networks), 'network')}, against {list_words(list(survey.attackers))}:"
+        where = f"in all of {some(len(survey.networks), 'network')}"
+        lead = f"What holds {where}, against {errors.list_words(list(survey.attackers))}:"
     if len(runs) < of:
         lead = f"So far, after {len(runs):,} of {of:,} searches. {lead}"
     return Document(
@@ -360,7 +361,7 @@ def _survey_merits(survey: Survey) -> tuple[tuple[str, str], ...]:
         own = [tally for tally in survey.all_tallies if tally.rule == rule and tally.told]
         if own:
             counts = ", ".join(f"{tally.holds}/{tally.told}" for tally in own)
-            against = list_words([tally.attacker for tally in own])
+            against = errors.list_words([tally.attacker for tally in own])
             merits.append((counts, f"decided networks in which {'it holds: ' if rule in rules else ''}{rule}; {against}"))
     return tuple(merits)
 

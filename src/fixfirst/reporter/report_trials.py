@@ -1,4 +1,4 @@
-"""The reports of a search with a training per order, of one training, and of several runs side by side."""
+"""The reports of a search with a training per order, of one training, of several runs side by side, and of a league."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,6 +20,7 @@ from fixfirst.reporter.document import (
     Cell,
     Document,
     Draw,
+    PageTable,
     Section,
     describe_game,
     glossary_sections,
@@ -28,7 +29,7 @@ from fixfirst.reporter.document import (
     share,
 )
 from fixfirst.reporter.texts import interval, num, percent, some
-from fixfirst.runs import agreement, manifest, rows, seeds
+from fixfirst.runs import agreement, manifest, matrix, rows, seeds
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run, Score
 
@@ -352,3 +353,65 @@ def _difference_sections(groups: Sequence[RunGroup]) -> list[Section]:
     rows = [(key, *(group.get(key, "-") for group in settings)) for key in differing_settings(settings)]
     table = make_table("Settings that differ", ("setting", *(group.label for group in groups)), rows)
     return [Section("What differs between the groups", tables=(table,))] if rows else []
+
+
+# ---------------------------------------------------------------- a league
+
+
+_COURSE_TEXT = (
+    "A league trains one defender against scripts, attackers of the past, and attackers that learn beside it. At the end of "
+    "every round some attackers learn against the defender as it is then, playing its most probable actions. What the best "
+    "of these fresh responses takes is a lower bound of what can be taken; it joins the others for the next round.",
+    "The league has converged when a fresh response takes no more than the worst attacker that is known.",
+)
+_MATRIX_TEXT = (
+    "A row is an attacker, a column the defender after a round; a number is the defender's return, on the same episodes for "
+    "all. live: it learned beside the defender; response: against the defender at the end of its round. Each began from "
+    "scratch, from an attacker of the past, or from one that comes with fixfirst. Below its own round a row shows whether "
+    "the defender has learned to answer it."
+)
+
+
+def league_report(run: Run, draw: Draw) -> Document:
+    """Build the report of a league."""
+    rounds = matrix.rounds_of(run.matrix)
+    last, worst = rounds[-1], rounds[-1].worst
+    answer = [f"After {last.in_words()}."]
+    merits = [(num(mean), f"return against {name}") for name, mean in last.scripts.items()]
+    if worst is not None:
+        told = "a fresh response" if worst is last.fresh else f"attacker {worst.attacker} of round {worst.born}"
+        merits.insert(0, (num(worst.mean), f"return against the attacker that takes most, {told}: a lower bound"))
+    return run_document(
+        run,
+        question="How much does this defender lose to attackers who learn?",
+        lead="",
+        headline=(f"A defender of a league, {some(last.round, 'round')}, {some(last.attackers, 'attacker')}",),
+        figures_of_merit=tuple(merits),
+        answer=tuple(answer),
+        sections=[
+            Section("Round by round", _COURSE_TEXT, (draw(lambda: figures.league_course(rounds)),), (_course(rounds),)),
+            Section("Every defender and every attacker", (_MATRIX_TEXT,), tables=(_matrix(run),)),
+        ],
+    )
+
+
+def _course(rounds: list[matrix.Round]) -> PageTable:
+    scripts = list(rounds[0].scripts)
+    columns = ("round", "updates", *scripts, "attackers", "worst known", "fresh response", "which began from")
+    lines = []
+    for one in rounds:
+        known, fresh = (None if row is None else row.mean for row in (one.known, one.fresh))
+        start = "-" if one.fresh is None else one.fresh.start or "-"
+        lines.append((one.round, one.updates, *one.scripts.values(), one.attackers, known, fresh, start))
+    return make_table("Round by round", columns, lines)
+
+
+def _matrix(run: Run) -> PageTable:
+    numbers = sorted({row.round for row in run.matrix})
+    cells = {(row.attacker, row.round): row.mean for row in run.matrix}
+    lines = []
+    for row in {row.attacker: row for row in run.matrix}.values():
+        kind = row.kind if row.born == 0 else f"{row.kind} of round {row.born}, from {row.start}"
+        lines.append((row.attacker, kind, *(cells.get((row.attacker, number)) for number in numbers)))
+    columns = ("attacker", "what it is", *(f"after {number}" for number in numbers))
+    return make_table("Every defender and every attacker", columns, lines)

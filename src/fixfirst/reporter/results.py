@@ -10,9 +10,7 @@ from rich.table import Table
 
 from fixfirst.base import errors
 from fixfirst.orders.ranking import Ranking
-from fixfirst.play import comparison, evaluation, leaderboard
-from fixfirst.play.comparison import Comparisons
-from fixfirst.play.leaderboard import COLUMNS, column_name
+from fixfirst.play import evaluation
 from fixfirst.reporter.screen import fitting_table, folded, prose, results
 from fixfirst.reporter.texts import (
     ACROSS_SEEDS_COLUMNS,
@@ -283,7 +281,9 @@ def side_by_side(ours: Sequence[evaluation.Evaluation], theirs: Sequence[evaluat
     return "\n".join(lines)
 
 
-def comparison_text(rows: Comparisons, first: str, second: str, flags: Sequence[str] = (), width: int = 240) -> str:
+def comparison_text(
+    rows: evaluation.Comparisons, first: str, second: str, flags: Sequence[str] = (), width: int = 240
+) -> str:
     """Write the difference of two policies against each red agent, what it means, and their worst episodes.
 
     flags: with which `fixfirst watch` plays the same episodes.
@@ -310,14 +310,14 @@ def comparison_text(rows: Comparisons, first: str, second: str, flags: Sequence[
     return folded(lines, width)
 
 
-def _describe_parts(row: comparison.Paired) -> str:
+def _describe_parts(row: evaluation.Paired) -> str:
     """Write what a difference consists of, and the repairs of both."""
     parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
     repairs = [f"{name} {a:.2f} and {b:.2f}" for name, (a, b) in (("Restores", row.restores), ("Removes", row.removes))]
     return f"B - A by what is paid: {parts}; {', '.join(repairs)} an episode"
 
 
-def _verdict(row: comparison.Paired) -> str:
+def _verdict(row: evaluation.Paired) -> str:
     """Say what an interval means, and what common luck was worth."""
     if row.independent_episodes is None:
         return "they earn the same in every episode"
@@ -327,40 +327,44 @@ def _verdict(row: comparison.Paired) -> str:
     return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
 
 
-def standing_table(standing: leaderboard.LeaderboardScore, name: str, width: int = 240) -> str:
+def standing_table(standing: evaluation.LeaderboardScore, name: str, width: int = 240) -> str:
     """Write six columns and their total, beside the published ones; with less room, a line for each of the six."""
     ours = standing.columns
-    label = max(len(name), *(len(row.name) for row in leaderboard.PUBLISHED))
+    label = max(len(name), *(len(row.name) for row in evaluation.LEADERBOARD))
     lines = _upright(standing, name) if width < label + 65 else _across(standing, name, label)
-    for row in leaderboard.PUBLISHED:
+    for row in evaluation.LEADERBOARD:
         lead = standing.lead(row)
         lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
-    repairs = [(column_name(*column), cell) for column, cell in zip(COLUMNS, ours, strict=True) if cell.restores is not None]
+    repairs = [
+        (evaluation.column_name(*column), cell)
+        for column, cell in zip(evaluation.LEADERBOARD_COLUMNS, ours, strict=True)
+        if cell.restores is not None
+    ]
     if repairs:
         each = ", ".join(f"{column} {cell.restores:.2f} and {cell.removes:.2f}" for column, cell in repairs)
         lines.append(f"Restores and Removes an episode: {each}")
     played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
     lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
-    lines.append(f"published: {leaderboard.SOURCE}")
+    lines.append(f"published: {evaluation.LEADERBOARD_SOURCE}")
     return folded(lines, width)
 
 
-def _upright(standing: leaderboard.LeaderboardScore, name: str) -> list[str]:
+def _upright(standing: evaluation.LeaderboardScore, name: str) -> list[str]:
     """Write a line per column."""
     lines = [
         f"{'':5} {'return':>8} {'± s.e.':>7} {'95 % interval':>18}"
-        + "".join(f"{f'({n})':>8}" for n in range(1, len(leaderboard.PUBLISHED) + 1))
+        + "".join(f"{f'({n})':>8}" for n in range(1, len(evaluation.LEADERBOARD) + 1))
     ]
-    names = [*(leaderboard.column_name(*column) for column in leaderboard.COLUMNS), "total"]
+    names = [*(evaluation.column_name(*column) for column in evaluation.LEADERBOARD_COLUMNS), "total"]
     ours: list[Any] = [*standing.columns, standing.total]
-    theirs = [[*row.columns, row.total] for row in leaderboard.PUBLISHED]
+    theirs = [[*row.columns, row.total] for row in evaluation.LEADERBOARD]
     for column, cell, *published in zip(names, ours, *theirs, strict=True):
         interval, beside = f"[{cell.low:.2f}, {cell.high:.2f}]", "".join(f"{value:8.2f}" for value in published)
         lines.append(f"{column:5} {cell.mean:8.2f} {cell.standard_error:7.2f} {interval:>18}{beside}")
-    return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(leaderboard.PUBLISHED, start=1))]
+    return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(evaluation.LEADERBOARD, start=1))]
 
 
-def _across(standing: leaderboard.LeaderboardScore, name: str, label: int) -> list[str]:
+def _across(standing: evaluation.LeaderboardScore, name: str, label: int) -> list[str]:
     """Write a line per defender."""
     ours, total = standing.columns, standing.total
 
@@ -369,19 +373,19 @@ def _across(standing: leaderboard.LeaderboardScore, name: str, label: int) -> li
 
     lines = [
         f"{'':{label}} "
-        + "".join(f"{leaderboard.column_name(*column):>9}" for column in leaderboard.COLUMNS)
+        + "".join(f"{evaluation.column_name(*column):>9}" for column in evaluation.LEADERBOARD_COLUMNS)
         + f"{'total':>10}"
     ]
     lines.append(line(name, [cell.mean for cell in ours], total.mean))
     lines.append(line("  standard error", [cell.standard_error for cell in ours], total.standard_error))
     lines.append(line("  95 % interval, from", [cell.low for cell in ours], total.low))
     lines.append(line("  to", [cell.high for cell in ours], total.high))
-    return [*lines, *(line(row.name, row.columns, row.total) for row in leaderboard.PUBLISHED)]
+    return [*lines, *(line(row.name, row.columns, row.total) for row in evaluation.LEADERBOARD)]
 
 
-def standing_document(standing: leaderboard.LeaderboardScore) -> dict[str, Any]:
+def standing_document(standing: evaluation.LeaderboardScore) -> dict[str, Any]:
     """Return the same for JSON."""
-    names = [leaderboard.column_name(*column) for column in leaderboard.COLUMNS]
+    names = [evaluation.column_name(*column) for column in evaluation.LEADERBOARD_COLUMNS]
     return {
         "variant": standing.columns[0].variant,
         "episodes": standing.columns[0].episodes,
@@ -395,9 +399,9 @@ def standing_document(standing: leaderboard.LeaderboardScore) -> dict[str, Any]:
                 "margin": row.margin,
                 "lead": standing.lead(row)._asdict(),
             }
-            for row in leaderboard.PUBLISHED
+            for row in evaluation.LEADERBOARD
         ],
-        "source": leaderboard.SOURCE,
+        "source": evaluation.LEADERBOARD_SOURCE,
     }
 
 

@@ -6,11 +6,12 @@ Texts in braces are filled in.
 from collections.abc import Sequence
 from typing import Any
 
+from fixfirst.base import errors
 from fixfirst.orders import pricing
 from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
 from fixfirst.runs import seeds
-from fixfirst.runs.answer import ENOUGH_REPLICATES, Adaptive, Answer, list_words
+from fixfirst.runs.answer import ENOUGH_REPLICATES, Adaptive, Answer
 from fixfirst.runs.run import Run
 
 MINUS = "\u2212"
@@ -117,7 +118,7 @@ def verdict_over_seeds(comparison: seeds.Comparison) -> str:
 def rule_in_words(ranking: Ranking) -> str | None:
     """Say what all orders share that may be the best, most often contradicted first; None if they share nothing."""
     shared = sorted(shared_precedences(ranking), key=lambda pair: -pair[2])[:MOST_SHARED]
-    return f"fix {list_words([f'{above} before {below}' for above, below, _ in shared])}" if shared else None
+    return f"fix {errors.list_words([f'{above} before {below}' for above, below, _ in shared])}" if shared else None
 
 
 ACROSS_SEEDS_COLUMNS = ("", "order", "mean return", "95 % interval", "tried", "accepted", "maybe best")

@@ -58,7 +58,7 @@ class Adaptive:
         if before and len(before) == len(units) and [len(before[unit]) for unit in ranked] == list(range(len(ranked))):
             return f"fix {ranked[0]} first" + "".join(f", then {unit}" for unit in ranked[1:-1])
         pairs = [f"{first} before {second}" for first, second in self.directions]
-        return f"fix {list_words(pairs)}" if pairs else ""
+        return f"fix {errors.list_words(pairs)}" if pairs else ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -76,8 +76,8 @@ class Adaptive:
         shown = [swap for swap in self.swaps if (swap.first, swap.second) in self.directions]
         worth = [f"{s.first} before {s.second} {_price(s)}" for s in shown]
         open_ = [f"{s.first} before {s.second}" for s in self.swaps if s not in shown]
-        rest = f" Open: {list_words(open_)}." if open_ else ""
-        return f"{self.lead}: {self.rule}; worth {list_words(worth)} points an episode.{rest}"
+        rest = f" Open: {errors.list_words(open_)}." if open_ else ""
+        return f"{self.lead}: {self.rule}; worth {errors.list_words(worth)} points an episode.{rest}"
 
     def _taken(self) -> str:
         best, worst = self.orders[0], self.orders[-1]
@@ -192,7 +192,7 @@ class Answer(tables.Tabular):
         if not self.is_settled:
             return NO_ANSWER
         pairs = [f"{swap.first} before {swap.second}" for swap in self.that_matter]
-        return f"Fix {list_words(pairs)}" if pairs else f"No {self._nothing()}"
+        return f"Fix {errors.list_words(pairs)}" if pairs else f"No {self._nothing()}"
 
     def _nothing(self) -> str:
         """What is said after "no" if no swap matters."""
@@ -241,9 +241,8 @@ class Answer(tables.Tabular):
         elif self.replicates < ENOUGH_REPLICATES:
             shows = "what " + ("one training" if self.replicates == 1 else f"{self.replicates} trainings") + " found"
         else:
-            shows = (
-                f"prices that still fall ({list_words([f'{s.first} before {s.second}' for s in self.swaps if s.falling])})"
-            )
+            falling = errors.list_words([f"{swap.first} before {swap.second}" for swap in self.swaps if swap.falling])
+            shows = f"prices that still fall ({falling})"
         if self.replicates < ENOUGH_REPLICATES:
             more = f" and at least {ENOUGH_REPLICATES} trainings (--replicates)"
         return f"{NO_ANSWER}: this budget shows only {shows}; try {self.next_episodes:,} episodes{more}."
@@ -266,7 +265,7 @@ class Answer(tables.Tabular):
             return ""
         worse = len(self.excluded) * (self.all_orders // self.possible)
         excluded = f"{worse:,} of {self.all_orders:,} orders have them the other way round and are excluded"
-        return f"Settled already: {list_words(texts)}; {excluded}."
+        return f"Settled already: {errors.list_words(texts)}; {excluded}."
 
     def _verdict(self) -> str:
         shown = self.that_matter
@@ -276,7 +275,7 @@ class Answer(tables.Tabular):
             return f"Against {self.red_agent} no {self._nothing()}{known}{self._but()}."
         what = "it is worth" if len(shown) == 1 else "this is worth:"
         worth = [_worth(swap, named=len(shown) > 1) for swap in shown]
-        return f"{self.rule}. Against {self.red_agent} {what} {list_words(worth)}{self._but()}."
+        return f"{self.rule}. Against {self.red_agent} {what} {errors.list_words(worth)}{self._but()}."
 
     def _why(self) -> str:
         """What the price of the dearest swap that matters consists of."""
@@ -287,9 +286,9 @@ class Answer(tables.Tabular):
         more, less = ([part for part in shown if (part.price > 0) == up] for up in (True, False))
         if not more:
             return ""
-        reasons = list_words([f"{part.price:.1f} because {_longer(part.name)}" for part in more])
+        reasons = errors.list_words([f"{part.price:.1f} because {_longer(part.name)}" for part in more])
         if less:
-            reasons += f", less {list_words([f'{-part.price:.1f} because {_shorter(part.name)}' for part in less])}"
+            reasons += f", less {errors.list_words([f'{-part.price:.1f} because {_shorter(part.name)}' for part in less])}"
         rest = sum(part.price for part in swap.parts if not part.is_shown)
         if abs(rest) >= LEAST_PART:
             reasons += f"; parts that are not shown by themselves make {rest:+.1f}"
@@ -310,11 +309,11 @@ class Answer(tables.Tabular):
                 known = f"where {unit} stands makes no difference (less than {round_up(most)})"
                 unknown = f"whether it matters where {unit} stands is open (up to {round_up(most)})"
                 texts.append(known if most <= self.margin else unknown)
-        return _sentence(list_words(texts))
+        return _sentence(errors.list_words(texts))
 
     def _never_held(self) -> str:
         stands = "where it stands" if len(self.idle) == 1 else "where they stand"
-        return f"Red never holds {list_words(self.idle, 'or')}: {stands} is irrelevant." if self.idle else ""
+        return f"Red never holds {errors.list_words(self.idle, 'or')}: {stands} is irrelevant." if self.idle else ""
 
     def _counts(self) -> str:
         each = self.all_orders // self.possible
@@ -328,7 +327,7 @@ class Answer(tables.Tabular):
         if tiers[3]:
             costs = (f"{best - order.mean:.1f}" for order in (tiers[3][0], tiers[3][-1]))
             texts.append(f"{each * len(tiers[3]):,} cost {' to '.join(dict.fromkeys(costs))}")
-        return _sentence(list_words(texts))
+        return _sentence(errors.list_words(texts))
 
     # ---- the file
 
@@ -401,11 +400,6 @@ def _printable(document: Any) -> Any:
     if isinstance(document, list):
         return [_printable(value) for value in document]
     return errors.printable(document) if isinstance(document, str) else document
-
-
-def list_words(texts: Sequence[str], word: str = "and") -> str:
-    """Join texts, as in "a, b and c"."""
-    return ", ".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"
 
 
 def _sentence(text: str) -> str:

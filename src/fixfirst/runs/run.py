@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.orders import network_facts, order
-from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.orders import order
+from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.runs import layout
 from fixfirst.runs.answer import Answer
 from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, read_ends, scheme_of
@@ -153,9 +153,9 @@ class Run:
         return scheme_of(self.config)
 
     @_part(f"the scenario of {layout.CONFIG}", None)
-    def network(self) -> network_facts.NetworkFacts | None:
+    def network(self) -> NetworkFacts | None:
         """What can be compared of its network; None if that cannot be read."""
-        return network_facts.NetworkFacts.of(self.scheme)
+        return NetworkFacts.of(self.scheme)
 
     @_part(layout.RUNTIME, ())
     def sessions(self) -> tuple[SessionRow, ...]:

@@ -13,7 +13,6 @@ from fixfirst.base import checks, errors, statistics
 from fixfirst.game import game
 from fixfirst.learner import config, settings
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.settings import gather_settings, resolve
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 
@@ -444,7 +443,7 @@ def search_config(preset: str = "default", **settings: Any) -> SearchConfig:
 
         config = ff.search_config("parallel-100", red_agent="meander", total_episodes=100_000)
     """
-    return resolve(SearchConfig, {"preset": preset, **settings})
+    return SearchConfig.resolve({"preset": preset, **settings})
 
 
 def search_configs(
@@ -453,13 +452,13 @@ def search_configs(
     """The configs of a study's searches: in every scenario, every red agent under every seed; of a single search, one."""
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise errors.ConfigError(f"--seeds must be at least 1, got {seeds}")
-    given, environment, from_file = gather_settings(SearchConfig, given, file, units)
+    given, environment, from_file = SearchConfig.gather(given, file, units)
     said = ChainMap(given, environment, from_file)
     named = said.get("red_agent", "b_line")
     # A plain list of names means one after the other; weights make it one mixture.
     agents = named.split(",") if isinstance(named, str) and ":" not in named else [named]
     firsts = [
-        resolve(SearchConfig, {**given, **world, "red_agent": agent}, environment, from_file)
+        SearchConfig.resolve({**given, **world, "red_agent": agent}, environment, from_file)
         for world in _scenarios(said)
         for agent in agents
     ]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import errors, files, jobs, statistics
-from fixfirst.learner import checkpoint, training_run
+from fixfirst.learner import training_run
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
@@ -95,7 +95,7 @@ class BaseJob(NamedJob):
         except (OSError, ValueError, KeyError, errors.PolicyError):
             return False
         if done:
-            checkpoint.delete_checkpoints(self.folder)  # a kill may have come between its result and this
+            training_run.delete_checkpoints(self.folder)  # a kill may have come between its result and this
         return bool(done)
 
 
@@ -176,7 +176,7 @@ def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         done = job.finished()
         if done is not None:
-            checkpoint.delete_checkpoints(job.folder)  # a kill may have come between
+            training_run.delete_checkpoints(job.folder)  # a kill may have come between
             return done
         return _run_trial(job, tell, interrupt)
 
@@ -260,7 +260,7 @@ def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[pricing.O
 
 
 def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
-    for complaint in checkpoint.restore_checkpoint(job.folder, training):
+    for complaint in training_run.restore_checkpoint(job.folder, training):
         tell(complaint)
     if not job.since and not training.updates:
         training.inherit(load_policy(job.parent_policy).weights)
@@ -274,8 +274,8 @@ def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt:
         if interrupt:
             return None
         tell(_progress(training.step().row))
-    checkpoint.save_checkpoint(job.folder, training)
-    checkpoint.save_policy(job.folder, training, accepted=False)
+    training_run.save_checkpoint(job.folder, training)
+    training_run.save_policy(job.folder, training, accepted=False)
     network = Network.of(training.learner.weights)
     results = [
         judge_order(
@@ -330,11 +330,11 @@ def restore_policy(job: CrossJob) -> tuple[Network, PolicySpec]:
     except (errors.PolicyError, KeyError):
         pass
     with closing(Training(job.config, job.number)) as training:
-        checkpoint.restore_checkpoint(job.folder, training)
+        training_run.restore_checkpoint(job.folder, training)
         if training.episodes != job.trained:
             raise errors.RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
         training.play_orders(job.enforced_orders)
-        checkpoint.save_policy(job.folder, training, accepted=False)
+        training_run.save_policy(job.folder, training, accepted=False)
         return Network.of(training.learner.weights), training.spec
 
 

@@ -26,8 +26,8 @@ import numpy as np
 from fixfirst.base import errors, jobs, statistics
 from fixfirst.game.game import Game
 from fixfirst.learner.config import TrainConfig
-from fixfirst.orders import network_facts, pricing
-from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.orders import pricing
+from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
 from fixfirst.play.rollout import Player
 from fixfirst.policy import file as policy_file
@@ -195,9 +195,9 @@ class SharedSearch:
         return chosen * 2 + [workflow for workflow in chosen if workflow in dear]
 
     @property
-    def network(self) -> network_facts.NetworkFacts:
+    def network(self) -> NetworkFacts:
         """What can be compared of its network."""
-        return network_facts.NetworkFacts.of(self.scheme)
+        return NetworkFacts.of(self.scheme)
 
     # ---- jobs
 

@@ -1,24 +1,104 @@
-"""`fixfirst watch`: a defender at work."""
+"""Pages to look at: `fixfirst report`, a run, or several, as one page; `watch`, a defender at work."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from fixfirst.base import errors
-from fixfirst.cli.agents import named_agent
-from fixfirst.cli.app import Json, Whole, say
-from fixfirst.cli.flags import OrderFlag, flags_of, given
+from fixfirst.cli.app import Json, Whole, print_json, say
+from fixfirst.cli.flags import OrderFlag, flags_of, given, named_agent
+from fixfirst.game import parts
 from fixfirst.game.game import Game
-from fixfirst.game.scenario import VariantName
 from fixfirst.orders.compliance import Judging
+from fixfirst.reporter import report
+from fixfirst.reporter.document import open_page
+from fixfirst.runs import layout
 
 if TYPE_CHECKING:
     GameFlags = Any
     JudgingFlags = Any
 else:
     GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "variant", "max_steps")), flags_of(Judging)
+
+FOLLOW_S = 5.0
+
+
+def report_command(
+    runs: Annotated[list[Path], Parameter(negative="")],
+    /,
+    *,
+    out: Path | None = None,
+    figures: Path | None = None,
+    form: Annotated[report.Format, Parameter(name="--format")] = "html",
+    replays: Annotated[bool, Parameter(negative="")] = False,
+    follow: Annotated[bool, Parameter(negative="")] = False,
+    open_it: Annotated[bool, Parameter(name="--open", negative="")] = False,
+    as_json: Json = False,
+) -> int:
+    """Make one page of a run: the answer with its uncertainty, figures, settings. Several runs are compared.
+
+    Needs only the run directories; what is missing in them, the report says.
+
+    Parameters
+    ----------
+    runs
+        Run directories of `search` or `train`, or folders that hold some.
+    out
+        Where to write (RUN/report.html, of a study STUDY/report.html; of several runs: report.html).
+    figures
+        Also write every figure to this folder: SVG, PNG, and CSV with its numbers.
+    form
+        html: one page that needs no network; md: Markdown, with pictures if --figures is given.
+    replays
+        First play episodes of each order's defender, for the marks in the figures to link to; a search does so by itself.
+    follow
+        Write it again every few seconds until the run ends; an open page refreshes itself.
+    open_it
+        Show it in the browser.
+    """
+    if replays:
+        from fixfirst.api import watch
+
+        for run in runs:
+            watch.write_replays(run)
+    elif out is None and len(runs) == 1 and (runs[0] / layout.ANSWER).is_file():
+        from fixfirst.api import watch
+
+        with suppress(errors.FixfirstError, OSError):  # the report says what is wrong with the run, and how to get the page
+            watch.write_missing_why(runs[0])
+    written = report.report(runs, out, figures=figures, form=form, say=say)
+    while follow and written.document.running:
+        if open_it:
+            open_page(written.path)
+            open_it = False
+        sleep(FOLLOW_S)
+        written = report.report(runs, out, figures=figures, form=form)
+    document = written.document
+    if as_json:
+        print_json(
+            {
+                "report": str(written.path),
+                "figures": [str(path) for path in written.figures],
+                "runs": [str(path) for path in written.runs],
+                "headline": " > ".join(document.headline),
+                "answer": document.answer,
+                "missing": document.missing,
+            }
+        )
+    else:
+        for text in document.missing:
+            print(f"missing: {text}")
+        print(written.path)
+    if open_it:
+        open_page(written.path)
+    return 0
+
+
+# ---------------------------------------------------------------- watch
 
 
 def watch_command(
@@ -31,7 +111,7 @@ def watch_command(
     number: Whole | None = None,
     greedy: bool = False,
     red_agent: str | None = None,
-    variant: VariantName | None = None,
+    variant: parts.VariantName | None = None,
     steps: Whole | None = None,
     episodes: Whole | None = None,
     seed: Whole = 0,
@@ -81,7 +161,7 @@ def watch_command(
     """
     from fixfirst.api import watch
     from fixfirst.reporter import replay, screen
-    from fixfirst.reporter.page import open_page
+    from fixfirst.reporter.document import open_page
 
     if gif is not None:
         replay.check_gif(gif)

@@ -1,25 +1,107 @@
-"""`fixfirst train`: one order."""
+"""The commands that make runs: `fixfirst search`, the main job; `train`, one order; `resume`, what was interrupted."""
 
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.base import errors
-from fixfirst.cli.app import RARE, Again, Json, Quiet, Whole, print_json
+from fixfirst.base import errors, jobs
+from fixfirst.cli.app import RARE, Again, Csv, CyborgFlag, Json, Latex, Quiet, Whole, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
+from fixfirst.learner import config, settings
 from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.settings import LEAGUE
 from fixfirst.runs import layout, manifest
+from fixfirst.searcher.config import SHOWN_DEFAULTS, SearchConfig
 
 if TYPE_CHECKING:
     from fixfirst.api import run_objects
-    from fixfirst.api.league import LeagueRun
 
+    SearchFlags = Any
     TrainFlags = Any
 else:
+    PUBLISHED = [name for name, values in settings.PRESETS.items() if values and values.get("workflow") != config.NONE]
+    SearchFlags = flags_of(
+        SearchConfig,
+        without=("units", "workflow"),
+        helps={"preset": f"default, or a published one: {', '.join(PUBLISHED)}."},
+        defaults=SHOWN_DEFAULTS,
+    )
     TrainFlags = flags_of(TrainConfig)
+
+ExecutionFlags = Annotated[jobs.Execution, Parameter(name="*", group=RARE["Workers"])]
+
+
+def search_command(
+    *,
+    settings: Annotated[SearchFlags, Parameter(name="*")] = SearchFlags(),
+    where: ExecutionFlags = jobs.Execution(),
+    seeds: Whole = 1,
+    out: Path | None = None,
+    units: Path | None = None,
+    config: Path | None = None,
+    report: bool = True,
+    again: Annotated[Again, Parameter(group=RARE["Files"])] = False,
+    csv: Annotated[Csv, Parameter(group=RARE["Files"])] = None,
+    latex: Annotated[Latex, Parameter(group=RARE["Files"])] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """What is each order worth? Trains one defender for all of them within an episode budget, and says how sure we are.
+
+    Settings come from the command line, else FIXFIRST_NAME, else --config, else the preset. Ctrl-C stops cleanly;
+    `fixfirst resume` goes on and ends with the same files. A plain list of red agents (b_line,meander) or of scenarios
+    (a.yaml,tiny,generate:0-99) is a study: one search each, and what they say together.
+
+    Parameters
+    ----------
+    seeds
+        A study: the same search under so many seeds, counted from --seed, and what they say together.
+    out
+        Where to write (runs/search-AGENT-SEED, a study: runs/study-AGENTS-SEEDS).
+    units
+        A TOML file that groups the hosts otherwise than the five types.
+    config
+        A TOML file with settings, as config.toml of a run.
+    report
+        End with a page about the run, as `fixfirst report` writes it.
+    """
+    from fixfirst.api import running  # --help need not wait for it
+
+    run = running.search(
+        out=out,
+        seeds=seeds,
+        units=units,
+        config=config,
+        report=report,
+        again=again,
+        quiet=quiet,
+        **vars(where),
+        **given(settings),
+    )
+    write_tables(run, csv, latex)
+    tell_searches(run, report, as_json)
+    return 0
+
+
+def tell_searches(run: "run_objects.SearchRun | run_objects.StudyRun", report: bool, as_json: bool) -> None:
+    """The result, and what to do next."""
+    from fixfirst.api import run_objects
+    from fixfirst.reporter import results
+    from fixfirst.runs import layout
+
+    searches = [run.search] if isinstance(run, run_objects.SearchRun) else [member.search for member in run.searches]
+    page = run.folder / f"{layout.REPORT}.html"
+    shown = page if report and page.exists() else None
+    if as_json:
+        print_json(results.searches_document(searches, run.folder, shown))
+    else:
+        results.print_searches(searches, run.folder, shown)
+
+
+# ---------------------------------------------------------------- train
 
 
 def train_command(
@@ -89,9 +171,9 @@ def train_command(
     if against is not None or picky or updates is not None:
         odd = "--against" if against is not None else "--picky" if picky else "--updates"
         raise errors.ConfigError(f"{odd} is for trainings of attackers: --side red, or --league")
-    from fixfirst.api.training import train  # --help need not wait for it
+    from fixfirst.api import running  # --help need not wait for it
 
-    run = train(
+    run = running.train(
         out=out,
         from_policy=from_policy,
         units=units,
@@ -120,7 +202,6 @@ def _train_attackers(
 ) -> int:
     """An attacker, or a league."""
     from fixfirst.api import attackers
-    from fixfirst.api.league import train_league
     from fixfirst.learner.league import LeagueConfig
 
     common = {"seed", "variant"}
@@ -134,7 +215,7 @@ def _train_attackers(
         settings |= {name: value for name, value in (("updates", updates), ("start", start)) if value is not None}
         read = {} if config is None else LeagueConfig(**manifest.read_settings(config)).model_dump(exclude_unset=True)
         settings = {"picky": picky} | read | settings | ({"picky": True} if picky else {})
-        tell_league(train_league(out=out, quiet=quiet, **settings), as_json)
+        tell_league(attackers.train_league(out=out, quiet=quiet, **settings), as_json)
         return 0
     if against is None:
         raise errors.ConfigError("--side red needs --against: runs, policies or baselines, separated by commas")
@@ -147,7 +228,7 @@ def _train_attackers(
     return 0
 
 
-def tell_league(run: "LeagueRun", as_json: bool) -> None:
+def tell_league(run: "run_objects.LeagueRun", as_json: bool) -> None:
     """How the defender stood after each round, and what to do next."""
     if as_json:
         print_json({"run": str(run.folder), "rounds": [one.as_dict() for one in run.rounds]})
@@ -160,14 +241,54 @@ def tell_league(run: "LeagueRun", as_json: bool) -> None:
 
 def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.game.game import world_in_words
     from fixfirst.reporter import results, screen
 
     assert run.evaluation is not None  # it is finished
     if as_json:
         print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})
         return
-    print(results.evaluation_table([run.evaluation], screen.results().width, world_in_words("", run.config.game.scenario)))
+    print(results.evaluation_table([run.evaluation], screen.results().width, run.config.game.scenario.in_words()))
     if run.evaluation.compliance is not None:
         print("gate: " + ("passed" if run.accepted else "not passed"))
     print(f"policy: {run.folder}\nnext:   {errors.command('evaluate', run.folder)}")
+
+
+# ---------------------------------------------------------------- resume
+
+
+def resume_command(
+    run: Path,
+    /,
+    *,
+    where: ExecutionFlags = jobs.Execution(),
+    cyborg: CyborgFlag = None,
+    report: bool = True,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Go on with an interrupted run. It ends with the same files as one that was never interrupted.
+
+    Parameters
+    ----------
+    run
+        A run directory, or the folder of a study: all of its searches that are not finished.
+    report
+        As in `fixfirst search`.
+    """
+    from fixfirst.api import run_objects, running  # --help need not wait for it
+    from fixfirst.runs import layout, manifest, rows
+
+    was_finished = False
+    with suppress(*errors.UNREADABLE):  # what is wrong with it, `resume` says
+        runs = layout.find_runs(run, 1) if (run / layout.STUDY).is_file() else [run]
+        was_finished = bool(runs) and all(manifest.status(one) == rows.Outcome.FINISHED for one in runs)
+    result = running.resume(run, cyborg=cyborg, report=report, quiet=quiet, **vars(where))
+    if was_finished:
+        errors.note(f"{run} was finished already; this is its result")
+    if isinstance(result, run_objects.TrainRun):
+        tell_training(result, as_json)
+    elif isinstance(result, run_objects.LeagueRun):
+        tell_league(result, as_json)
+    else:
+        tell_searches(result, report, as_json)
+    return 0

@@ -1,7 +1,8 @@
-"""`fixfirst doctor`: what this installation looks like."""
+"""CybORG and we: `fixfirst doctor`, what is installed; `record`, CybORG written down; `conform`, is it the same game?"""
 
 import os
 import platform
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +11,8 @@ from cyclopts import Parameter
 
 from fixfirst import __version__
 from fixfirst.base import compile as machine_code, errors, jobs
-from fixfirst.cli.app import CyborgFlag, Json, print_json
-from fixfirst.cyborg import checkout
-from fixfirst.cyborg.variant import identify
+from fixfirst.cli.app import CyborgFlag, Json, print_json, say
+from fixfirst.cyborg import checkout, conformance, recorder
 from fixfirst.game import game
 from fixfirst.game.scenario import Scenario
 from fixfirst.reporter import screen
@@ -73,7 +73,7 @@ def _as_text(findings: dict[str, Any]) -> str:
 def _cyborg(path: Path | None) -> dict[str, Any]:
     asked_for = path is not None or checkout.ENVIRONMENT_VARIABLE in os.environ
     try:
-        return {"found": True} | vars(identify(checkout.find_cyborg(path)))
+        return {"found": True} | vars(checkout.identify(checkout.find_cyborg(path)))
     except errors.CyborgError as e:
         if asked_for:
             raise
@@ -99,3 +99,76 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+# ---------------------------------------------------------------- conform
+
+
+def conform_command(files: Annotated[list[Path], Parameter(negative="")], /, *, as_json: Json = False) -> int:
+    """Replay recorded CybORG episodes through the simulator and compare every step.
+
+    Exit code 0: all equal; 1: something differs; 2: a file cannot be read.
+
+    Parameters
+    ----------
+    files
+        Recordings (.jsonl or .jsonl.gz, see tests/conformance/README.md), e.g. tests/conformance/*.jsonl.gz
+    """
+    machine_code.announce_compilation()
+    total = conformance.ReplayReport()
+    width = min(36, max(len(path.name) for path in files))
+    rows = []
+    for path in files:
+        report = conformance.ReplayReport()
+        conformance.check_file(path, report)
+        total.add(report)
+        rows.append({"file": path.name, **_counts(report)})
+        if not as_json:
+            _print_row(width, **rows[-1])
+    first = total.mismatches[0] if total.mismatches else None
+    if as_json:
+        print_json({**_counts(total), "first_mismatch": vars(first) if first else None, "files": rows})
+    else:
+        _print_row(width, "total", **_counts(total))
+        for coincidence in total.coincidences:
+            print(f"coincidence of process ids, which the model leaves out: {coincidence}")
+        if first:
+            print(f"first mismatch: {first}")
+    return 1 if first else 0
+
+
+def _counts(report: conformance.ReplayReport) -> dict[str, Any]:
+    mismatches, coincidences = len(report.mismatches), len(report.coincidences)
+    return {"episodes": report.episodes, "steps": report.steps, "mismatches": mismatches, "coincidences": coincidences}
+
+
+def _print_row(width: int, file: str, episodes: int, steps: int, mismatches: int, coincidences: int) -> None:
+    note = f" {coincidences:3,} coincidences" if coincidences else ""
+    print(f"{file:{width}} {episodes:6,} episodes {steps:8,} steps {mismatches:5,} mismatches{note}", flush=True)
+
+
+# ---------------------------------------------------------------- record
+
+
+def record_command(
+    *,
+    out: Path,
+    cyborg: CyborgFlag = None,
+    settings: Annotated[recorder.Recording, Parameter(name="*")] = recorder.Recording(),
+    as_json: Json = False,
+) -> int:
+    """Play CybORG, write down every step and every chance decision; then `fixfirst conform FILE` replays it.
+
+    Parameters
+    ----------
+    out
+        The recording to write, .jsonl.gz or .jsonl.
+    """
+    summary = recorder.record(checkout.find_cyborg(cyborg), out, settings, say=say)
+    if as_json:
+        print_json(asdict(summary))
+    else:
+        who = f"{summary.cyborg.variant} ({summary.cyborg.commit or summary.cyborg.version})"
+        stopped = f"; it stopped in {summary.stops} of them" if summary.stops else ""
+        print(f"{summary.file}: {summary.episodes:,} episodes, {summary.steps:,} steps of CybORG, variant {who}{stopped}")
+    return 0

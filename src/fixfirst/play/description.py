@@ -1,23 +1,112 @@
-"""Single episodes in plain values, turn by turn, with a sentence that says why each earned what it did.
+"""Episodes in words: turn by turn, why each earned what it did, why a repair is in order, and what both sides do habitually.
 
-They are the first ones that an evaluation of the same seed and purpose plays: what one watches was measured.
-T steps, H hosts.
+Single episodes are the first ones that an evaluation of the same seed and purpose plays: what one watches was measured.
+Whether a repair is in order, `orders/repairs.py` decides; here are the hosts behind it. T steps, H hosts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from fixfirst.game import drawing, parts, reward
+from fixfirst.game import drawing, parts, red_view, reward, state
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.state import OTService, RedVerb, Success
-from fixfirst.orders import explanation
-from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
-from fixfirst.orders.order import UnitScheme
+from fixfirst.orders import repairs
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging, Rule
+from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.evaluation import EpisodeBatch
+from fixfirst.play.rollout import Duel, Rollout
 from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
+
+# ---------------------------------------------------------------- why a repair is in order
+
+
+VerdictKind = Literal["in order", "violation", "not judged"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What the workflow says of one repair."""
+
+    kind: VerdictKind
+    reason: str
+
+
+def explain_repairs(
+    actions: np.ndarray, held: np.ndarray, workflow: Workflow, judging: Judging = DEFAULT_JUDGING
+) -> list[Reason | None]:
+    """Return a reason per step of one episode, None where nothing was repaired. actions [T]; held [T + 1]: see `judge`."""
+    judgement = repairs.judge(actions[:, None], held[:, None], workflow.ranks[None], workflow.scheme, judging)
+    found: list[Reason | None] = []
+    repaired_before: set[int] = set()  # unit types
+    scheme = workflow.scheme
+    for t, host in enumerate(scheme.scenario.repaired_hosts[action] for action in actions):
+        if not judgement.repair[t, 0]:
+            found.append(None)
+            continue
+        case = _Case(host, needy_hosts(int(held[t]), scheme, judging), workflow, frozenset(repaired_before))
+        if not judgement.judged[t, 0]:
+            found.append(Reason("not judged", f"fixed {case.target} while nothing needed repair"))
+        elif judgement.compliant[t, 0]:
+            found.append(Reason("in order", case.why_in_order(judging.rule)))
+        else:
+            found.append(Reason("violation", case.why_not(judging.rule)))
+        repaired_before.add(scheme.host_unit[host])
+    return found
+
+
+def needy_hosts(held: int, scheme: UnitScheme, judging: Judging = DEFAULT_JUDGING) -> list[int]:
+    """Return the hosts that need repair, of a set of held ones."""
+    needs = held & ~repairs.never_needy(scheme, judging)
+    return [host for host in range(len(scheme.host_unit)) if needs >> host & 1]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A repair and what needed repair when blue chose it."""
+
+    host: int
+    needy: list[int]
+    workflow: Workflow
+    repaired_before: frozenset[int]
+
+    @property
+    def target(self) -> str:
+        if self.host in self.needy:
+            return self._list([self.host])
+        return self._list([self.host]) + (
+            " (the foothold)" if self.host == self.workflow.scheme.scenario.start_id else " (not held)"
+        )
+
+    def why_in_order(self, rule: Rule) -> str:
+        if rule == "fixed_types":
+            return f"fixed {self.target}; every type above it was fixed before"
+        waiting = [host for host in self.needy if self._rank(host) > self._rank(self.host)]
+        return f"fixed {self.target}" + (f" before {self._list(waiting)}" if waiting else "; nothing more urgent was held")
+
+    def why_not(self, rule: Rule) -> str:
+        names, ranks = self.workflow.scheme.names, self.workflow.ranks
+        if rule == "fixed_types":
+            skipped = [u for u in self.workflow.order if ranks[u] < self._rank(self.host) and u not in self.repaired_before]
+            return f"fixed {self.target} before any repair of {', '.join(names[unit] for unit in skipped)}"
+        above = [host for host in self.needy if self._rank(host) < self._rank(self.host)]
+        if not above:  # rule top: a type that needed nothing was fixed
+            top = min(self._rank(host) for host in self.needy)
+            above = [host for host in self.needy if self._rank(host) == top]
+        return f"fixed {self.target} while {self._list(above)} {'was' if len(above) == 1 else 'were'} held"
+
+    def _rank(self, host: int) -> int:
+        return int(self.workflow.ranks[self.workflow.scheme.host_unit[host]])
+
+    def _list(self, hosts: list[int]) -> str:
+        """Unit types in their order, each with its hosts."""
+        units, known = self.workflow.scheme.host_unit, self.workflow.scheme.scenario.host_names
+        by_unit = {unit: [known[host] for host in hosts if units[host] == unit] for unit in self.workflow.order}
+        return " and ".join(
+            f"{self.workflow.scheme.names[unit]} {', '.join(names)}" for unit, names in by_unit.items() if names
+        )
+
 
 # ---------------------------------------------------------------- turn by turn
 
@@ -33,7 +122,7 @@ class Step:
     forbidden: tuple[str, ...]  # unit types whose repair that mask forbade
     repair: bool  # blue removed or restored something
     contested: bool  # and two or more unit types needed repair
-    verdict: explanation.Reason | None  # of a repair, where there is a workflow
+    verdict: Reason | None  # of a repair, where there is a workflow
     impact: bool  # red stopped the OT service in this turn, or kept it stopped
     remembered: dict[str, str]  # what the policy knew of whom before it saw this moment, where it remembers anything
 
@@ -53,7 +142,7 @@ class Episode:
         """[T + 1]"""
         return [step.moment for step in self.steps]
 
-    def count(self, kind: explanation.VerdictKind) -> int:
+    def count(self, kind: VerdictKind) -> int:
         """How many repairs got this kind of verdict."""
         return sum(step.verdict is not None and step.verdict.kind == kind for step in self.steps)
 
@@ -101,7 +190,7 @@ def describe_episode(
         )
     ]
     for t, turn in enumerate(turns[1:]):
-        needy, repair = explanation.needy_hosts(int(held[t]), scheme, judging), scenario.repaired_hosts[actions[t]] >= 0
+        needy, repair = needy_hosts(int(held[t]), scheme, judging), scenario.repaired_hosts[actions[t]] >= 0
         steps.append(
             Step(
                 moment=drawing.summarise_turn(turn, played.variant, scenario),
@@ -126,15 +215,15 @@ def _grouping(played: EpisodeBatch) -> UnitScheme:
     return workflows[0].scheme if workflows else UnitScheme.by_type(played.game.scenario)
 
 
-def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[explanation.Reason | None]:
+def _judged(played: EpisodeBatch, number: int, judging: Judging) -> list[Reason | None]:
     """Return what the workflow in force says of each step [T]."""
     rollout = played.rollout
     actions, held = rollout.actions[:, number], rollout.held[:, number]
     if not rollout.workflows:
         return [None] * len(actions)
-    found = explanation.reasons(actions, held, rollout.workflows[rollout.assigned[number]], judging)
+    found = explain_repairs(actions, held, rollout.workflows[rollout.assigned[number]], judging)
     for change in played.changes:
-        found[change.step - 1 :] = explanation.reasons(actions, held, rollout.workflows[change.workflow], judging)[
+        found[change.step - 1 :] = explain_repairs(actions, held, rollout.workflows[change.workflow], judging)[
             change.step - 1 :
         ]
     return found
@@ -182,8 +271,8 @@ def _repairs(spec: PolicySpec, scheme: UnitScheme) -> dict[str, list[int]]:
 
 
 def _impact(turn: np.void) -> bool:
-    worked = turn["red_verb"] == RedVerb.IMPACT and turn["red_success"] == Success.TRUE
-    return bool(worked and turn["ot"] == OTService.STOPPED)  # harmless once the service was restored
+    worked = turn["red_verb"] == state.RedVerb.IMPACT and turn["red_success"] == state.Success.TRUE
+    return bool(worked and turn["ot"] == state.OTService.STOPPED)  # harmless once the service was restored
 
 
 # ---------------------------------------------------------------- why it earned what it did
@@ -333,3 +422,81 @@ def _plain(step: Step) -> dict[str, Any]:
     del values["moment"]
     values["verdict"] = None if step.verdict is None else asdict(step.verdict)
     return vars(moment) | {"costs": tuple(map(asdict, moment.costs))} | values
+
+
+# ---------------------------------------------------------------- habits of both sides
+
+
+OFTEN = 0.1  # share of red's turns from which on a choice is told
+HALF = 0.5  # share of repairs of a host that nobody held, likewise
+MANY = 5.0  # repairs of a host per episode, likewise
+_DOES = {
+    state.RedVerb.DISCOVER: "discovers",
+    state.RedVerb.SCAN: "scans",
+    state.RedVerb.EXPLOIT: "attacks",
+    state.RedVerb.ESCALATE: "escalates on",
+    state.RedVerb.IMPACT: "stops the service of",
+}
+
+
+def describe_duel(duel: Duel, spec: red_view.RedSpec) -> tuple[str, ...]:
+    """Return sentences on red's most frequent choices, blue's most frequent repairs, and how episodes end."""
+    counts = np.bincount(duel.red.choices.ravel(), minlength=spec.actions)
+    return _sentences(duel.blue, {spec.choices[n]: int(count) for n, count in enumerate(counts) if count}, spec.scenario)
+
+
+def describe_turns(blue: Rollout, turns: np.ndarray, scenario: Scenario) -> tuple[str, ...]:
+    """Return the same of episodes whose turns [T + 1, B] were kept, whoever attacked."""
+    done, counts = np.unique(turns[1:][["red_verb", "red_target"]].ravel(), return_counts=True)
+    choices = [red_view.RedChoice(state.RedVerb(int(verb)), int(target)) for verb, target in done.tolist()]
+    return _sentences(blue, dict(zip(choices, counts.tolist(), strict=True)), scenario)
+
+
+def _sentences(blue: Rollout, done: Mapping[red_view.RedChoice, int], scenario: Scenario) -> tuple[str, ...]:
+    return (_red(done, scenario), *_blue(blue, scenario), *_end(blue, scenario))
+
+
+def _red(done: Mapping[red_view.RedChoice, int], scenario: Scenario) -> str:
+    turns = sum(done.values())
+    often = [choice for choice in sorted(done, key=lambda choice: -done[choice])[:3] if done[choice] >= OFTEN * turns]
+    if not often:
+        return "It does many things, none of them in a tenth of its turns."
+    told = [f"in {100 * done[choice] / turns:.0f} % of its turns it {_does(choice, scenario)}" for choice in often]
+    return _sentence(", ".join(told))
+
+
+def _does(choice: red_view.RedChoice, scenario: Scenario) -> str:
+    if choice.verb == state.RedVerb.SLEEP:
+        return "sleeps"
+    places = scenario.subnet_names if choice.verb == state.RedVerb.DISCOVER else scenario.host_names
+    weapon = f" by {scenario.exploit_names[choice.wish]}" if choice.wish >= 0 else ""
+    return f"{_DOES[choice.verb]} {places[choice.target]}{weapon}"
+
+
+def _blue(blue: Rollout, scenario: Scenario) -> list[str]:
+    """Return a sentence per host that is repaired many times an episode."""
+    actions, held = blue.actions, blue.held
+    found: list[tuple[float, str]] = []
+    for number, action in enumerate(scenario.actions):
+        if action.verb not in ("Restore", "Remove") or action.host is None:
+            continue
+        taken = actions == number
+        each = float(taken.sum()) / actions.shape[1]
+        if each >= MANY:
+            clean = float((held[:-1][taken] >> scenario.host_ids[action.host] & 1 == 0).mean())
+            does = "restores" if action.verb == "Restore" else "removes red from"
+            empty = ", though nobody holds it" if clean >= 0.9 else ""
+            if HALF <= clean < 0.9:
+                empty = f", though in {100 * clean:.0f} % of these nobody holds it"
+            found.append((each, f"your policy {does} {action.host} {each:.0f} times an episode{empty}"))
+    return [_sentence(text) for _, text in sorted(found, reverse=True)[:2]]
+
+
+def _end(blue: Rollout, scenario: Scenario) -> list[str]:
+    """Return a sentence if the OT service ends stopped; nothing else costs as much in one turn."""
+    stopped = float((blue.rewards10[-1] <= -round(10 * scenario.ot_cost)).mean())
+    return [f"The OT service ends stopped in {100 * stopped:.0f} % of the episodes."] if stopped >= 0.01 else []
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."

@@ -1,16 +1,17 @@
-"""`fixfirst evaluate`: a frozen policy on held-out episodes."""
+"""What is done with a policy: `fixfirst evaluate`, on held-out episodes; `compare`, with another one; `export`."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from fixfirst.api import evaluate
 from fixfirst.base import errors
-from fixfirst.cli.agents import named_agent
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, print_json, write_tables
-from fixfirst.cli.flags import OrderFlag, flags_of, given
+from fixfirst.cli.flags import OrderFlag, flags_of, given, named_agent
 from fixfirst.game.game import Game
+from fixfirst.orders import order
 from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
 from fixfirst.reporter import results, screen
@@ -18,10 +19,13 @@ from fixfirst.reporter import results, screen
 EXPLOIT_EPISODES = 10_000  # from each start
 
 if TYPE_CHECKING:
-    GameFlags = Any
+    _EvaluatedGame = Any
+    _ComparedGame = Any
     JudgingFlags = Any
 else:
-    GameFlags, JudgingFlags = flags_of(Game, without=("red_agent", "max_steps", "backend")), flags_of(Judging)
+    _EvaluatedGame = flags_of(Game, without=("red_agent", "max_steps", "backend"))
+    _ComparedGame = flags_of(Game, without=("red_agent", "max_steps"))
+    JudgingFlags = flags_of(Judging)
 
 ALL_REDS, ALL_STEPS = ",".join(evaluation.PROTOCOL_REDS), ",".join(map(str, evaluation.PROTOCOL_STEPS))
 
@@ -43,7 +47,7 @@ def evaluate_command(
     seed: Whole = 0,
     backend: Literal["simulator", "workers", "cyborg", "both"] = "simulator",
     margin: float = 0.5,
-    game: Annotated[GameFlags, Parameter(name="*")] = GameFlags(),
+    game: Annotated[_EvaluatedGame, Parameter(name="*")] = _EvaluatedGame(),
     judging: Annotated[JudgingFlags, Parameter(name="*")] = JudgingFlags(),
     csv: Csv = None,
     latex: Latex = None,
@@ -171,3 +175,126 @@ def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> No
         )
     else:
         print(results.side_by_side(ours, theirs, margin))
+
+
+# ---------------------------------------------------------------- compare
+
+
+def compare_command(
+    first: str,
+    second: str,
+    /,
+    *,
+    workflow: OrderFlag = None,
+    greedy: bool = False,
+    red_agent: str = "b_line,meander",
+    steps: Whole | None = None,
+    episodes: Whole = 2_000,
+    seed: Whole = 0,
+    game: Annotated[_ComparedGame, Parameter(name="*")] = _ComparedGame(),
+    csv: Csv = None,
+    latex: Latex = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> int:
+    """Are two policies different, and by how much? Both play the same held-out episodes, against each red agent.
+
+    What is compared is the difference within an episode, in which both meet the same luck: far fewer episodes tell two
+    policies apart than two evaluations would need. The worst episodes of each are named.
+
+    Parameters
+    ----------
+    first
+        A run, a policy folder, champion, a baseline, an ONNX file, or your own agent, as in `fixfirst evaluate`.
+    second
+        Another one.
+    greedy
+        The most probable action instead of a drawn one.
+    red_agent
+        Only these, separated by commas.
+    steps
+        Length of an episode; default: 100, or that of the scenario's own reward.
+    episodes
+        How many against each red agent.
+    seed
+        Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
+    """
+    from fixfirst.api import evaluate  # --help need not wait for it
+    from fixfirst.reporter import results, screen
+
+    settings: dict[str, Any] = {
+        "workflow": workflow,
+        "greedy": greedy,
+        "red_agent": red_agent,
+        "steps": steps,
+        "episodes": episodes,
+    }
+    rows = evaluate.compare(
+        named_agent(first), named_agent(second), seed=seed, quiet=quiet, say=errors.note, **settings, **given(game)
+    )
+    write_tables(rows, csv, latex)
+    if as_json:
+        print_json([asdict(row) | {"different": row.different} for row in rows])
+    else:
+        print(
+            results.comparison_text(
+                rows, first, second, _flags_of_watch(settings, given(game), seed), screen.results().width
+            )
+        )
+    return 0
+
+
+def _flags_of_watch(settings: dict[str, Any], game: dict[str, Any], seed: int) -> list[str]:
+    """Return what `fixfirst watch` has to be told to play the same episodes; it is told red agent and variant anyway."""
+    told = {name: settings[name] for name in ("workflow", "greedy", "steps")} | {"seed": seed} | game
+    flags: list[str] = []
+    for name, value in told.items():
+        if value and name != "variant":
+            flags += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return flags
+
+
+# ---------------------------------------------------------------- export
+
+
+_SETTLED = (
+    "The order it will always follow; without it, a policy that follows any is told one at every turn. Also by name: "
+    f"{', '.join(order.NAMED_ORDERS)}."
+)
+
+
+def export_command(
+    policy: str,
+    /,
+    *,
+    to: Literal["onnx", "torch", "numpy"] = "onnx",
+    workflow: Annotated[str | None, Parameter(help=_SETTLED)] = None,
+    out: Path | None = None,
+    as_json: Json = False,
+) -> int:
+    """Write a policy as one file that plays without fixfirst: in ONNX, in PyTorch, in plain NumPy (docs/export.md).
+
+    Memory, masks, opening and shield are in the file. It takes an observation of 52 bits and a state, which is 0 when an
+    episode begins, and gives an action of the challenge's 145 and the next state. If it was trained to follow any order, it
+    takes that, too.
+
+    Parameters
+    ----------
+    policy
+        A run, a policy folder, or a policy that comes with fixfirst.
+    to
+        onnx (.onnx), torch (.pt2, a program of torch.export) or numpy (.npz, its arrays).
+    out
+        The file; default: policy.onnx, .pt2 or .npz beside the policy.
+    """
+    from fixfirst.api import policies
+
+    loaded = policies.load_named(policy)
+    path = policies.export(policy, to, out, workflow=workflow)
+    if as_json:
+        print_json({"file": str(path), "to": to, "bytes": path.stat().st_size, "made_for": policies.made_for(loaded)})
+    else:
+        for what, value in policies.made_for(loaded).items():
+            errors.note(f"{policy} was made for {what} {value}: play it there")
+        print(path)
+    return 0

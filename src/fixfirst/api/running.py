@@ -1,0 +1,356 @@
+"""`ff.search`, the main job: a search, or several; `ff.train`, one order, with its final evaluation; `ff.resume`, either."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, Unpack, overload
+
+from fixfirst.api.attackers import resume_league
+from fixfirst.api.run_objects import (
+    Callback,
+    LeagueRun,
+    Progress as Reached,
+    SearchRun,
+    StudyRun,
+    TrainRun,
+    finished_before,
+    load_training,
+    say_where,
+)
+from fixfirst.api.watch import write_replays
+from fixfirst.base import checks, compile as machine_code, errors, jobs, ray, typed
+from fixfirst.game import world
+from fixfirst.learner import training, training_run
+from fixfirst.learner.config import TrainConfig
+from fixfirst.learner.tournament import train_in
+from fixfirst.policy import file as policy_file
+from fixfirst.policy.network import Weights
+from fixfirst.reporter import live, report
+from fixfirst.runs import layout, manifest, rows
+from fixfirst.searcher import study
+from fixfirst.searcher.config import SearchConfig, search_configs
+
+TEST_EPISODES = 1_000
+
+
+def train(
+    *,
+    out: str | Path | None = None,
+    from_policy: str | Path | None = None,
+    units: str | Path | None = None,
+    config: str | Path | None = None,
+    workers: int = 0,
+    test_episodes: int = TEST_EPISODES,
+    again: bool = False,
+    quiet: bool = False,
+    callback: Callback | None = None,
+    **settings: Unpack[typed.TrainSettings],
+) -> TrainRun:
+    """Train a defender and evaluate it on episodes it never saw.
+
+    settings: those of `fixfirst train --help` with underscores, e.g. workflow="critical_first", red_agent="meander",
+    total_episodes=20_000, preset="hybrid". Each comes from here, else from FIXFIRST_<NAME>, else from the TOML file
+    `config`, else from the preset. from_policy: a policy or run to start from. units: a TOML file that groups the hosts.
+    workers: processes that train starts and openings that compete, or on CybORG those that play; 0: as many as there are
+    cores. The result is the same. test_episodes: those that the trained policy is judged on.
+    again: train also if a finished run has this very result, which is returned otherwise unless `out` is given.
+    callback: is told how far it is after every update (`ff.Progress`); if it returns True, the training stops as by Ctrl-C.
+    Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
+
+    For example:
+
+        run = ff.train(workflow="critical_first", red_agent="meander", total_episodes=2_000, out="runs/mine", quiet=True)
+        run.evaluation.mean, run.best, run.accepted
+    """
+    file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
+    resolved = TrainConfig.resolve(*TrainConfig.gather(settings, file, grouping))
+    name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", checks.check_bool("quiet", quiet)
+    folder = layout.unused_folder(name) if out is None else checks.check_path("out", out)
+    tested = checks.check_int("test_episodes", test_episodes, 2)
+    usual = from_policy is None and tested == TEST_EPISODES
+    if out is None and usual and not checks.check_bool("again", again):
+        before = finished_before(name, resolved, quiet)
+        if before is not None:
+            return load_training(before)
+    processes = checks.check_int("workers", workers, 0)
+    training.check_trainable(resolved)
+    machine_code.announce_compilation()
+    start = _starting_weights(resolved, from_policy)
+    parent = None if from_policy is None else str(Path(from_policy).resolve())
+    options = {"from_policy": parent} | ({} if tested == TEST_EPISODES else {"test_episodes": tested})
+    manifest.create_run(folder, layout.Kind.TRAIN, resolved.model_dump(mode="json"), resolved.seed, options)
+    say_where(folder, quiet)
+    return _run(resolved, folder, start, processes, tested, quiet, callback)
+
+
+def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0, quiet: bool = False) -> TrainRun:
+    """Go on with an interrupted training; it ends with the same files as one that was not interrupted."""
+    parent, tested = _options(folder)
+    config = TrainConfig.resolve({"cyborg": cyborg}, manifest.read_config(folder))
+    training.check_trainable(config)
+    machine_code.announce_compilation()
+    return _run(config, folder, _starting_weights(config, parent), workers, tested, quiet)
+
+
+def _options(folder: Path) -> tuple[str | None, int]:
+    """The policy that a training was started from, and the episodes it is judged on."""
+    options = layout.read_manifest(folder).get("options")
+    options = options if isinstance(options, dict) else {}
+    parent, tested = options.get("from_policy"), options.get("test_episodes", TEST_EPISODES)
+    if not isinstance(parent, str | None) or type(tested) is not int or not 2 <= tested <= checks.MOST:
+        raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
+    return parent, tested
+
+
+def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
+    if from_policy is None:
+        return None
+    return policy_file.load_parent(checks.check_path("from_policy", from_policy), config.spec).weights
+
+
+def _run(
+    config: TrainConfig,
+    folder: Path,
+    start: Weights | None,
+    workers: int,
+    tested: int,
+    quiet: bool,
+    callback: Callback | None = None,
+) -> TrainRun:
+    """Train and evaluate, or raise Interrupted."""
+    board = folder / layout.TENSORBOARD if config.tensorboard else None
+    with errors.writing(folder, f"; mend that, then: {errors.command('resume', folder)}"), manifest.locked(folder):
+        if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
+            return _close(folder)
+        with (
+            manifest.Session(folder) as session,
+            jobs.interrupts() as interrupt,
+            live.ProgressLine(config.total_episodes, quiet=quiet) as progress,
+        ):
+            played = 0
+
+            def show(message: str | rows.UpdateRow) -> None:
+                nonlocal played
+                if isinstance(message, str):
+                    return progress.say(message)
+                played = message.episodes
+                progress.point(message.env_reward)
+                if progress.due():
+                    progress.show(played, _in_words(message))
+                if callback is not None:
+                    values = {"return": message.env_reward, **dict(message.plotted())}
+                    interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
+
+            begin = training_run.Begin(start, num_workers=workers or None)
+            with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
+                if trained is None:
+                    after = f" after {played:,} episodes" if played else ""
+                    raise errors.Interrupted(f"interrupted{after}; go on with: {errors.command('resume', folder)}")
+
+                def stop(done: int) -> None:
+                    """On CybORG the test takes minutes: nothing of it is worth waiting for."""
+                    if interrupt:
+                        raise errors.Interrupted(f"interrupted in the test; go on with: {errors.command('resume', folder)}")
+                    if progress.due():
+                        progress.show(played, f"{done:,} of {tested:,} test episodes")
+
+                shown = trained.training.evaluate("test", tested, on_pass=stop)
+                facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
+                training_run.conclude(folder, {"evaluation": asdict(shown), **facts})
+                session.finished = True
+                return TrainRun(folder, config, shown, trained.accepted)
+
+
+def _close(folder: Path) -> TrainRun:
+    """A training that has its result: a kill may have come before all was cleared and noted."""
+    if manifest.is_finished(folder):
+        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
+    trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
+    with manifest.Session(folder) as session:
+        training_run.delete_checkpoints(folder)
+        session.finished = True
+    return trained
+
+
+def _in_words(update: rows.UpdateRow) -> str:
+    """An update in one line."""
+    parts = [f"return {update.env_reward:.1f}"]
+    if update.compliance is not None:
+        parts.append(f"compliance {100 * update.compliance:.1f} %")
+    if update.contested_share is not None:
+        parts.append(f"contested {100 * update.contested_share:.0f} %")
+    return ", ".join([*parts, f"KL {update.approx_kl:.4f}"])
+
+
+# ---------------------------------------------------------------- search
+
+
+_MOST_PAGES = 12  # searches of a study that have a page each; of more, `fixfirst report` writes those that are wanted
+
+
+@overload
+def search(*, seeds: Literal[1] = 1, **settings: Unpack[typed.SearchSettings]) -> SearchRun: ...
+@overload
+def search(*, seeds: int, **settings: Unpack[typed.SearchSettings]) -> SearchRun | StudyRun: ...
+def search(
+    *,
+    out: str | Path | None = None,
+    seeds: int = 1,
+    units: str | Path | None = None,
+    config: str | Path | None = None,
+    workers: int = 0,
+    executor: Literal["inline", "process", "ray"] | None = None,
+    ray_address: str | None = None,
+    cpus_per_trial: int | None = None,
+    report: bool = True,
+    again: bool = False,
+    quiet: bool = False,
+    callback: Callback | None = None,
+    **settings: Any,
+) -> SearchRun | StudyRun:
+    """What is each order worth? One defender is trained for all of them, several times over, within an episode budget.
+
+        run = ff.search(red_agent="b_line", total_episodes=100_000, quiet=True)
+        run.answer.rule, run.answer.swaps, run.answer.orders, run.best, run.folder
+
+    separate=True is the published way, one training per order: then the result is run.ranking, of run.trials.
+
+    settings: those of `fixfirst search --help` with underscores. Each comes from here, else from FIXFIRST_<NAME>, else from
+    the TOML file `config`, else from the preset. seeds: the same search under so many seeds; with several of them, several
+    red agents ("b_line,meander") or scenarios ("a.yaml,tiny", "generate:0-99"), the result is a StudyRun. workers,
+    executor, ray_address, cpus_per_trial: where trials run, which does not change the result. report: end with a page about
+    it. again: run it also if a finished run has this very result, which is returned otherwise unless `out` is given.
+    callback: is told how far it is after every update (`ff.Progress`); if it returns True, the search stops as by Ctrl-C.
+    Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
+    """
+    file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
+    configs = search_configs(settings, file, grouping, seeds)
+    folder = layout.unused_folder(study.study_name(configs)) if out is None else checks.check_path("out", out)
+    execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
+    report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
+    if out is None and len(configs) == 1 and not checks.check_bool("again", again):
+        before = finished_before(study.study_name(configs), configs[0], quiet)
+        if before is not None:
+            return SearchRun(study.open_search(before))
+
+    def begin() -> study.Study:
+        begun = study.begin_study(configs, folder)
+        say_where(folder, quiet)
+        return begun
+
+    return run_study(configs, begin, execution, report=report, quiet=quiet, callback=callback)
+
+
+def resume_searches(
+    folder: Path, execution: jobs.Execution, cyborg: str | None = None, *, report: bool, quiet: bool
+) -> SearchRun | StudyRun:
+    """Go on with a search, or with all searches of a study that are not finished."""
+    found = study.open_study(folder, cyborg)
+    configs = [search.config for search in found.searches]
+    return run_study(configs, lambda: found, execution, report=report, quiet=quiet)
+
+
+def run_study(
+    configs: Sequence[SearchConfig],
+    make_study: Callable[[], study.Study],
+    execution: jobs.Execution,
+    *,
+    report: bool,
+    quiet: bool,
+    callback: Callback | None = None,
+) -> SearchRun | StudyRun:
+    """Run the searches. What they need comes before the folder: without it there is nothing to begin."""
+    for each in {config.training.game: config.training for config in configs}.values():
+        training.check_trainable(each)
+    machine_code.announce_compilation()
+    world.compile_kernel()
+    with jobs.interrupts() as interrupt, closing(study.make_scheduler(execution, configs, interrupt)) as scheduler:
+        begun = make_study()
+        if execution.executor == "ray" and not quiet:
+            errors.note(ray.who_reaches(execution.ray_address or "local"))
+        with _View(interrupt, callback, several=len(begun.searches) > 1, quiet=quiet) as view:
+            to_run = begun.unfinished if len(begun.searches) > 1 else begun.searches
+            finished = study.run_searches(to_run, scheduler, view, interrupt, begun.folder)
+    if not finished:
+        raise errors.Interrupted(f"interrupted; go on with: {errors.command('resume', begun.folder)}")
+    runs = tuple(SearchRun(search) for search in begun.searches)
+    result = runs[0] if len(runs) == 1 else StudyRun(begun.folder, runs)
+    if report:
+        _write_pages(result, quiet)
+    return result
+
+
+class _View(live.SearchView):
+    """What the user sees of searches, and what a callback is told, which may stop them."""
+
+    def __init__(self, interrupt: jobs.Interrupt, callback: Callback | None, **options: bool):
+        super().__init__(**options)
+        self._interrupt, self._callback = interrupt, callback
+
+    def progress(self, search: Any, number: int, message: Any) -> None:
+        """Take what a training tells."""
+        super().progress(search, number, message)
+        if self._callback is not None and not isinstance(message, str) and not message.done:
+            reached = Reached(search.folder, self._used(), self.total, number, {"return": message.env_reward})
+            self._interrupt.requested |= bool(self._callback(reached))
+
+
+def _write_pages(result: SearchRun | StudyRun, quiet: bool) -> None:
+    """A page about each run, unless there are very many, and, if there are several, one about all of them.
+
+    The search is done; whatever may be wrong with its report, it must not look as if the search had failed.
+    """
+    try:
+        members = result.searches if isinstance(result, StudyRun) else [result]
+        members = members if len(members) <= _MOST_PAGES else []
+        if isinstance(result, StudyRun) and not quiet:
+            errors.note(f"writing {len(members) + 1} reports ...")
+        for run in members:
+            write_replays(run.folder)
+            if isinstance(result, StudyRun):
+                report.report(run.folder)
+        result.report()
+    except Exception as e:
+        errors.note(f"no report ({str(e) or type(e).__name__}); try again with: {errors.command('report', result.folder)}")
+
+
+# ---------------------------------------------------------------- resume
+
+
+def resume(
+    run: str | Path,
+    *,
+    workers: int = 0,
+    executor: Literal["inline", "process", "ray"] | None = None,
+    ray_address: str | None = None,
+    cpus_per_trial: int | None = None,
+    cyborg: str | Path | None = None,
+    report: bool = True,
+    quiet: bool = False,
+) -> SearchRun | StudyRun | TrainRun | LeagueRun:
+    """Go on with an interrupted run; it ends with the same files as one that was never interrupted.
+
+    run: a run directory, or the folder of a study: all of its searches that are not finished. cyborg: the checkout, for a
+    run that plays in CybORG. The rest as in `ff.search`. Where versions or the machine are others than when the run was
+    begun, stderr says so: the bytes may then differ.
+
+    For example:
+
+        run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
+    """
+    folder = checks.check_path("run", run)
+    report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
+    kind = layout.kind_of(folder)
+    manifest.refuse_links(folder)
+    execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
+    if changes := manifest.changed_since(
+        layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)
+    ):
+        errors.note(f"{folder} was begun elsewhere, so numbers may differ: {'; '.join(changes)}")
+    checkout = None if cyborg is None else str(cyborg)
+    if kind == layout.Kind.TRAIN:
+        return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)
+    if kind == layout.Kind.LEAGUE:
+        return resume_league(folder, quiet=quiet)
+    return resume_searches(folder, execution, checkout, report=report, quiet=quiet)
