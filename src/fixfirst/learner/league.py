@@ -53,19 +53,19 @@ class LeagueConfig(checks.Settings):
     variant: parts.VariantName = Field("current", description="Which release of the challenge is played.")
     updates: int = Field(900, ge=1, le=checks.MOST, description="Updates of the defender.")
     live: int = Field(
-        3, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
+        4, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
     )
     life: int = Field(
         50, ge=1, le=checks.MOST, description="Updates of a round, after which a live attacker is frozen and another begins."
     )
-    frozen: int = Field(5, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
+    frozen: int = Field(6, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
     responses: int = Field(
         4, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
     )
     response_episodes: int = Field(4_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
     envs: int = Field(40, ge=1, le=checks.MOST, description="Episodes against each attacker in every update.")
     script_envs: int = Field(400, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
-    scripts: str = Field("b_line:0.5,meander:0.4,sleep:0.1", description="Which scripts, and how often each is met.")
+    scripts: str = Field("b_line:0.6,meander:0.3,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(
         200, ge=2, le=checks.MOST, description="Episodes of every defender and attacker of the matrix."
     )
