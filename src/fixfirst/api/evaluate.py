@@ -1,10 +1,10 @@
 """`ff.evaluate`, `ff.leaderboard`, `ff.compare`: policies and baselines on episodes that none of them trained on."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
-from fixfirst.base import checks, compile as machine_code, errors, typed
+from fixfirst.base import checks, compile as machine_code, errors
 from fixfirst.game import game, reward
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, Scenario
@@ -12,6 +12,9 @@ from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
 from fixfirst.policy import reds
 from fixfirst.reporter import live
+
+if TYPE_CHECKING:
+    from fixfirst.base import typed
 
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
@@ -27,7 +30,7 @@ def evaluate(
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
-    **settings: Unpack[typed.EvaluateSettings],
+    **settings: Unpack["typed.EvaluateSettings"],
 ) -> evaluation.Evaluations:
     """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
 
@@ -73,7 +76,7 @@ def leaderboard(
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
-    **settings: Unpack[typed.EvaluateSettings],
+    **settings: Unpack["typed.EvaluateSettings"],
 ) -> evaluation.LeaderboardScore:
     """Play the challenge's own table: 30, 50 and 100 steps against b_line and meander in variant leaderboard, and the total.
 
@@ -114,7 +117,7 @@ def compare(
     seed: int = 0,
     quiet: bool = False,
     say: Say = errors.note,
-    **settings: Unpack[typed.CompareSettings],
+    **settings: Unpack["typed.CompareSettings"],
 ) -> evaluation.Comparisons:
     """Play both on the same held-out episodes: for every red agent what the second earns more, with an interval.
 

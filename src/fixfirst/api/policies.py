@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import agents, baselines
 from fixfirst.play.rollout import Player, Trajectory, play_steps
 from fixfirst.policy import file as policy_file, reds, remembering, table
-from fixfirst.policy.export import SUFFIXES, Target, export_policy
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 
 if TYPE_CHECKING:
     from fixfirst.play.envs import VecCage2
+    from fixfirst.policy.export import Target
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
 # Also an ONNX file, a table, or an agent of the user's own, as `Agent` takes it.
@@ -249,7 +249,7 @@ def _defend_by_table(table: PolicyTable, workflow: str | None, greedy: bool, lat
 # ---------------------------------------------------------------- export
 
 
-def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *, workflow: str | None = None) -> Path:
+def export(policy: Named, to: "Target" = "onnx", out: str | Path | None = None, *, workflow: str | None = None) -> Path:
     """Write a policy as one file for ONNX, PyTorch or NumPy, and return its path.
 
     policy: a run, a policy's folder or file, or a loaded one. out: beside the policy unless given. workflow: the order it
@@ -258,15 +258,17 @@ def export(policy: Named, to: Target = "onnx", out: str | Path | None = None, *,
 
         ff.export("runs/first", "onnx", "policy.onnx")
     """
-    if not isinstance(to, str) or to not in get_args(Target):
-        raise errors.ConfigError(f"a policy is exported to {', '.join(get_args(Target))}, not {errors.quoted(to)}")
+    from fixfirst.policy import export as formats  # nobody else waits for it
+
+    if not isinstance(to, str) or to not in formats.SUFFIXES:
+        raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {errors.quoted(to)}")
     loaded = load_named(policy)
-    path = _default_path(policy, SUFFIXES[to]) if out is None else checks.check_path("out", out)
+    path = _default_path(policy, formats.SUFFIXES[to]) if out is None else checks.check_path("out", out)
     if not path.name:
         raise errors.ConfigError(f"out must be a file, got {str(out)!r}")
     _ = loaded.network  # its weights are finite, and those of its spec
     with errors.writing(path, error=errors.ConfigError):
-        export_policy(loaded, path, to, workflow)
+        formats.export_policy(loaded, path, to, workflow)
     return path
 
 

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from fixfirst.api.attackers import resume_league
 from fixfirst.api.run_objects import (
     Callback,
     LeagueRun,
@@ -19,7 +18,7 @@ from fixfirst.api.run_objects import (
     say_where,
 )
 from fixfirst.api.watch import write_replays
-from fixfirst.base import checks, compile as machine_code, errors, jobs, ray, typed
+from fixfirst.base import checks, compile as machine_code, errors, jobs, ray
 from fixfirst.game import world
 from fixfirst.learner import training, training_run
 from fixfirst.learner.config import TrainConfig
@@ -30,6 +29,9 @@ from fixfirst.reporter import live, report
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.searcher import study
 from fixfirst.searcher.config import SearchConfig, search_configs
+
+if TYPE_CHECKING:
+    from fixfirst.base import typed
 
 TEST_EPISODES = 1_000
 
@@ -45,7 +47,7 @@ def train(
     again: bool = False,
     quiet: bool = False,
     callback: Callback | None = None,
-    **settings: Unpack[typed.TrainSettings],
+    **settings: Unpack["typed.TrainSettings"],
 ) -> TrainRun:
     """Train a defender and evaluate it on episodes it never saw.
 
@@ -190,9 +192,9 @@ _MOST_PAGES = 12  # searches of a study that have a page each; of more, `fixfirs
 
 
 @overload
-def search(*, seeds: Literal[1] = 1, **settings: Unpack[typed.SearchSettings]) -> SearchRun: ...
+def search(*, seeds: Literal[1] = 1, **settings: Unpack["typed.SearchSettings"]) -> SearchRun: ...
 @overload
-def search(*, seeds: int, **settings: Unpack[typed.SearchSettings]) -> SearchRun | StudyRun: ...
+def search(*, seeds: int, **settings: Unpack["typed.SearchSettings"]) -> SearchRun | StudyRun: ...
 def search(
     *,
     out: str | Path | None = None,
@@ -352,5 +354,7 @@ def resume(
     if kind == layout.Kind.TRAIN:
         return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)
     if kind == layout.Kind.LEAGUE:
-        return resume_league(folder, quiet=quiet)
+        from fixfirst.api import attackers  # only leagues need it
+
+        return attackers.resume_league(folder, quiet=quiet)
     return resume_searches(folder, execution, checkout, report=report, quiet=quiet)

@@ -2,20 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import urlencode
 
 import numpy as np
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
 from fixfirst.api.policies import Say, Who, games_made_for, home_of, make_defender, name_of
-from fixfirst.base import checks, errors, typed
+from fixfirst.base import checks, errors
 from fixfirst.play import description, evaluation, rollout
 from fixfirst.policy.file import Policy
 from fixfirst.reporter import replay as replay_page, report
 from fixfirst.reporter.document import open_page as show_page
 from fixfirst.runs import layout
 from fixfirst.runs.run import Run
+
+if TYPE_CHECKING:
+    from fixfirst.base import typed
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 _EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core
@@ -27,7 +30,7 @@ def watch(
     out: str | Path | None = None,
     gif: str | Path | None = None,
     open_page: bool = False,
-    **options: Unpack[typed.WatchSettings],
+    **options: Unpack["typed.WatchSettings"],
 ) -> Path:
     """Write a page that replays the worst, median and best of some episodes, and return its path. options: as in `replay`.
 

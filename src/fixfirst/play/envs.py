@@ -7,7 +7,7 @@ Episodes end only by their step limit, so `terminated` is always False and `trun
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from fixfirst.base import checks, errors, typed
+from fixfirst.base import checks, errors
 from fixfirst.game import backends, drawing, world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2
@@ -23,6 +23,9 @@ from fixfirst.game.world import BaseWorld
 from fixfirst.policy import action_sets, remembering
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
+
+if TYPE_CHECKING:
+    from fixfirst.base import typed
 
 RENDER_MODES = ("rgb_array", "ansi")
 RENDER_FPS = 4
@@ -104,7 +107,7 @@ class VecCage2(gym.vector.VectorEnv):
         arrays: Mapping[str, np.ndarray] | None = None,
         num_workers: int | None = None,
         timeout_s: float | None = backends.DEFAULT_TIMEOUT_S,
-        **game: Unpack[typed.GameSettings],
+        **game: Unpack["typed.GameSettings"],
     ):
         # What cannot be done is refused before a process is started.
         played, autoreset = Game.of_environment(**game), autoreset_name(autoreset_mode)
@@ -209,7 +212,7 @@ class VecCage2(gym.vector.VectorEnv):
         self.world.close()
 
 
-def make_vec(num_envs: int = 1, **settings: Unpack[typed.VecSettings]) -> VecCage2:
+def make_vec(num_envs: int = 1, **settings: Unpack["typed.VecSettings"]) -> VecCage2:
     """Make N environments as a Gymnasium vector environment. For the settings see `VecCage2` and `Game`.
 
     For example:
@@ -252,7 +255,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  gymnasium reads a plain attribute
     _spec: EnvSpec | None = None
 
-    def __init__(self, *, env_id: int = 0, render_mode: str | None = None, **game: Unpack[typed.GameSettings]):
+    def __init__(self, *, env_id: int = 0, render_mode: str | None = None, **game: Unpack["typed.GameSettings"]):
         self.render_mode = render_mode_name(render_mode)
         self.world = backends.make_world(Game.of_environment(**game), 1, autoreset="disabled", env_ids=[env_id])
         scenario = self.world.scenario
