@@ -58,7 +58,7 @@ class SB3VecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """One turn of every environment."""
+        """Play one turn of every environment."""
         observations, rewards, _, ended, info = self.envs.step(self._actions)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(ended):
@@ -74,7 +74,7 @@ class SB3VecEnv(VecEnv):
         return self.envs.memories.masks()
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """One picture per environment."""
+        """Return one picture per environment."""
         return [frame for frame in self.envs.render() if isinstance(frame, np.ndarray)]
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class SB3VecEnv(VecEnv):
     # ---- N environments in one: what is asked of each
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute that all environments share, or one of `env_method`."""
+        """Return an attribute that all environments share, or one of `env_method`."""
         found = self._methods[attr_name] if attr_name in self._methods else getattr(self.envs, attr_name)
         return [found for _ in self._get_indices(indices)]
 

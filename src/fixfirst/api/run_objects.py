@@ -231,7 +231,7 @@ class LeagueRun(tables.Tabular):
 
 
 def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
-    """A run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
+    """Open a run directory, or the folder of a study, as an object. It may be running, finished or interrupted.
 
     For example:
 

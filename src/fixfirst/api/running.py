@@ -96,7 +96,7 @@ def resume_training(folder: Path, cyborg: str | None = None, *, workers: int = 0
 
 
 def _options(folder: Path) -> tuple[str | None, int]:
-    """The policy that a training was started from, and the episodes it is judged on."""
+    """Return the policy that a training was started from, and the episodes it is judged on."""
     options = layout.read_manifest(folder).get("options")
     options = options if isinstance(options, dict) else {}
     parent, tested = options.get("from_policy"), options.get("test_episodes", TEST_EPISODES)
@@ -165,7 +165,7 @@ def _run(
 
 
 def _close(folder: Path) -> TrainRun:
-    """A training that has its result: a kill may have come before all was cleared and noted."""
+    """Close a training that has its result: a kill may have come before all was cleared and noted."""
     if manifest.is_finished(folder):
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
     trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
@@ -176,7 +176,7 @@ def _close(folder: Path) -> TrainRun:
 
 
 def _in_words(update: rows.UpdateRow) -> str:
-    """An update in one line."""
+    """Return an update in one line."""
     parts = [f"return {update.env_reward:.1f}"]
     if update.compliance is not None:
         parts.append(f"compliance {100 * update.compliance:.1f} %")

@@ -19,7 +19,7 @@ MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
 
 
 def check_int(what: str, value: Any, least: int = 1, most: int = MOST) -> int:
-    """A whole number within limits."""
+    """Return a whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise WorldError(f"{what} must be a whole number, at least {least}, got {quoted(value)}")
     if value > most:
@@ -35,7 +35,7 @@ def check_bool(what: str, value: Any) -> bool:
 
 
 def check_choice(what: str, value: Any, known: Sequence[str]) -> str:
-    """One of these names."""
+    """Return one of these names."""
     if not isinstance(value, str) or value not in known:
         raise WorldError(f"unknown {what} {quoted(value)}; use {', '.join(known)}")
     return value
@@ -59,7 +59,7 @@ def check_ints(what: str, values: Any) -> Sequence[int]:
 
 
 def check_path(what: str, value: Any) -> Path:
-    """A path, as text or as a Path; one that a file may have."""
+    """Return a path, as text or as a Path; one that a file may have."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(text, str) or "\0" in text:
         raise ConfigError(f"{what} must be a path, got {quoted(value)}")
@@ -73,7 +73,7 @@ def check_path(what: str, value: Any) -> Path:
 
 
 def check_seed(what: str, value: Any, bits: int = 64) -> int:
-    """A seed: one of 0..2**bits-1."""
+    """Return a seed: one of 0..2**bits-1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise WorldError(f"{what} must be a whole number, got {quoted(value)}")
     if not 0 <= value < 2**bits:
@@ -92,7 +92,7 @@ def as_array(what: str, value: object, wrong: type[FixfirstError] = WorldError) 
 
 
 def needs_torch(module: str, asked: str) -> ModuleType:
-    """A module that needs PyTorch, an extra that takes seconds to import. asked: by what, for the error."""
+    """Return a module that needs PyTorch, an extra that takes seconds to import. asked: by what, for the error."""
     try:
         return import_module(module)
     except ModuleNotFoundError as e:
@@ -144,7 +144,7 @@ _WRONG = {  # Pydantic's kinds of errors, by the beginning of their names
 
 
 def first_problem(error: ValidationError, named: Callable[[tuple[str, ...]], str] = ".".join) -> FixfirstError:
-    """The first of Pydantic's errors as one of ours: which setting, what is wrong, what came."""
+    """Return the first of Pydantic's errors as one of ours: which setting, what is wrong, what came."""
     first = error.errors()[0]
     facts = {key: int(f) if isinstance(f, float) and f.is_integer() else f for key, f in first.get("ctx", {}).items()}
     if isinstance(cause := facts.get("error"), FixfirstError):

@@ -35,7 +35,7 @@ LONGEST_MESSAGE = 2_000
 
 
 def did_you_mean(word: str, known: "Iterable[str]") -> str:
-    """The end of a message about a word that is not known: what is nearest to it, if anything is near."""
+    """Return the end of a message about a word that is not known: what is nearest to it, if anything is near."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -46,7 +46,7 @@ def list_words(texts: "list[str] | tuple[str, ...]", word: str = "and") -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as messages quote it; some cannot say what they are, or are nested too deeply to."""
+    """Return a value as messages quote it; some cannot say what they are, or are nested too deeply to."""
     try:
         return repr(value)
     except Exception:
@@ -59,7 +59,7 @@ def printable(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """A message, whatever it quotes: printable, and not longer than somebody reads. Its end often says what to do."""
+    """Return a message, whatever it quotes: printable, and not longer than somebody reads. Its end often says what to do."""
     line = printable(" ".join(text.split()))
     if len(line) <= LONGEST_MESSAGE:
         return line
@@ -67,7 +67,7 @@ def in_one_line(text: str) -> str:
 
 
 def command(*words: object) -> str:
-    """A command of ours to be pasted into a shell, whatever is in its words."""
+    """Return a command of ours to be pasted into a shell, whatever is in its words."""
     return shlex.join(["fixfirst", *map(str, words)])
 
 

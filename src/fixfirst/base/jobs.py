@@ -42,7 +42,7 @@ OnProgress = Callable[[Any, Any], None]  # (key, message)
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     if (granted := os.environ.get(CORES_VARIABLE, "")).isdigit():
         return max(1, int(granted))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -213,7 +213,7 @@ def _node_cpus(ray: Any) -> list[float]:
 
 
 def _cpus_per_job(ray: Any, wanted: int) -> int:
-    """How many CPUs a job declares; an error if no node has as many."""
+    """Return how many CPUs a job declares; an error if no node has as many."""
     cpus = _node_cpus(ray)
     if not cpus:
         raise ConfigError("no node of the Ray cluster has a CPU to offer; start one with --num-cpus")
@@ -287,7 +287,7 @@ class _Line:
 
 
 def _run_job(job: jobs.Job, argument: Any, attempt: Any, mailbox: Any, cores: int) -> tuple[str, Any]:
-    """The Ray task: (`done`, result), or (`raised`, error) so that errors arrive as from any other executor."""
+    """Run a job as a Ray task: (`done`, result), or (`raised`, error) so that errors arrive as from any other executor."""
     os.environ[jobs.CORES_VARIABLE] = str(cores)
     line = _Line(mailbox, attempt)
     line.exchange()  # an empty letter: it has begun

@@ -59,7 +59,7 @@ def _beta_density(a: float, b: float, x: float) -> float:
 
 @cache
 def beta_quantile(a: float, b: float, p: float) -> float:
-    """The x with I_x(a, b) = p, for 0 < p < 1: Newton's steps, and halving where they leave the bracket."""
+    """Return the x with I_x(a, b) = p, for 0 < p < 1: Newton's steps, and halving where they leave the bracket."""
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(200):
         excess = beta_cdf(a, b, x) - p
@@ -75,13 +75,13 @@ def beta_quantile(a: float, b: float, p: float) -> float:
 
 
 def t_cdf(freedom: float, t: float) -> float:
-    """The probability that a t variable with so many degrees of freedom is at most t."""
+    """Return the probability that a t variable with so many degrees of freedom is at most t."""
     tail = beta_cdf(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
     return tail if t < 0 else 1 - tail
 
 
 def t_quantile(freedom: float, p: float) -> float:
-    """The t with t_cdf(freedom, t) = p, for 0 < p < 1."""
+    """Return the t with t_cdf(freedom, t) = p, for 0 < p < 1."""
     if p == 0.5:
         return 0.0
     y = beta_quantile(0.5, freedom / 2, abs(2 * p - 1))  # t^2 / (freedom + t^2)
@@ -97,6 +97,6 @@ def t_quantile(freedom: float, p: float) -> float:
 
 
 def stream_seed(seed: int, *names: str | int) -> int:
-    """The seed of the stream with this name, 0..2**63-1, e.g. derive(0, "trial", 3, "world")."""
+    """Return the seed of the stream with this name, 0..2**63-1, e.g. derive(0, "trial", 3, "world")."""
     text = "/".join(map(str, (seed, *names)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

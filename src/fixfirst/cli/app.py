@@ -52,7 +52,7 @@ app = App(
 
 
 def shown(value: Any) -> str | None:
-    """A default, as help says it; nothing if there is none."""
+    """Return a default, as help says it; nothing if there is none."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -76,7 +76,7 @@ def as_whole(text: str) -> int:
 
 
 def whole(kind: Any, tokens: Sequence[Token]) -> int:
-    """The converter of whole numbers: cyclopts would make 50 of 50.5."""
+    """Convert a whole number: cyclopts would make 50 of 50.5."""
     return as_whole(tokens[0].value)
 
 
@@ -131,7 +131,7 @@ app.register_install_completion_command(help="Teach your shell (bash, zsh or fis
 
 
 def call(arguments: list[str]) -> object:
-    """What a command returns, which is not empty."""
+    """Return what a command returns, which is not empty."""
     command, brief = arguments[0], arguments[0] in BRIEF and "--help-all" not in arguments
     _rare.everything = not brief
     words = ["--help" if word == "--help-all" else word for word in arguments]

@@ -68,7 +68,7 @@ def bench_command(
 def measure(
     cyborg: Path | None = None, say: Callable[[str], None] = lambda text: None, scenario: Scenario = CAGE2
 ) -> dict[str, Any]:
-    """All speeds as one JSON-ready document; `say` is told what is being measured."""
+    """Measure all speeds as one JSON-ready document; `say` is told what is being measured."""
     say("compiling with an empty and with a full cache")
     with tempfile.TemporaryDirectory() as empty:
         cold_s, cached_s = start_time(empty, scenario), start_time(empty, scenario)
@@ -219,7 +219,7 @@ def _play_plain_cyborg(red_agent: str, seed: int) -> float:
 
 
 def speed_table(result: dict[str, Any]) -> str:
-    """The same document for people."""
+    """Return the same document for people."""
     lines = [f"{'steps per second, random actions':34}" + "".join(f"{red:>14}" for red in _RED_AGENTS)]
     for name in result["steps_per_s"][_RED_AGENTS[0]]:
         lines.append(f"{name:34}" + "".join(f"{result['steps_per_s'][red][name]:14,.0f}" for red in _RED_AGENTS))

@@ -62,7 +62,7 @@ def examine(cyborg: Path | None = None, scenario: str | None = None) -> dict[str
 
 
 def _as_text(findings: dict[str, Any]) -> str:
-    """The same document for people."""
+    """Return the same document for people."""
     lines = []
     for group, values in findings.items():
         lines.append(group)

@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> object:
-    """What the command returns. Everything is imported in here, where Ctrl-C is answered with one line."""
+    """Return what the command returns. Everything is imported in here, where Ctrl-C is answered with one line."""
     if not arguments:
         from fixfirst.cli.runs import welcome
 
@@ -184,7 +184,7 @@ def _greet(arguments: list[str]) -> None:
 
 
 def _misuse(error: "CycloptsError") -> str:
-    """What is wrong with a command line."""
+    """Return what is wrong with a command line."""
     unused = getattr(error, "unused_tokens", None)
     if unused and error.command_chain:
         command, extra = " ".join(error.command_chain), ", ".join(map(repr, unused))

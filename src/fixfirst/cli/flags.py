@@ -84,7 +84,7 @@ def flags_of(
 
 
 def _choice(kind: Any, tokens: Sequence[Token]) -> str:
-    """One of the values of a Literal, and nothing else: cyclopts would take the word none for no value at all."""
+    """Return one of the values of a Literal, and nothing else: cyclopts would take the word none for no value at all."""
     text = tokens[0].value
     if text not in get_args(kind):
         raise ValueError(f"must be one of {', '.join(get_args(kind))}, got {text!r}")
@@ -92,12 +92,12 @@ def _choice(kind: Any, tokens: Sequence[Token]) -> str:
 
 
 def given(flags: Any) -> dict[str, Any]:
-    """The settings that were given."""
+    """Return the settings that were given."""
     return {name: value for name, value in asdict(flags).items() if value is not None}
 
 
 def _plain(kind: Any) -> Any:
-    """A field's type without None and without limits, which the config checks itself."""
+    """Return a field's type without None and without limits, which the config checks itself."""
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     if get_origin(kind) is tuple:

@@ -200,7 +200,7 @@ def _train_attackers(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """An attacker, or a league."""
+    """Train an attacker, or a league."""
     from fixfirst.api import attackers
     from fixfirst.learner.league import LeagueConfig
 

@@ -73,7 +73,7 @@ class Cyborg:
         return str(self.folder / "CybORG" / _SCENARIO)
 
     def module(self, name: str) -> Any:
-        """A module of CybORG by its name below the package."""
+        """Return a module of CybORG by its name below the package."""
         return importlib.import_module(f"CybORG.{name}")
 
 
@@ -155,13 +155,13 @@ def _parse_scenario_once(controller: Any) -> None:
 
 
 def version_of(folder: Path) -> str | None:
-    """The version CybORG states."""
+    """Return the version CybORG states."""
     file = folder / "CybORG" / "version.txt"
     return file.read_text().strip() if file.is_file() else None
 
 
 def commit_of(folder: Path) -> str | None:
-    """The commit of a checkout, with `+changes` where files differ from it; None outside a repository of CybORG."""
+    """Return the commit of a checkout, with `+changes` where files differ from it; None outside a repository of CybORG."""
     git = ["git", "-C", str(folder)]
     try:
         tracked = subprocess.run([*git, "ls-files", "CybORG/CybORG.py"], capture_output=True, text=True, check=True)
@@ -241,7 +241,7 @@ class CyborgGame:
         self._python_generator = random.getstate()
 
     def step(self, action: int) -> tuple[np.ndarray, int]:
-        """One turn. Returns what blue sees and the reward in tenths."""
+        """Play one turn. Returns what blue sees and the reward in tenths."""
         random.setstate(self._python_generator)
         set_bit_generator(self._numpy_generator)
         observation, reward, *_ = self.env.step(int(action))  # 4 values in gym's interface, 5 in gymnasium's
@@ -257,7 +257,7 @@ class CyborgGame:
             access[host] = max(access[host], level)
 
     def red_action(self) -> RedAction:
-        """What red did in the last step and how it was told that it went."""
+        """Return what red did in the last step and how it was told that it went."""
         action, told = self.controller.action["Red"], self.controller.observation["Red"].data
         name = type(action).__name__
         if name not in _VERBS:
@@ -274,11 +274,11 @@ class CyborgGame:
         return RedAction(_VERBS[name], target, state.Success[told["success"].name], exploit, len(told) > 1)
 
     def blue_success(self) -> state.Success:
-        """How blue was told that its last action went."""
+        """Return how blue was told that its last action went."""
         return state.Success[self.controller.observation["Blue"].data["success"].name]
 
     def ot_service(self) -> state.OTService:
-        """The service on Op_Server0."""
+        """Return the service on Op_Server0."""
         if self.scenario.target is None or not self.scenario.hosts[self.scenario.target_id].runs_ot:
             return state.OTService.RUNNING
         server = self.truth.hosts[self.scenario.target]
@@ -310,7 +310,7 @@ Facts = Mapping[str, Any]
 
 
 def facts_of_variant(variant: parts.Variant) -> Facts:
-    """What `facts_of_cyborg` must find in this variant."""
+    """Return what `facts_of_cyborg` must find in this variant."""
     scenario = CAGE2.by_variant[parts.VARIANTS.index(variant)]
     services = {name: scenario.hosts[scenario.host_ids[name]].services for name in ("Enterprise1", "User3")}
     return {
@@ -324,7 +324,7 @@ def facts_of_variant(variant: parts.Variant) -> Facts:
 
 
 def facts_of_cyborg(cyborg: Cyborg) -> Facts:
-    """The same facts, found by playing."""
+    """Return the same facts, found by playing."""
     game = CyborgGame(cyborg)
     game.reset(state.RedAgent.SLEEP, [0])
     truth, red = game.truth, game.truth.sessions["Red"][0]
@@ -364,7 +364,7 @@ def facts_of_cyborg(cyborg: Cyborg) -> Facts:
 
 
 def variant_of(cyborg: Cyborg) -> parts.VariantName:
-    """The variant that behaves like this CybORG."""
+    """Return the variant that behaves like this CybORG."""
     found = facts_of_cyborg(cyborg)
     for variant in parts.VARIANTS:
         if facts_of_variant(variant) == found:

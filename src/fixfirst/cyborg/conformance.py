@@ -155,7 +155,7 @@ def replay_episode(episode: RecordedEpisode) -> np.ndarray:
 
 
 def first_difference(episode: RecordedEpisode, got: np.ndarray, file: str = "") -> Mismatch | None:
-    """The first difference between a recording and what came out of the kernel, or None."""
+    """Return the first difference between a recording and what came out of the kernel, or None."""
     pairs = zip(got, episode.expected, strict=True)
     step = next((step for step, (one, other) in enumerate(pairs) if one.tobytes() != other.tobytes()), None)
     if step is not None:
@@ -175,7 +175,7 @@ def first_difference(episode: RecordedEpisode, got: np.ndarray, file: str = "") 
 
 
 def _in_words(record: np.void, scenario: Scenario) -> dict[str, Any]:
-    """A step as recordings write it: field -> value, or field -> host -> value."""
+    """Return a step as recordings write it: field -> value, or field -> host -> value."""
     verb, target, exploit = state.RedVerb(record["red_verb"]), int(record["red_target"]), int(record["red_exploit"])
     targets = subnet_words(scenario) if verb == state.RedVerb.DISCOVER else HOST_LETTERS
     chances, made = int(record["chances"]), decisions(scenario)
@@ -282,7 +282,7 @@ def _loaded(path: Path) -> Scenario:
 
 
 def _made(chance: list[Any], scenario: Scenario) -> int:
-    """The set of decisions made, as a bit mask; they always come in the same order."""
+    """Return the set of decisions made, as a bit mask; they always come in the same order."""
     order = decisions(scenario)
     places = [order.index(_word_of("chance decision", name, order)) for name, _ in chance]
     if places != sorted(set(places)):
@@ -306,7 +306,7 @@ def _outcome(name: str, value: Any, scenario: Scenario) -> int | list[int]:
 def _result(
     scenario: Scenario, red: list[Any], observation: str, reward10: int, access: str, malware: str, ot: str
 ) -> tuple[Any, ...]:
-    """The values of `record_dtype` after `chances`."""
+    """Return the values of `record_dtype` after `chances`."""
     verb, target, success, exploit = red
     hosts, words = scenario.num_hosts, tables.size_of(scenario).words
     subnets = scenario.subnet_names if target in scenario.subnet_names else subnet_words(scenario)

@@ -359,5 +359,5 @@ class _Draw(float):
 
 
 def _hex(observation: np.ndarray) -> str:
-    """One hex digit per host; 8, 4, 2, 1 stand for its four positions."""
+    """Return one hex digit per host; 8, 4, 2, 1 stand for its four positions."""
     return "".join(f"{digit:x}" for digit in observation.reshape(-1, parts.BITS_PER_HOST) @ (8, 4, 2, 1))

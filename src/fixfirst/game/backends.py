@@ -132,7 +132,7 @@ class WorkerWorld(BaseWorld):
         return self._answers(f"a {command}", command)
 
     def _answers(self, task: str, command: str | None = None) -> list[Any]:
-        """One answer per worker. Whatever goes wrong ends all workers: half a step is no state to go on from."""
+        """Return one answer per worker. Whatever goes wrong ends all workers: half a step is no state to go on from."""
         answers: dict[int, Any] = {}
         pending: dict[Any, _WorldProcess] = {worker.pipe: worker for worker in self._workers}
         try:

@@ -162,7 +162,7 @@ _SMTP_PORT = 25
 
 
 def built_in() -> dict[str, Image]:
-    """The ten images of CybORG, by name."""
+    """Return the ten images of CybORG, by name."""
     return {image.name: image for image in parts.IMAGES}
 
 

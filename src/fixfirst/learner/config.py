@@ -102,12 +102,12 @@ class PPOConfig(checks.Settings):
         return self.engine == "torch" or (self.engine == "auto" and self.minibatches > 1)
 
     def batch_at(self, episodes: int) -> int:
-        """Episodes of the update that comes after so many."""
+        """Return episodes of the update that comes after so many."""
         factors = [factor for start, factor in self.growth if start <= episodes]
         return self.episodes_per_update * (factors[-1] if factors else 1)
 
     def updates_in(self, episodes: int) -> int:
-        """How many updates the first episodes are enough for."""
+        """Return how many updates the first episodes are enough for."""
         played = updates = 0
         for _, end in pairwise([0, *(start for start, _ in self.growth if start > 0), episodes + 1]):
             size = self.batch_at(played)
@@ -116,7 +116,7 @@ class PPOConfig(checks.Settings):
         return updates
 
     def entropy_at(self, progress: float) -> float:
-        """The entropy bonus at this share of all updates."""
+        """Return the entropy bonus at this share of all updates."""
         return self.entropy * (1.0 if self.entropy_schedule == "constant" else 1.0 - self._way(progress))
 
     def learning_rate_at(self, progress: float) -> float:
@@ -125,11 +125,11 @@ class PPOConfig(checks.Settings):
         return self.learning_rate * (1.0 - fall)
 
     def _way(self, progress: float) -> float:
-        """How far the schedules have come at this share of all updates."""
+        """Return how far the schedules have come at this share of all updates."""
         return min(progress / (1.0 - self.settle), 1.0)
 
     def restore_price(self, episodes: int) -> float:
-        """What Restore costs the learner after so many episodes, as a share of its true price."""
+        """Return what Restore costs the learner after so many episodes, as a share of its true price."""
         return min(episodes / self.free_restores, 1.0) if self.free_restores else 1.0
 
 
@@ -165,7 +165,7 @@ class Alignment(checks.Settings):
         return {"alignment_lambda": 30.0, **values} if is_delta else values
 
     def next_multiplier(self, multiplier: float, compliance: float | None) -> float:
-        """The multiplier of the update after one with this compliance."""
+        """Return the multiplier of the update after one with this compliance."""
         if self.keep != "penalty" or not self.alignment_adaptive or compliance is None:
             return multiplier
         moved = multiplier + self.alignment_rate * (self.alignment_target - compliance)
@@ -299,7 +299,7 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Cours
     @model_validator(mode="before")
     @classmethod
     def _plain_values(cls, values: Any) -> Any:
-        """What comes from Python may be anything; arrays cannot even be compared with what a setting may be."""
+        """Refuse arrays, which cannot even be compared with what a setting may be."""
         for name, value in values.items() if isinstance(values, Mapping) else ():
             if isinstance(value, np.ndarray | np.void):
                 raise errors.ConfigError(f"{flag(name)} must be a plain value, got {errors.quoted(value)}")
@@ -437,7 +437,7 @@ class TrainConfig(PlayerSettings):
         return spec if self.course.after else opened
 
     def opened(self, spec: PolicySpec) -> PolicySpec:
-        """The spec with the opening that is given by name, if one is."""
+        """Return the spec with the opening that is given by name, if one is."""
         if self.opening in (NONE, "find"):
             return spec
         names = tuple(name.strip() for name in self.opening.split(","))
@@ -471,7 +471,7 @@ def _check_size(name: str, value: Any) -> None:
 
 
 def make_config(preset: str = "default", **settings: Any) -> TrainConfig:
-    """A training config from a preset and settings by name. Bad values raise ConfigError.
+    """Return a training config from a preset and settings by name. Bad values raise ConfigError.
 
     For example:
 

@@ -79,7 +79,7 @@ def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.
 
 
 def tensor_shapes(inputs: int, actions: int) -> dict[str, tuple[int, ...]]:
-    """The names and shapes of all that a learner saves: weights and Adam's moments."""
+    """Return the names and shapes of all that a learner saves: weights and Adam's moments."""
     found: dict[str, tuple[int, ...]] = {"adam.step": ()}
     for name, shape in network.shapes(inputs, actions).items():
         found |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
@@ -87,7 +87,7 @@ def tensor_shapes(inputs: int, actions: int) -> dict[str, tuple[int, ...]]:
 
 
 def saved_steps(tensors: Weights) -> int:
-    """How often Adam had stepped; PolicyError if that is no number of steps."""
+    """Return how often Adam had stepped; PolicyError if that is no number of steps."""
     steps = float(tensors["adam.step"])
     if not 0 <= steps <= checks.MOST:
         raise errors.PolicyError(f"adam.step is {steps:g}, which is no number of steps")
@@ -95,7 +95,7 @@ def saved_steps(tensors: Weights) -> int:
 
 
 def part_of(tensors: Weights, prefix: str) -> dict[str, np.ndarray]:
-    """The tensors whose name begins with this, by the rest of their name."""
+    """Return the tensors whose name begins with this, by the rest of their name."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 
 
@@ -197,7 +197,7 @@ class PPO:
         return values
 
     def settings(self, entropy: float, progress: float) -> PPONumbers:
-        """What steers an update."""
+        """Return what steers an update."""
         config = self.config
         return PPONumbers(
             epochs=config.epochs,
@@ -234,5 +234,5 @@ def make_learner(config: PPOConfig, spec: PolicySpec, seed: int) -> Learner:
 
 
 def asked_by(config: PPOConfig) -> str:
-    """Who asks for PyTorch."""
+    """Return who asks for PyTorch."""
     return f"engine {config.engine!r} with minibatches={config.minibatches}"

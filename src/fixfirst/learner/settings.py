@@ -102,17 +102,17 @@ LEAGUE = "guardian"  # the preset of a league, whose settings are its own (`leag
 
 
 def flag(name: str) -> str:
-    """A setting as it is typed: --n-envs."""
+    """Return a setting as it is typed: --n-envs."""
     return "--from" if name == "from_policy" else f"--{name.replace('_', '-')}"
 
 
 def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
-    """The settings of these names have an effect only where a condition holds."""
+    """Say that the settings of these names have an effect only where a condition holds."""
     return dict.fromkeys(names, (words, holds))
 
 
 def check_preset(name: Any) -> str:
-    """The name itself, if there is a preset of this name."""
+    """Return the name itself, if there is a preset of this name."""
     if isinstance(name, str) and name == LEAGUE:  # an array is compared element by element
         raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
     if not isinstance(name, str) or name not in PRESETS:
@@ -159,7 +159,7 @@ class Resolvable(checks.Settings):
         ambient: Mapping[str, Any] = EMPTY,
         file: Mapping[str, Any] = EMPTY,
     ) -> Self:
-        """One checked config. What has no effect beside the rest is refused, if a caller or a file says so.
+        """Make one checked config. What has no effect beside the rest is refused, if a caller or a file says so.
 
         ambient: over the file, but said for other commands, too, as variables are, or by a run that was accepted once.
         """
@@ -183,18 +183,18 @@ class Resolvable(checks.Settings):
 
     @classmethod
     def _usual(cls, name: str, preset: Mapping[str, Any], said: Mapping[str, Any]) -> Any:
-        """What a setting would be if nobody said it."""
+        """Return what a setting would be if nobody said it."""
         by_mode = cls.defaults_of({**preset, **said})
         return {**by_mode, **preset}.get(name, cls.model_fields[name].get_default())
 
 
 def _number(text: str) -> str:
-    """The text of a variable, in which 1e5 is a whole number, too."""
+    """Return the text of a variable, in which 1e5 is a whole number, too."""
     return str(int(float(text))) if re.fullmatch(r"\d+(\.\d+)?[eE]\+?\d{1,2}", text) else text
 
 
 def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
-    """Settings by flat name. source: who said so, for the error."""
+    """Return settings by flat name. source: who said so, for the error."""
     flat = manifest.flatten(settings)
     for name in flat:
         if name not in model.model_fields:

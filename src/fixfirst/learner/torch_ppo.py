@@ -100,7 +100,7 @@ class Batch:
 
 
 def make_batch(rollout: Rollout, spec: PolicySpec) -> Batch:
-    """The distinct rows of a rollout."""
+    """Return the distinct rows of a rollout."""
     seen = distinct_rows(rollout)
     inputs, allowed = torch.from_numpy(bits_of(seen.rows, spec.inputs)), spec.allowed(seen.rows[: seen.used])
     row = torch.from_numpy(seen.found[:-1].ravel())
@@ -173,7 +173,7 @@ def _gradient_step(
     advantages: Tensor,
     returns: Tensor,
 ) -> tuple[Tensor, ...]:
-    """One step on all transitions, or on the chosen ones [m]."""
+    """Take one step on all transitions, or on the chosen ones [m]."""
     row, action, counts = batch.row, batch.action, batch.counts
     if chosen is not None:
         row, action = row[chosen], action[chosen]

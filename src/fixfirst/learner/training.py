@@ -86,7 +86,7 @@ class Stage:
 
 
 def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
-    """The stages of a training, in the order they run."""
+    """Return the stages of a training, in the order they run."""
     ppo, course, lines = config.ppo, config.course, config.course.lines
     plain = (config.total_episodes - course.aside) // lines  # episodes of one that goes on, without an opening
     first, plan = course.start_episodes if course.starts > 1 else plain, plain + course.seeking
@@ -144,7 +144,7 @@ LOOK = 30_000  # episodes in which all that are still thought of are tried
 
 
 def first_openings(spec: PolicySpec) -> tuple[Opening, ...]:
-    """All openings of one decoy."""
+    """Return all openings of one decoy."""
     macros = range(len(spec.action_set.actions), spec.actions)
     if not macros:
         raise errors.ConfigError(
@@ -163,7 +163,7 @@ def extend_openings(spec: PolicySpec, openings: Sequence[Opening]) -> tuple[Open
 def evaluate_openings(
     network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int, purpose: str, episodes: int
 ) -> list[float]:
-    """What a policy earns with each of these openings, all on the same episodes."""
+    """Return what a policy earns with each of these openings, all on the same episodes."""
     games = game.model_copy(update={"backend": "simulator"})  # thousands of episodes
     players = (PolicyTable(network, spec=spec, openings=(opening,)) for opening in openings)
     played = (evaluation.play(player, games, episodes=episodes, seed=seed, purpose=purpose) for player in players)
@@ -173,7 +173,7 @@ def evaluate_openings(
 def better_half(
     network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
 ) -> tuple[Opening, ...]:
-    """Those with which the policy earns most as it is, the best first."""
+    """Return those with which the policy earns most as it is, the best first."""
     earned = evaluate_openings(network, spec, openings, game, seed, "opening", LOOK // len(openings))
     ranked = np.argsort(-np.array(earned), kind="stable")
     return tuple(openings[number] for number in ranked[: -(-len(openings) // 2)])
@@ -182,7 +182,7 @@ def better_half(
 def next_openings(
     network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
 ) -> tuple[Opening, ...]:
-    """What is thought of after these: the better half, or what can follow it."""
+    """Return what is thought of after these: the better half, or what can follow it."""
     kept = better_half(network, spec, openings, game, seed)
     return extend_openings(spec, kept) if len(kept) <= FOLLOWED and len(kept[0]) < LENGTH else kept
 
@@ -208,7 +208,7 @@ class Update:
     counts: repairs.Counts | None  # None without a workflow
 
     def episode_rows(self) -> list[rows.EpisodeRow]:
-        """Its episodes as rows of the episode log."""
+        """Return its episodes as rows of the episode log."""
         row, n = self.row, len(self.env_reward)
         counts = self.counts if self.counts is not None else repairs.Counts(*np.zeros((len(repairs.Counts._fields), n), int))
         shares = [
@@ -385,7 +385,7 @@ class Training:
         return rollout.rewards10 / 10 + free * scenario.restore_cost * restores[rollout.actions]
 
     def _entropy(self, counts: repairs.Counts | None) -> float:
-        """The entropy bonus of this update: larger while the order is not kept."""
+        """Return the entropy bonus of this update: larger while the order is not kept."""
         config, share = self.config, _pooled(counts)
         bonus = self.stage.ppo.entropy_at(self._progress)
         if config.keep != "penalty" or share is None or share >= config.alignment_target:
@@ -473,7 +473,7 @@ class Training:
     def evaluate(
         self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
     ) -> evaluation.Evaluation:
-        """The frozen policy in its own game, on the episodes of the stream `purpose`. on_pass: as of `play`."""
+        """Play the frozen policy in its own game, on the episodes of the stream `purpose`. on_pass: as of `play`."""
         played = self._play_frozen(purpose, episodes, seed, on_pass)
         return evaluation.Evaluation.of(played, self.config.judging)
 
@@ -495,7 +495,7 @@ class Training:
     # ---- saving: all that changes, beside the learner's tensors
 
     def numbers(self) -> dict[str, Any]:
-        """The state outside the learner, JSON-ready."""
+        """Return the state outside the learner, JSON-ready."""
         return {
             "updates": self.updates,
             "episodes": self.episodes,

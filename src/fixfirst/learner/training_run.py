@@ -58,7 +58,7 @@ def identity_of(training: Training) -> dict[str, Any]:
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints of a folder (their JSON files), newest first."""
+    """Return the checkpoints of a folder (their JSON files), newest first."""
     return sorted(folder.glob(f"{layout.CHECKPOINT_PREFIX}*.json"), reverse=True)
 
 
@@ -300,7 +300,7 @@ class TrainingRun:
             raise
 
     def _log(self, name: str, kind: Any) -> rows.CsvLog[Any]:
-        """A log, cut back to the update the training goes on from."""
+        """Open a log, cut back to the update the training goes on from."""
         path, updates, before = self.folder / name, self.training.updates, self.training.entrant.updates
         log: rows.CsvLog[Any] = rows.CsvLog(path, kind, (lambda row: row.update <= updates) if updates > before else None)
         self._open.callback(log.close)

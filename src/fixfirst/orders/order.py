@@ -227,7 +227,7 @@ class Workflow:
 
     @classmethod
     def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
-        """The order of this number, 0..U!-1."""
+        """Return the order of this number, 0..U!-1."""
         if not isinstance(scheme, UnitScheme):
             raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
         if not 0 <= checks.check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
@@ -266,7 +266,7 @@ class Workflow:
         return bits
 
     def with_last(self, units: Sequence[int]) -> "Workflow":
-        """The same order with these unit types at its end, among themselves by id."""
+        """Return the same order with these unit types at its end, among themselves by id."""
         checks.check_ints("units", units)
         kept = tuple(unit for unit in self.order if unit not in units)
         return Workflow(kept + tuple(sorted(units)), self.scheme)

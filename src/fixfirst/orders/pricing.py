@@ -263,7 +263,7 @@ def _orders(
     seed: int,
     sure: bool,
 ) -> tuple[PricedOrder, ...]:
-    """What one training earns more than another under all orders alike says nothing about orders: it is taken out."""
+    """Take out what one training earns more than another under all orders alike: it says nothing about orders."""
     count, mean = values.shape[1], values.mean(axis=0)
     lows, highs, bests, closes = ([None] * count,) * 4
     tiers = [UNDECIDED] * count

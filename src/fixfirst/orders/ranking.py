@@ -64,7 +64,7 @@ class Ranking:
         return self.maybe_best[0] if len(self.maybe_best) == 1 < len(self.rows) else None
 
     def __str__(self) -> str:
-        """A line per order; * marks those that cannot be told from the best."""
+        """Return a line per order; * marks those that cannot be told from the best."""
         return "\n".join(
             f"{place:3}{'*' if row.maybe_best else ' '} {row.workflow}  {row.mean:.2f} [{row.low:.2f}, {row.high:.2f}]"
             for place, row in enumerate(self.rows, start=1)
@@ -136,7 +136,7 @@ def lead_p_bounds(lead: float, error: float, ses: np.ndarray) -> tuple[float, fl
 
 
 def t_over_normal(freedom: int, tail: float) -> float:
-    """How much wider a t distribution is than a normal one at this tail."""
+    """Return how much wider a t distribution is than a normal one at this tail."""
     return statistics.t_quantile(freedom, 1 - tail) / statistics.normal_quantile(1 - tail)
 
 

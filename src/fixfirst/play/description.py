@@ -143,7 +143,7 @@ class Episode:
         return [step.moment for step in self.steps]
 
     def count(self, kind: VerdictKind) -> int:
-        """How many repairs got this kind of verdict."""
+        """Return how many repairs got this kind of verdict."""
         return sum(step.verdict is not None and step.verdict.kind == kind for step in self.steps)
 
 

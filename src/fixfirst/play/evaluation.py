@@ -72,7 +72,7 @@ class EpisodeBatch:
         return workflows[0].scheme if workflows else UnitScheme.by_type(self.game.scenario)
 
     def count(self, verb: str) -> float:
-        """How often a verb was chosen, per episode."""
+        """Return how often a verb was chosen, per episode."""
         return float(pricing.count_verb(self.rollout.actions, verb, self.scheme).mean())
 
     def costs(self, scheme: UnitScheme) -> np.ndarray:
@@ -84,7 +84,7 @@ class EpisodeBatch:
         )
 
     def counts(self, judging: Judging = DEFAULT_JUDGING) -> repairs.Counts | None:
-        """What was repaired, in order and not; None if they were played without a workflow."""
+        """Return what was repaired, in order and not; None if they were played without a workflow."""
         assert not self.changes, "episodes whose order changes are judged step by step"
         return count_repairs(self.rollout, judging)
 
@@ -364,7 +364,7 @@ def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...
 
 
 def _worst(returns: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[PairedEpisode, ...]:
-    """The episodes of the lowest returns [B], the worst first."""
+    """Return the episodes of the lowest returns [B], the worst first."""
     numbers = np.argsort(returns, kind="stable")[:WORST_SHOWN].tolist()
     return tuple(PairedEpisode(number, float(first[number]), float(second[number])) for number in numbers)
 

@@ -30,7 +30,7 @@ MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 
 def shipped_policies() -> list[str]:
-    """The names of the policies that come with fixfirst."""
+    """Return the names of the policies that come with fixfirst."""
     return sorted(folder.parent.name for folder in SHIPPED_POLICIES.glob(f"*/{layout.POLICY_JSON}"))
 
 
@@ -135,7 +135,7 @@ class Policy:
         return PolicyTable(self.network, orders, spec=self.spec, greedy=checks.check_bool("greedy", greedy))
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
-        """The different orders that are to be followed, and the number [N] of each environment's among them."""
+        """Return the different orders that are to be followed, and the number [N] of each environment's among them."""
         checks.check_int("num_envs", num_envs, 0)
         if workflow is None or isinstance(workflow, Workflow | str):
             orders = self.orders(workflow)
@@ -213,7 +213,7 @@ class Policy:
         return checks.needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
 
     def orders(self, workflow: NamedOrder | None = None) -> tuple[Workflow, ...]:
-        """The order to play by: the given one, else its own; empty for a policy that knows none."""
+        """Return the order to play by: the given one, else its own; empty for a policy that knows none."""
         if self.scheme is None:
             return ()
         chosen = workflow if workflow is not None else self.workflow
@@ -331,7 +331,7 @@ def policy_folder(path: Path) -> Path:
 
 
 def _why_none(folder: Path) -> str:
-    """What a folder without a policy is, and what to do about it."""
+    """Return what a folder without a policy is, and what to do about it."""
     if not folder.exists():
         shipped = shipped_policies()
         near = errors.did_you_mean(str(folder), shipped)

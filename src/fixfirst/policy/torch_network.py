@@ -22,7 +22,7 @@ def _network(num_inputs: int, num_outputs: int) -> nn.Sequential:
 
 
 def module_of(weights: Weights) -> ActorCritic:
-    """A policy's networks as a PyTorch module: `.actor(inputs [M, I])` gives logits, `.critic(inputs)` values."""
+    """Return a policy's networks as a PyTorch module: `.actor(inputs [M, I])` gives logits, `.critic(inputs)` values."""
     net = ActorCritic(weights["actor.0.weight"].shape[1], len(weights["actor.4.bias"]))
     net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in weights.items()})
     return net

@@ -178,7 +178,7 @@ class Answer(tables.Tabular):
         return tuple(s for s in self.swaps if s.exceeds(self.margin) and not s.falling)
 
     def worth(self, first: str, second: str) -> pricing.Swap | None:
-        """What fixing one unit type before another is worth, or less than nothing; None if it was not compared."""
+        """Return what fixing one unit type before another is worth, or less than nothing; None if it was not compared."""
         for swap in self.swaps:
             if (swap.first, swap.second) == (first, second):
                 return swap
@@ -195,7 +195,7 @@ class Answer(tables.Tabular):
         return f"Fix {errors.list_words(pairs)}" if pairs else f"No {self._nothing()}"
 
     def _nothing(self) -> str:
-        """What is said after "no" if no swap matters."""
+        """Return what is said after "no" if no swap matters."""
         tiers = {order.tier for order in self.orders}
         if tiers == {1}:
             return f"order is better than another by more than {self.margin:g}"
@@ -234,7 +234,7 @@ class Answer(tables.Tabular):
         )
 
     def _no_answer(self) -> str:
-        """Why there is no answer yet, and what to try."""
+        """Return why there is no answer yet, and what to try."""
         more = ""
         if not self.long_enough:
             shows = "what it costs to learn an order, not what it costs to keep one"
@@ -248,7 +248,7 @@ class Answer(tables.Tabular):
         return f"{NO_ANSWER}: this budget shows only {shows}; try {self.next_episodes:,} episodes{more}."
 
     def _so_far(self) -> str:
-        """The dearest prices as they stand."""
+        """Return the dearest prices as they stand."""
         prices = [f"{s.first} before {s.second} {s.price:.2f}" for s in self.swaps if s.falling][:MOST_SO_FAR]
         return f"Prices so far, which may be far off: {', '.join(prices)}." if prices else ""
 
@@ -259,7 +259,7 @@ class Answer(tables.Tabular):
         return frozenset(o.workflow for o in self.orders if any(_neighbours(o, *pair) is not None for pair in wrong))
 
     def _settled_already(self) -> str:
-        """What is known though other prices still fall."""
+        """Return what is known though other prices still fall."""
         texts = [f"{_worth(swap, named=True)}" for swap in self.that_matter]
         if not texts:
             return ""
@@ -278,7 +278,7 @@ class Answer(tables.Tabular):
         return f"{self.rule}. Against {self.red_agent} {what} {errors.list_words(worth)}{self._but()}."
 
     def _why(self) -> str:
-        """What the price of the dearest swap that matters consists of."""
+        """Return what the price of the dearest swap that matters consists of."""
         if not self.that_matter or not self.that_matter[0].parts:
             return ""
         swap = self.that_matter[0]
@@ -295,7 +295,7 @@ class Answer(tables.Tabular):
         return _sentence(f"{swap.second} before {swap.first} costs {swap.price:.1f}: {reasons}")
 
     def _but(self) -> str:
-        """What takes away from the answer, for the same sentence."""
+        """Return what takes away from the answer, for the same sentence."""
         never = self.possible - len(self.orders)
         return f"; {never:,} of {self.possible:,} orders were never tried" if never else ""
 
@@ -344,7 +344,7 @@ class Answer(tables.Tabular):
 
     @classmethod
     def read(cls, folder: Path) -> "Answer | None":
-        """The answer of a finished search; None if it has none yet."""
+        """Return the answer of a finished search; None if it has none yet."""
         from pydantic import TypeAdapter, ValidationError  # here, because it takes long to import
 
         path = folder / ANSWER
@@ -370,7 +370,7 @@ def _neighbours(order: pricing.PricedOrder, first: str, second: str) -> int | No
 
 
 def _worth(swap: pricing.Swap, *, named: bool) -> str:
-    """What a settled swap is worth."""
+    """Return what a settled swap is worth."""
     name = f"{swap.first} before {swap.second} " if named else ""
     return f"{name}{swap.price:.1f} points an episode (95 %: {swap.low:.2f} to {swap.high:.2f})"
 
@@ -382,19 +382,19 @@ def _price(swap: pricing.Swap) -> str:
 
 
 def _longer(part: str) -> str:
-    """Why a part of the cost is larger."""
+    """Return why a part of the cost is larger."""
     words = {pricing.SERVICE: "the service is stopped for longer", pricing.OWN_RESTORES: "more Restores are needed"}
     return words.get(part, f"{part} hosts are held for longer")
 
 
 def _shorter(part: str) -> str:
-    """Why a part of the cost is smaller."""
+    """Return why a part of the cost is smaller."""
     words = {pricing.SERVICE: "the service is stopped for less time", pricing.OWN_RESTORES: "fewer Restores are needed"}
     return words.get(part, f"{part} hosts are held for less time")
 
 
 def _printable(document: Any) -> Any:
-    """Its texts go to terminals."""
+    """Return it with texts that may go to terminals."""
     if isinstance(document, dict):
         return {name: _printable(value) for name, value in document.items()}
     if isinstance(document, list):
@@ -407,7 +407,7 @@ def _sentence(text: str) -> str:
 
 
 def nothing_shown(answers: Sequence[Answer]) -> str:
-    """What is said after "no" of answers none of which has a swap that matters."""
+    """Return what is said after "no" of answers none of which has a swap that matters."""
     known = any(swap.is_shown for answer in answers for swap in answer.swaps)
     more = f" by more than {max(answer.margin for answer in answers):g}" if known else ""
     worse = any(order.tier == pricing.WORSE for answer in answers for order in answer.orders)
@@ -415,5 +415,5 @@ def nothing_shown(answers: Sequence[Answer]) -> str:
 
 
 def round_up(bound: float) -> str:
-    """A bound, rounded up to two digits."""
+    """Return a bound, rounded up to two digits."""
     return f"{int(bound * 100 + 0.999999) / 100:.2f}"

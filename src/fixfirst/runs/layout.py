@@ -82,7 +82,7 @@ def trial_folder(run: Path, number: int) -> Path:
 
 
 def replay_file(name: str) -> str:
-    """The page with episodes of an order, or of "trial 3", below a run directory."""
+    """Return the page with episodes of an order, or of "trial 3", below a run directory."""
     plain = re.sub(r"[^\w.]+", "-", name)
     return f"{REPLAYS}/{plain}.html"
 
@@ -147,7 +147,7 @@ def run_hash_of(folder: Path) -> str | None:
 
 
 def kind_of(folder: Path) -> Kind:
-    """What a folder is; anything that is no run raises RunDirError."""
+    """Return what a folder is; anything that is no run raises RunDirError."""
     if (folder / STUDY).exists():
         return Kind.STUDY
     kind = read_manifest(folder)["kind"]

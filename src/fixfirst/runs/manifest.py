@@ -174,14 +174,14 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Where this is: system, cores, and the CPU by kind, model and features, as far as the system tells."""
+    """Return where this is: system, cores, and the CPU by kind, model and features, as far as the system tells."""
     facts = {"system": platform.system(), "cpu": platform.machine(), "cores": os.cpu_count()}
     told = _cpu_info(CPU_INFO)
     return facts | {"model": told.get("model name", platform.processor()), "features": sorted(told.get("flags", "").split())}
 
 
 def _cpu_info(path: Path) -> dict[str, str]:
-    """What Linux says of its first core; nothing elsewhere."""
+    """Return what Linux says of its first core; nothing elsewhere."""
     try:
         first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n\n")
     except OSError:
@@ -199,7 +199,7 @@ def refuse_links(folder: Path) -> None:
 
 
 def changed_since(manifest: dict[str, Any]) -> list[str]:
-    """What is not as when the run was begun and may change its bytes: versions, and the kind of machine."""
+    """Return what is not as when the run was begun and may change its bytes: versions, and the kind of machine."""
     now_here = {**versions(), **{name: machine()[name] for name in ("system", "cpu", "model")}}
     groups = (manifest.get(name) for name in ("versions", "machine"))
     then = {name: value for group in groups if isinstance(group, dict) for name, value in group.items()}
@@ -211,7 +211,7 @@ def changed_since(manifest: dict[str, Any]) -> list[str]:
 
 
 def flatten(document: Mapping[str, Any]) -> dict[str, Any]:
-    """All settings in one level, the outermost where there are several of a name. `units` is a value, not a table."""
+    """Return all settings in one level, the outermost where there are several of a name. `units` is a value, not a table."""
     inner: dict[str, Any] = {}
     for table in TABLES:
         if isinstance(content := document.get(table), Mapping):
@@ -225,7 +225,7 @@ def flatten(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def scheme_of(config: Mapping[str, Any]) -> UnitScheme:
-    """How a run groups the hosts."""
+    """Return how a run groups the hosts."""
     return UnitScheme.from_config(config.get("units"), config.get("scenario"))
 
 
@@ -277,7 +277,7 @@ def status(folder: Path) -> str:
 
 
 def last_outcome(folder: Path) -> Outcome:
-    """How the last time at work ended. A kill says nothing."""
+    """Return how the last time at work ended. A kill says nothing."""
     sessions = read_rows(folder / layout.RUNTIME, SessionRow)
     return sessions[-1].outcome if sessions else Outcome.INTERRUPTED
 

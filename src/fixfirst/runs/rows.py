@@ -251,7 +251,7 @@ class UpdateRow(Row):
     distinct_rows: int = _as("Distinct_Rows", "train/distinct_rows")
 
     def plotted(self) -> list[tuple[str, float]]:
-        """What TensorBoard shows of it: name and value."""
+        """Return what TensorBoard shows of it: name and value."""
         found = ((f.metadata.get("plot"), getattr(self, f.name)) for f in dataclasses.fields(self))
         return [(name, value) for name, value in found if name is not None and value is not None]
 
@@ -418,7 +418,7 @@ def _header(kind: type[Row]) -> bytes:
 
 
 def _old_headers(kind: type[Row]) -> tuple[bytes, bytes]:
-    """What version 1 wrote: rows without checksums, or each with one of its own."""
+    """Read what version 1 wrote: rows without checksums, or each with one of its own."""
     columns = ",".join(kind.columns()).encode()
     return columns + b"\n", columns + b",check\n"
 

@@ -73,7 +73,7 @@ class _Part(Protocol):
 
 
 def _part(file: str, otherwise: Any) -> _Part:
-    """A part of a run that is read from `file` when it is first asked for."""
+    """Return a part of a run that is read from `file` when it is first asked for."""
 
     def make(read: Callable[["Run"], T]) -> cached_property[T]:
         def read_part(run: "Run") -> T:
@@ -154,7 +154,7 @@ class Run:
 
     @_part(f"the scenario of {layout.CONFIG}", None)
     def network(self) -> NetworkFacts | None:
-        """What can be compared of its network; None if that cannot be read."""
+        """Return what can be compared of its network; None if that cannot be read."""
         return NetworkFacts.of(self.scheme)
 
     @_part(layout.RUNTIME, ())
@@ -170,7 +170,7 @@ class Run:
 
     @_part(f"the ranking in {layout.LEDGER}", None)
     def ranked_trials(self) -> RankedTrials | None:
-        """How the accepted trials compare; None before there is one."""
+        """Return how the accepted trials compare; None before there is one."""
         episodes = number(self.config.get("test_episodes", ASSUMED_TEST_EPISODES))
         if episodes is None or episodes < 2:
             raise errors.RunDirError(f"{self.folder / layout.CONFIG}: damaged, test_episodes is not a number from 2 on")
@@ -178,14 +178,14 @@ class Run:
 
     @_part(layout.ROUNDS, ())
     def rounds(self) -> tuple[ValueRow, ...]:
-        """What replicates earned under every known order after each complete round."""
+        """Return what replicates earned under every known order after each complete round."""
         rows = read_rows(self.folder / layout.ROUNDS, ValueRow, self._end(layout.ROUNDS))
         complete = max((row.round for row in rows if row.last), default=0)
         return tuple(row for row in rows if row.round <= complete and Workflow.parse(row.workflow, self.scheme))
 
     @_part(layout.MATRIX, ())
     def matrix(self) -> tuple[MatrixRow, ...]:
-        """What the defender of a league earned after each round against each attacker."""
+        """Return what the defender of a league earned after each round against each attacker."""
         return tuple(complete_rounds(read_rows(self.folder / layout.MATRIX, MatrixRow, self._end(layout.MATRIX))))
 
     @_part(layout.CHOICES, ())
@@ -207,7 +207,7 @@ class Run:
 
     @_part(layout.RESULT, None)
     def result_document(self) -> dict[str, Any] | None:
-        """All that a training wrote at its end."""
+        """Return all that a training wrote at its end."""
         return None if self.is_search else _read_result(self.folder / layout.RESULT, layout.run_hash_of(self.folder) or "")
 
     @_part(layout.RESULT, None)
@@ -221,7 +221,7 @@ class Run:
 
     @_part(layout.POLICY_JSON, None)
     def stored_sha256(self) -> str | None:
-        """What policy.json says of the best, or only, policy; None if there is none."""
+        """Return what policy.json says of the best, or only, policy; None if there is none."""
         path = (self.folder / layout.BEST if self.is_search else self.folder) / layout.POLICY_JSON
         try:
             return errors.printable(str(files.read_document(path, "policy")["sha256"])) if path.exists() else None

@@ -122,7 +122,7 @@ class Comparison:
 
 
 def compare_seeds(results: Sequence[SeedResult]) -> list[Comparison]:
-    """What the seeds say together, for each red agent."""
+    """Return what the seeds say together, for each red agent."""
     agents = dict.fromkeys(result.red_agent for result in results)
     return [_compare([result for result in results if result.red_agent == agent], agent) for agent in agents]
 
@@ -244,7 +244,7 @@ class SearchedWorld:
         return sorted(prices, key=lambda pair: (-prices[pair], pair))
 
     def seeds(self, pair: Pair) -> Counter[Verdict]:
-        """How many seeds say what of a pair."""
+        """Return how many seeds say what of a pair."""
         return Counter(_judge(answer, pair) for answer in self.answers)
 
     def judge(self, pair: Pair) -> Verdict:
@@ -261,12 +261,12 @@ class SearchedWorld:
         return Verdict.OPEN
 
     def price(self, pair: Pair) -> float | None:
-        """What a pair is worth here, over all seeds that have an answer; None where it was not compared."""
+        """Return what a pair is worth here, over all seeds that have an answer; None where it was not compared."""
         found = [swap.price for a in self.answers if a.is_settled and (swap := a.worth(*pair)) is not None]
         return float(np.mean(found)) if found else None
 
     def cost(self, pairs: list[Pair]) -> float | None:
-        """How much less the best order earns that has all of these the right way round; None if there is none."""
+        """Return how much less the best order earns that has all of these the right way round; None if there is none."""
         costs = []
         for answer in self.answers if self.is_settled else ():
             held = [(a, b) for a, b in pairs if not {a, b} & {*answer.idle}]
@@ -277,7 +277,7 @@ class SearchedWorld:
         return float(np.mean(costs)) if costs else None
 
     def worth(self, pair: Pair) -> str:
-        """What a pair is worth here, over all seeds that have an answer."""
+        """Return what a pair is worth here, over all seeds that have an answer."""
         swaps = [swap for a in self.answers if a.is_settled and (swap := a.worth(*pair)) is not None]
         if len(swaps) == 1:
             return f"{swaps[0].price:.2f} (95 %: {swaps[0].low:.2f} to {swaps[0].high:.2f})"
@@ -287,7 +287,7 @@ class SearchedWorld:
         return f"{mean:.2f} (95 % over seeds: {low:.2f} to {high:.2f})"
 
     def doubt(self, pair: Pair) -> str:
-        """Why a pair is not shown to be good here."""
+        """Return why a pair is not shown to be good here."""
         verdict, (a, b) = self.judge(pair), pair
         if not self.is_settled:
             return "there is no answer yet"

@@ -177,7 +177,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
 
     @staticmethod
     def defaults_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What is usual in the kind of search that the values ask for."""
+        """Return what is usual in the kind of search that the values ask for."""
         return TRIAL_DEFAULTS if _is_separate(values) else SHARED_DEFAULTS
 
     @model_validator(mode="before")
@@ -295,7 +295,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
         return min(rounds, max(int(DROP_SHARE * rounds), 1)) if self._drops_some else 0
 
     def played(self, rounds: int, drop_round: int) -> int:
-        """How many rounds of single trainings there are in so many rounds, if some are dropped after `drop_round`."""
+        """Return how many rounds of single trainings there are in so many rounds, if some are dropped after `drop_round`."""
         of_all = min(rounds, drop_round)
         return self.trainings * of_all + self.replicates * (rounds - of_all)
 
@@ -361,7 +361,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
         return self.round_episodes * self.num_rounds
 
     def base_config(self, number: int) -> TrainConfig:
-        """How a training learns to defend, before it keeps to an order. number: see `SharedSearch`."""
+        """Return how a training learns to defend, before it keeps to an order. number: see `SharedSearch`."""
         budget, each = (
             self.base_budget,
             self.base_budget // (BASE_STARTS + 1) // self.episodes_per_update * self.episodes_per_update,
@@ -370,7 +370,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
         return self._training(config.NONE, budget, statistics.stream_seed(self.seed, "replicate", number, "base"), **several)
 
     def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
-        """How one is trained on orders, in all rounds together. first: any of them."""
+        """Return how one is trained on orders, in all rounds together. first: any of them."""
         (times, faster), last = self._larger, self._largest_update
         from_on = [int(share * self.orders_budget) // last * last for share in GROWTH] if times > 1 else []
         sizes = {
@@ -401,7 +401,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
         return min(self.warmup_episodes, self.total_episodes // 3) // update * update
 
     def warmup_config(self) -> TrainConfig:
-        """How to defend at all, before keeping to an order."""
+        """Return how to defend at all, before keeping to an order."""
         return self._training(config.NONE, self.warmup_budget, statistics.stream_seed(self.seed, "warmup"), min_episodes=0)
 
     @property
@@ -412,7 +412,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
         return replace(self.training.spec, units=self.scheme, shield=shield, idle=self.idle_units, keeping=keeping)
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
-        """How trial `number` is trained, with streams of its own."""
+        """Return how trial `number` is trained, with streams of its own."""
         return self._training(str(workflow), budget, statistics.stream_seed(self.seed, "trial", number))
 
     def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
@@ -431,13 +431,13 @@ def _is_separate(values: Mapping[str, Any]) -> bool:
 
 
 def _enough_episodes(known: dict[str, Any]) -> int:
-    """The budget of a search that is given none."""
+    """Return the budget of a search that is given none."""
     hard = known.get("red_agent") != "b_line" and not known.get("separate")
     return MORE_EPISODES if hard else EPISODES
 
 
 def search_config(preset: str = "default", **settings: Any) -> SearchConfig:
-    """A search config from a preset and settings by name, as `make_config`.
+    """Return a search config from a preset and settings by name, as `make_config`.
 
     For example:
 

@@ -67,7 +67,7 @@ class NamedJob:
 
 
 def _plain(value: Any) -> Any:
-    """A field of a job as JSON can say it."""
+    """Return a field of a job as JSON can say it."""
     if isinstance(value, TrainConfig):
         return value.model_dump(mode="json")
     if isinstance(value, Workflow):
@@ -150,7 +150,7 @@ class TrialJob(NamedJob):
     log_episodes: bool
 
     def finished(self) -> Trial | None:
-        """The result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
+        """Return the result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
         try:
             result = files.read_document(self.folder / layout.RESULT, "result")
             if result["job"] != self.digest or result["logs"] != self.log_checksums():  # they become those of the search
@@ -200,7 +200,7 @@ def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
 
 
 def _trial_row(job: TrialJob, accepted: bool, training: Training, tested: evaluation.Evaluation, seconds: float) -> Trial:
-    """The trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
+    """Return the trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
     repairs = tested.compliance
     assert repairs is not None  # every trial has an order
     return Trial(
@@ -397,7 +397,7 @@ def _share(hits: np.ndarray, of: np.ndarray) -> float | None:
 
 
 def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[pricing.OrderResult] | None:
-    """What a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
+    """Return what a job left in its folder, if it is complete and of this very job. orders: those it may speak of."""
     by_name = {str(order): order for order in orders}
     try:
         document = files.read_document(job.folder / layout.RESULT, "result")

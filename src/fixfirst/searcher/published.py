@@ -99,7 +99,7 @@ class PublishedSearch:
         return [each // update * update] * size
 
     def parent_of(self, workflow: Workflow) -> Trial | None:
-        """The trial whose weights a new trial inherits."""
+        """Return the trial whose weights a new trial inherits."""
         rows, rule = [trial for trial in self.trials if trial.accepted], self.config.inherit
         if rule == "none" or not rows:
             return None
@@ -141,7 +141,7 @@ class PublishedSearch:
     # ---- as a plan of jobs
 
     def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> jobs.Plan:
-        """The warm-up, then rounds of trials."""
+        """Plan the warm-up, then rounds of trials."""
         logs = SearchLogs(self.folder, self.config, self.trials, self.used, opened)
         return self._jobs(view, session, logs)
 
@@ -176,7 +176,7 @@ class PublishedSearch:
         session.finished = True
 
     def _row(self, job: TrialJob, result: Trial | jobs.Lost, parent: Trial | None) -> Trial:
-        """The row of the ledger. How far a lost trial got is unknown, so all of its budget counts as used."""
+        """Return the row of the ledger. How far a lost trial got is unknown, so all of its budget counts as used."""
         inherited = None if parent is None else parent.id
         if isinstance(result, jobs.Lost):
             order, episodes = job.config.workflow, job.config.total_episodes
@@ -266,7 +266,7 @@ class SearchLogs:
 
 
 def choice_row(number: int, first: int, choice: Choice) -> rows.ChoiceRow:
-    """A choice with what the strategy believed. number: of the trial; first: of its round."""
+    """Return a choice with what the strategy believed. number: of the trial; first: of its round."""
     beliefs: dict[str, Any] = {"workflow": str(choice.workflow)}
     for place, candidate in enumerate(choice.top, start=1):
         numbers = {name: getattr(candidate, name) for name in ("ucb", "mean", "std")}

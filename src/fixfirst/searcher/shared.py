@@ -127,7 +127,7 @@ class SharedSearch:
         return sorted(np.argsort(self._shortfalls(), kind="stable")[: self.config.replicates].tolist())
 
     def trainings_of(self, number: int) -> Sequence[int]:
-        """The trainings that take part in a round."""
+        """Return the trainings that take part in a round."""
         before_drop = number <= self.config.drop_round
         return range(self.config.trainings) if before_drop else self.kept_trainings()
 
@@ -138,7 +138,7 @@ class SharedSearch:
     # ---- choosing
 
     def choose(self) -> list[Choice]:
-        """The orders of the next round, from what the last one showed."""
+        """Return the orders of the next round, from what the last one showed."""
         config, tried = self.config, self.orders
         strategy = Strategy(
             StrategyConfig(
@@ -178,7 +178,7 @@ class SharedSearch:
         return [Choice(Workflow(order, self.scheme), "swap") for order in new]
 
     def turns(self, choices: Sequence[Choice]) -> list[Workflow]:
-        """The orders that take turns in a round's training: the chosen ones, and as often in all those tried before.
+        """Return the orders that take turns in a round's training: the chosen ones, and as often in all those tried before.
 
         Where all orders are chosen every time, those that cost more than the margin have three turns to two of the others:
         they are the hardest to learn, and until they are learned their prices are too high.
@@ -206,7 +206,7 @@ class SharedSearch:
         return BaseJob(self.config.base_config(number), folder, 2, self.config.seed)
 
     def training_config(self, number: int) -> TrainConfig:
-        """How a training goes on with orders."""
+        """Return how a training goes on with orders."""
         any_order = Workflow(tuple(range(self.scheme.size)), self.scheme).with_last(self.idle_ids)
         return self.config.orders_config(number, self.idle, any_order)
 
@@ -325,7 +325,7 @@ class SharedSearch:
     # ---- the answer
 
     def conclude(self, measured: Sequence[Sequence[pricing.OrderResult]]) -> Answer:
-        """The answer, from what every replicate earned under every order, [R][W]."""
+        """Return the answer, from what every replicate earned under every order, [R][W]."""
         config, scheme = self.config, self.scheme
         relevant = self._relevant
         seed = statistics.stream_seed(config.seed, "answer")

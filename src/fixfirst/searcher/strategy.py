@@ -155,7 +155,7 @@ class Strategy:
         return len(self.told) + len(self.pending)
 
     def ask(self, n: int = 1) -> list[Choice]:
-        """The next n orders, a round: they become pending, and each is chosen knowing that those before it are.
+        """Choose the next n orders, a round: they become pending, and each is chosen knowing that those before it are.
 
         To resume within a round, tell what came before the round and ask for all of it again.
         """
@@ -201,7 +201,7 @@ class Strategy:
         return [(workflow.order, outcome) for workflow, outcome in self.told if outcome.status is _Status.COMPLIANT]
 
     def _observations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Orders [n, U], mean returns [n] and standard errors [n] of the compliant trials."""
+        """Return orders [n, U], mean returns [n] and standard errors [n] of the compliant trials."""
         orders, outcomes = zip(*self._returns(), strict=True)
         mean = np.array([outcome.mean_return for outcome in outcomes], np.float64)
         return np.array(orders), mean, np.array([outcome.standard_error for outcome in outcomes], np.float64)
@@ -214,7 +214,7 @@ class Strategy:
         return self._told_gp[1].with_pending(np.array([workflow.order for workflow in self.pending]))
 
     def _tries(self) -> Counter[_Units]:
-        """How often each order was told or is pending."""
+        """Return how often each order was told or is pending."""
         return Counter([workflow.order for workflow, _ in self.told] + [workflow.order for workflow in self.pending])
 
     def _fewest(self, tries: Counter[_Units]) -> int:
@@ -236,7 +236,7 @@ class Strategy:
         return next(order for order in self._permutations() if tries[order] == fewest)
 
     def _random(self) -> _Units:
-        """One of the least tried orders."""
+        """Return one of the least tried orders."""
         tries = self._tries()
         fewest = self._fewest(tries)
         rng = self._rng()
@@ -261,7 +261,7 @@ class Strategy:
         return Choice(candidates[0].workflow, "ucb", beta, candidates)
 
     def _open(self, orders: list[_Units], ranking: np.ndarray, std: np.ndarray) -> list[int]:
-        """Which of the ranked orders may be chosen now, best first."""
+        """Return which of the ranked orders may be chosen now, best first."""
         tries = self._tries()
         fewest = self._fewest(tries)
         without_return = Counter(w.order for w, outcome in self.told if outcome.status is not _Status.COMPLIANT)
@@ -277,7 +277,7 @@ class Strategy:
         return [i for i in allowed if not tries[orders[i]] or std[i] >= std[untried]]
 
     def _climb(self, gp: "OrderGP", beta: float) -> tuple[list[_Units], np.ndarray, np.ndarray]:
-        """Orders met on the way up the UCB by swaps of neighbours, from the best told orders and from random ones."""
+        """Return orders met on the way up the UCB by swaps of neighbours, from the best told orders and from random ones."""
         told = np.unique(self._observations()[0], axis=0)
         best = told[np.argsort(-gp.predict(told).mean, kind="stable")[:CLIMBS_FROM_BEST]]
         rng = self._rng()
@@ -306,6 +306,6 @@ class Strategy:
 
 
 def neighbours(order: _Units, first: int | None = None) -> list[_Units]:
-    """The orders with two neighbouring unit types swapped, of all or of the first ones."""
+    """Return the orders with two neighbouring unit types swapped, of all or of the first ones."""
     count = len(order) if first is None else first
     return [(*order[:i], order[i + 1], order[i], *order[i + 2 :]) for i in range(count - 1)]

@@ -60,13 +60,13 @@ def study_name(configs: Sequence[SearchConfig]) -> str:
 
 
 def member_name(config: SearchConfig) -> str:
-    """The folder of a search within its study."""
+    """Return the folder of a search within its study."""
     plain = layout.plain_name(f"{config.training.game.attacker}-{config.seed}")
     return "-".join(part for part in (_scenario_name(config), plain) if part)
 
 
 def _scenario_name(config: SearchConfig) -> str:
-    """What folders call a scenario; nothing, where CAGE2 is played."""
+    """Return what folders call a scenario; nothing, where CAGE2 is played."""
     scenario = config.training.game.scenario
     return "" if scenario == CAGE2 else re.sub(r"[^\w.]+", "-", scenario.name).strip("-.") or "network"
 
@@ -92,7 +92,7 @@ def _search(config: SearchConfig, folder: Path) -> AnySearch:
 
 
 def with_parent(config: SearchConfig) -> SearchConfig:
-    """The config with the place of the policy that the first trials inherit, which must be one they can."""
+    """Return the config with the place of the policy that the first trials inherit, which must be one they can."""
     if config.from_policy is None:
         return config
     policy_file.load_parent(Path(config.from_policy), config.trial_role)
@@ -114,7 +114,7 @@ def begin_study(configs: Sequence[SearchConfig], folder: Path) -> Study:
 
 
 def open_study(folder: Path, cyborg: str | None = None) -> Study:
-    """A study, or a single search as a study of one. cyborg: as in `open_search`."""
+    """Return a study, or a single search as a study of one. cyborg: as in `open_search`."""
     if not (folder / layout.STUDY).exists():
         return Study(folder, (open_search(folder, cyborg),))
     options = layout.read_manifest(folder, layout.STUDY).get("options")
@@ -145,7 +145,7 @@ class PlanOfJobs(Protocol):
         """Read the ledger again: between opening and locking the folder, somebody may have gone on with the search."""
 
     def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> jobs.Plan:
-        """The search as a plan of jobs. opened: closed at the end, however it comes."""
+        """Return the search as a plan of jobs. opened: closed at the end, however it comes."""
 
 
 def make_scheduler(execution: jobs.Execution, configs: Sequence[SearchConfig], interrupt: object) -> jobs.Scheduler:
