@@ -81,12 +81,14 @@ def interrupts(rng: random.Random, folder: Path, made: list[Job]) -> Kind:
             fork.send(signal.SIGINT)
             code = fork.wait()
         text = fork.text
-        if (fresh or (not out.exists() and not text)) and _is_pythons_own(code, text):
+        begun = out.exists() and job.name != "exploit"  # which is given a run
+        if (fresh or (not begun and not text)) and _is_pythons_own(code, text):
             notes["of them in Python's own start"] += 1
             wrong = None
         elif code == 130:
-            lines = text.splitlines()
-            wrong = None if len(lines) == 1 and lines[0].startswith("fixfirst: interrupted") else f"said {text[-2000:]!r}"
+            lines = [line for line in text.splitlines() if line.startswith("fixfirst: ")]  # beside a result
+            right = len(lines) == 1 and lines[0].startswith("fixfirst: interrupted") and "Traceback" not in text
+            wrong = None if right else f"said {text[-2000:]!r}"
         else:
             wrong = complaint(code, text, (0,))
         yield (wrong and f"{job.name}: {wrong}") or job.finish(out, said)

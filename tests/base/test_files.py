@@ -26,7 +26,7 @@ from fixfirst.base.files import (
     write_atomically,
     write_document,
 )
-from fixfirst.runs.rows import CsvLog, SessionRow, Trial, ValueRow, read_rows
+from fixfirst.runs.rows import CsvLog, MatrixRow, SessionRow, Trial, ValueRow, read_rows
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_documents_that_make_no_sense(tmp_path, read, content, says):
 
 def test_a_log_that_is_too_large_is_not_gone_on_with(tmp_path):
     with open(tmp_path / "runtime.csv", "wb") as file:
-        file.truncate(65 * reading.MB)
-    with pytest.raises(RunDirError, match=r"runtime.csv: damaged .more than 64 MB"):
+        file.truncate(17 * reading.MB)
+    with pytest.raises(RunDirError, match=r"runtime.csv: damaged .more than 16 MB"):
         CsvLog(tmp_path / "runtime.csv", SessionRow)
 
 
@@ -76,11 +76,12 @@ def test_what_is_too_large_is_not_read(tmp_path, monkeypatch):
 
 def test_a_file_that_only_says_it_is_large_takes_no_memory(tmp_path):
     """Half a terabyte of nothing; and a ledger is never as large as a log of all episodes may be."""
-    for name, size, kind in (("trials.csv", 2**39, Trial), ("rounds.csv", 65 * reading.MB, ValueRow)):
+    bounds = (("trials.csv", 2**39, Trial, 4), ("rounds.csv", 17 * reading.MB, ValueRow, 16))
+    for name, size, kind, bound in (*bounds, ("league.csv", 9 * reading.MB, MatrixRow, 8)):
         with open(tmp_path / name, "wb") as file:
             file.truncate(size)
         tracemalloc.start()
-        with pytest.raises(RunDirError, match=r"damaged .more than 64 MB"):
+        with pytest.raises(RunDirError, match=rf"damaged .more than {bound} MB"):
             read_rows(tmp_path / name, kind)
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()

@@ -14,7 +14,7 @@ from run_folder import ALIKE, BEST, LOST, TRIALS, WORST, digest, write_config, w
 from fixfirst.base.errors import RunDirError
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
-from fixfirst.reporter import analysis, figures
+from fixfirst.reporter import analysis, figure, figures
 from fixfirst.reporter.document import escaped
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.report import expand_run_folders, read_run, report, report_document
@@ -544,3 +544,12 @@ def test_the_command_writes_beside_the_run_and_tells_people_and_programs_where(s
     told = json.loads(capsys.readouterr().out)
     assert told["headline"].startswith("Fix op_host before user") and told["report"] == str(tmp_path / "x.html")
     assert told["runs"] == [str(search)] and len(told["figures"]) == 18 and told["missing"] == []
+
+
+def test_a_figure_draws_no_more_than_a_reader_can_look_at(monkeypatch):
+    """A file may name as many swaps as it likes; the numbers below the figure are all there."""
+    monkeypatch.setattr(figure, "_MOST_ROWS", 3)
+    monkeypatch.setattr(figure, "_MOST_MARKS", 4)
+    marks = [figure.Mark(row, 1.0, f"mark {row}") for row in (0, 0, 1, 1, 2, 7)]
+    drawn = figure.draw_rows("x", "alt", [f"row {n}" for n in range(8)], marks, "label", ("n",), [(n,) for n in range(8)])
+    assert drawn.svg.count("<title>mark") == 4 and "row 2" in drawn.svg and "row 3" not in drawn.svg and len(drawn.rows) == 8

@@ -12,6 +12,7 @@ import sys
 import webbrowser
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -44,7 +45,11 @@ class PageTable:
 
     def has_numbers(self, column: int) -> bool:
         """Does a column hold numbers, at least one?"""
-        return any(row[column].value is not None for row in self.rows)
+        return column in self._numeric
+
+    @cached_property
+    def _numeric(self) -> set[int]:
+        return {column for row in self.rows for column, cell in enumerate(row) if cell.value is not None}
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ GROUP_COLOURS = (ACCENT, SECOND, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 WIDTH = 4.4  # inches
 MOST_SCALE = 1.45  # on a wide page: text of a figure is then as large as other text
 NAME_WIDTH, LABEL_WIDTH = 56, 50  # characters of a line: names of rows, labels of axes
+_MOST_ROWS, _MOST_MARKS = 200, 3_000  # of one figure
 ROW_NAME = "row-name"  # of a text that stands above its row, where lines run behind it
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
@@ -124,11 +125,14 @@ class Drawing:
     def finish(self, name: str, alt: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> FigureData:
         """Return the drawn figure with the numbers in it."""
         svg = self._saved("svg").decode()
-        for key, (text, watch) in self.tips.items():
-            what = f' data-watch="{escape(watch)}"' if watch else ""
-            svg = svg.replace(f'<g id="{key}">', f'<g class="mark"{what}><title>{escape(text)}</title>', 1)
+        svg = re.sub(r'<g id="(tip\d+)">', self._mark, svg)
         svg = svg.replace(f'<g id="{ROW_NAME}">', f'<g class="{ROW_NAME}">')
         return FigureData(name, alt, svg, self._png, columns, tuple(rows))
+
+    def _mark(self, found: "re.Match[str]") -> str:
+        text, watch = self.tips[found[1]]
+        what = f' data-watch="{escape(watch)}"' if watch else ""
+        return f'<g class="mark"{what}><title>{escape(text)}</title>'
 
     def _png(self) -> bytes:
         with _style():
@@ -221,9 +225,11 @@ def draw_rows(
 ) -> FigureData:
     """Draw marks with intervals in rows, each below its name; `label` is the axis below.
 
-    zero: with a line there; margin: with a grey band around it. height: of a row without its name, in inches.
+    zero: with a line there; margin: with a grey band around it. height: of a row without its name, in inches. More than a
+    reader could look at is left out; `numbers` has it all.
     """
-    names = [wrap(text, NAME_WIDTH) for text in names]
+    names = [wrap(text, NAME_WIDTH) for text in names[:_MOST_ROWS]]
+    marks = [mark for mark in marks if mark.row < _MOST_ROWS][:_MOST_MARKS]
     lines = max((text.count("\n") + 1 for text in names), default=1)
     with drawing(0.75 + (height + 0.13 * lines) * len(names)) as (drawn, axes):
         if margin:

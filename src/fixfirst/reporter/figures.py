@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MINUS = "\u2212"
+_MOST_TRIALS, _MOST_POINTS = 500, 200  # that are drawn one by one, the last ones
 _MOST_ROWS, LAST_ROWS = 60, 15  # rows that are drawn; of those, how many from the end: the table has them all
 MOST_PAIRS = 40
 CURVE_BINS = 250
@@ -90,7 +91,8 @@ def course(prices: dict[str, list[tuple[int, float]]], falling: Collection[str],
     """Draw the price of each swap over training episodes, or rounds; those that may still fall say so."""
     numbers = [(name, when, value) for name, points in prices.items() for when, value in points]
     with drawing(2.4) as (drawn, axes):
-        for number, (name, points) in enumerate(prices.items()):
+        for number, (name, points) in enumerate(list(prices.items())[:_MOST_ROWS]):
+            points = points[-_MOST_POINTS:]
             colour, shape = GROUP_COLOURS[number % len(GROUP_COLOURS)], SHAPES[number % len(SHAPES)]
             label = name + (" (so far)" if name in falling else "")
             axes.plot(*zip(*points, strict=True), shape + "-", color=colour, markersize=3.5, label=label)
@@ -282,6 +284,8 @@ def progress(run: Run) -> FigureData:
             x, choice, earned = trial.id, choices.get(trial.id), trial.return_mean
             how, mean, std, ucb = (choice.how, choice.mean, choice.std, choice.ucb) if choice else ("", None, None, None)
             numbers.append((x, trial.workflow, how, mean, std, ucb, earned, trial.status.value, top, episodes))
+            if len(numbers) <= len(run.trials) - _MOST_TRIALS:
+                continue
             if mean is not None and std is not None and ucb is not None:
                 axes.plot([x, x], [mean - std, mean + std], color=INK, alpha=0.3, linewidth=3, solid_capstyle="butt")
                 axes.plot([x, x], [mean, ucb], color=INK, alpha=0.45, linewidth=0.7)
@@ -330,7 +334,7 @@ def compliance(run: Run, threshold: float | None) -> FigureData:
     with drawing(5.0, rows=2) as (drawn, grid):
         for axes, (label, shares) in zip(grid, panels, strict=True):
             draw_grid(axes, "both")
-            for trial, share in zip(trials, shares, strict=True):
+            for trial, share in list(zip(trials, shares, strict=True))[-_MOST_TRIALS:]:
                 if share is not None:
                     facts = f"{label} {100 * share:.1f} %, return {trial.earned:.2f}"
                     tip = f"trial {trial.id}: {trial.workflow}\n{facts}\n{trial.status}"

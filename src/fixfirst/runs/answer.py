@@ -4,6 +4,7 @@ import html
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,7 @@ class Answer(tables.Tabular):
         prices = [f"{s.first} before {s.second} {s.price:.2f}" for s in self.swaps if s.falling][:MOST_SO_FAR]
         return f"Prices so far, which may be far off: {', '.join(prices)}." if prices else ""
 
-    @property
+    @cached_property
     def excluded(self) -> frozenset[str]:
         """Orders that are known to be worse though there is no answer yet: they have a settled swap the wrong way round."""
         wrong = [(s.second, s.first) for s in self.that_matter] if not self.is_settled else []

@@ -26,7 +26,7 @@ from fixfirst.base import errors, files
 from fixfirst.runs.layout import run_hash_of
 
 LARGEST = 2.0**53  # no number of a run comes near
-LARGEST_TABLE, LARGEST_LOG, LARGEST_EPISODE_LOG = 64 * files.MB, 128 * files.MB, 1024 * files.MB
+LARGEST_TABLE, LARGEST_LOG, LARGEST_EPISODE_LOG = 16 * files.MB, 128 * files.MB, 1024 * files.MB
 LONGEST_LINE = 2**16  # bytes: orders of 13 hosts have 150
 _CHECKSUM = "checksum"  # the last column
 
@@ -121,6 +121,8 @@ class Status(StrEnum):
 class Trial(Row):
     """One finished trial of a search. All but `seconds` is the same however often the search was interrupted."""
 
+    largest_file = 4 * files.MB
+
     id: int
     workflow: str
     status: Status
@@ -208,7 +210,7 @@ class ValueRow(Row):
 class MatrixRow(Row):
     """What the defender of a league earned after one round against one attacker, on episodes common to all rounds."""
 
-    largest_file = 16 * files.MB
+    largest_file = 8 * files.MB
 
     round: int
     updates: int
