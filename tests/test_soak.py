@@ -1,4 +1,4 @@
-"""A slice of the soak (CONTRIBUTING.md): some kills, crashes, races, damaged files, wrong arguments, states."""
+"""A slice of the soak (docs/reliability.md): some kills, crashes, races, damaged files, wrong arguments, states."""
 
 import subprocess
 import sys

@@ -4,7 +4,7 @@
 
 One line per kind: how often it was tried, and how often something was not as it must be. Exit code 1 if that happened at
 all; what was found then lies in the folder of --keep. Every kind gets a share of the minutes; with --tries each is tried so
-often instead. `CONTRIBUTING.md` says what is expected, and what is not tried.
+often instead. `docs/reliability.md` says what is expected, and what is not tried.
 
     storms.py    kills, interrupts, crashes, races, readers, limits
     damage.py    files        calls.py    arguments        states.py    states of the game, memory
