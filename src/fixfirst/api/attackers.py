@@ -352,11 +352,11 @@ def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun
 
 def _run_league(config: league.LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> run_objects.LeagueRun:
     spec, red = start.spec, red_view.RedSpec(start.spec.scenario, config.picky)
-    trained = league.League(config, spec, start.weights, _known(red), pool=_past(Path(origin), red))
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
     hint = f"; mend that, then: {errors.command('resume', folder)}"
     with errors.writing(folder, hint), manifest.locked(folder), manifest.Session(folder) as session:
         if not _is_concluded(folder):
+            trained = league.League(config, spec, start.weights, _known(red), pool=_past(Path(origin), red))
             _train_league(trained, folder, document, quiet)
         training_run.delete_checkpoints(folder)  # a kill may have come before
         session.finished = True
