@@ -18,7 +18,7 @@ from fixfirst.api.run_objects import (
     say_where,
 )
 from fixfirst.api.watch import write_replays
-from fixfirst.base import checks, compile as machine_code, errors, jobs, ray
+from fixfirst.base import checks, compile as machine_code, errors, jobs
 from fixfirst.game import world
 from fixfirst.learner import training, training_run
 from fixfirst.learner.config import TrainConfig
@@ -270,6 +270,8 @@ def run_study(
     with jobs.interrupts() as interrupt, closing(study.make_scheduler(execution, configs, interrupt)) as scheduler:
         begun = make_study()
         if execution.executor == "ray" and not quiet:
+            from fixfirst.base import ray
+
             errors.note(ray.who_reaches(execution.ray_address or "local"))
         with _View(interrupt, callback, several=len(begun.searches) > 1, quiet=quiet) as view:
             to_run = begun.unfinished if len(begun.searches) > 1 else begun.searches

@@ -35,7 +35,6 @@ from fixfirst.policy.file import Policy, load_policy
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.answer import Adaptive, Answer
 from fixfirst.runs.rows import Trial
-from fixfirst.searcher import exploiting
 from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
 from fixfirst.searcher.published import choice_row
@@ -277,6 +276,8 @@ class SharedSearch:
         """Let attackers learn against replicates, and price orders anew."""
         config = self.config
         trainings = {n: self.training_config(n) for n in self.kept_trainings()[: config.exploit_replicates]}
+        from fixfirst.searcher import exploiting  # attackers that learn: only they need it
+
         plan = exploiting.Exploiting(config, self.folder, trainings, tuple(self.orders))
         measured, scripted = yield from plan.plan(self, view)
         seed = statistics.stream_seed(config.seed, "adaptive")

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from fixfirst.base import errors, files, jobs, ray
+from fixfirst.base import errors, files, jobs
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import file as policy_file
 from fixfirst.runs import layout, manifest, rows
@@ -153,6 +153,8 @@ def make_scheduler(execution: jobs.Execution, configs: Sequence[SearchConfig], i
     # Worlds of other backends have processes of their own: unless asked for, there are no workers beside them.
     plain = all(config.training.game.backend == "simulator" for config in configs)
     if execution.executor == "ray":
+        from fixfirst.base import ray  # an extra
+
         cpus = execution.cpus_per_trial or (1 if plain else 0)
         address = execution.ray_address or "local"
         return ray.RayScheduler(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt)
