@@ -68,7 +68,7 @@ def bits_of_rows(rows, words, starts, active):
 
 # ---------------------------------------------------------------- returns and advantages
 
-NOTHING = (
+_IDLE = (
     0.01  # of all episodes' spread: a group that differs by less, such as games in which nothing happens, teaches little
 )
 
@@ -104,7 +104,7 @@ def targets(
     if not groups:
         normalise(advantages, 1e-8)
         return advantages, returns
-    least = NOTHING * float(advantages.std()) + 1e-8
+    least = _IDLE * float(advantages.std()) + 1e-8
     parts = [np.ascontiguousarray(part) for part in np.split(advantages, np.cumsum(groups)[:-1], axis=1)]
     for part in parts:
         normalise(part, least)
