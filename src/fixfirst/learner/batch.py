@@ -68,9 +68,7 @@ def bits_of_rows(rows, words, starts, active):
 
 # ---------------------------------------------------------------- returns and advantages
 
-_IDLE = (
-    0.01  # of all episodes' spread: a group that differs by less, such as games in which nothing happens, teaches little
-)
+_IDLE = 0.01  # of all episodes' spread: a group that differs by less, such as games in which nothing happens, teaches little
 
 
 def discounted_returns(rewards: np.ndarray, gamma: float) -> np.ndarray:
