@@ -99,7 +99,7 @@ def _is_pythons_own(code: int | None, text: str) -> bool:
     if code == -signal.SIGINT and not text:  # before Python knew what to do with it
         return True
     ours = [line for line in text.splitlines() if "/fixfirst/" in line]
-    begun = all("/fixfirst/__init__.py" in line or "/fixfirst/starting.py" in line for line in ours)
+    begun = all("/fixfirst/__init__.py" in line or "/fixfirst/__main__.py" in line for line in ours)
     return code in (1, -signal.SIGINT) and "KeyboardInterrupt" in text and begun
 
 

@@ -135,7 +135,7 @@ def test_whoever_ignores_interrupts_goes_on_ignoring_them():
 
 
 def test_an_interrupt_when_all_is_done_changes_nothing():
-    code = "import atexit, signal, sys; from fixfirst.cli import entry\n"
-    code += "atexit.register(lambda: signal.raise_signal(signal.SIGINT)); sys.exit(entry.main())"
+    code = "import atexit, signal, sys; from fixfirst.__main__ import main\n"
+    code += "atexit.register(lambda: signal.raise_signal(signal.SIGINT)); sys.exit(main())"
     run = python(code, "--version")
     assert (run.returncode, run.stderr) == (0, "") and run.stdout

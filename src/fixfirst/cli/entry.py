@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr = stderr
         for number, handler in before.items():
             signal.signal(number, handler)
-        if arguments is None and before[signal.SIGINT] is signal.default_int_handler:
+        if arguments is None and before[signal.SIGINT] in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and written: Python's own end takes no time
     return code if isinstance(code, int) else 0
 
