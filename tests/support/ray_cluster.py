@@ -86,11 +86,16 @@ def ray_environment(folder):
 
 @contextmanager
 def surroundings(folder):
-    """The environment variables above, for a while: also tests that have nothing to do with Ray run in this process."""
+    """The environment variables above, for a while: also tests that have nothing to do with Ray run in this process.
+
+    A node takes SIGTERM for itself when it starts; afterwards it is again as it was.
+    """
+    before = signal.getsignal(signal.SIGTERM)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in ray_environment(folder).items():
             patch.setenv(name, value)
         yield
+    signal.signal(signal.SIGTERM, before)
 
 
 def processes_naming(text):
