@@ -1,5 +1,6 @@
 """Files of runs, policies, attackers, networks, recordings and settings, damaged by a bad disk, editor or person."""
 
+import copy
 import gzip
 import hashlib
 import json
@@ -456,4 +457,4 @@ def _change(rng: random.Random, document: Any) -> None:
     if isinstance(table, dict) and rng.random() < 0.2:
         del table[key]
     else:
-        table[key] = rng.choice(STRANGE)
+        table[key] = copy.deepcopy(rng.choice(STRANGE))  # what is put into it must not come back as part of itself
