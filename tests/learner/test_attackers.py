@@ -39,6 +39,17 @@ def test_a_best_response_finds_a_planted_hole_and_says_so():
     assert "% of its turns it" in told and "policy restores" in told
 
 
+def test_the_best_attacker_goes_on_less_sure_of_itself_and_is_then_refined_as_it_is():
+    """With a budget below one update nothing is learned: what is left are the weights that each way begins with."""
+    starts = {"known": initial_weights(SPEC.inputs, 5, SPEC.actions)}
+    tried = best_response(Opponent(RestoresWhatIsActive()), GAME, SPEC, starts, episodes=20, seed=1)
+    found = {attempt.start: attempt.weights["actor.4.weight"] for attempt in tried}
+    (longer,) = (name for name in found if name.endswith(", longer"))
+    (refined,) = (name for name in found if name.endswith(", refined"))
+    np.testing.assert_array_equal(found[longer], 0.25 * starts["known"]["actor.4.weight"])
+    np.testing.assert_array_equal(found[refined], found[refined.removesuffix(", refined")])
+
+
 def test_nothing_is_taken_where_blue_cannot_lose():
     """In one turn red can only look around."""
     duel = play_red(
@@ -88,6 +99,18 @@ def test_frozen_attackers_join_a_league_and_others_begin():
     assert [len(step.closed) for step in steps] == [0, 0, 0, 6, 0, 0, 0, 9]  # two updates, a response, the matrix; twice
     earned = steps[4].earned
     assert {"scripts", "live 0", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
+
+
+def test_a_league_compares_what_happens_against_one_opponent_with_that_only(monkeypatch):
+    """Three episodes against the scripts and against each of two live attackers; in the next round, one that is frozen."""
+    league, groups = tiny_league(), []
+    update = league.learner.update
+    monkeypatch.setattr(
+        league.learner, "update", lambda *said, **named: (groups.append(named["groups"]), update(*said, **named))
+    )
+    while not league.done:
+        league.step()
+    assert groups[0] == [3, 3, 3] and groups[-1] == [3, 3, 3, 3]
 
 
 def test_the_defender_that_is_kept_is_the_average_of_the_updates():
