@@ -70,7 +70,8 @@ def training(seed=0):
 
 def tiny_league():
     policy = load_policy("champion-current")
-    config = LeagueConfig(updates=4, live=2, life=2, frozen=1, envs=3, script_envs=3, responses=1, response_episodes=50)
+    sizes = {"live": 2, "lapsing": 1, "life": 2, "frozen": 1, "envs": 3, "script_envs": 3, "responses": 1}
+    config = LeagueConfig(updates=4, response_episodes=50, **sizes)
     return League(config, policy.spec, policy.weights, {"known": initial_weights(SPEC.inputs, 9, SPEC.actions)})
 
 
@@ -98,7 +99,37 @@ def test_frozen_attackers_join_a_league_and_others_begin():
     assert league.born == 2 + len(league.pool) == 8 and [red.kind for red in league.pool].count("response") == 2
     assert [len(step.closed) for step in steps] == [0, 0, 0, 6, 0, 0, 0, 9]  # two updates, a response, the matrix; twice
     earned = steps[4].earned
-    assert {"scripts", "live 0", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
+    assert {"scripts", "live 1"} < set(earned) and any(name.startswith("frozen") for name in earned)
+    assert "live 0" not in earned  # it meets a defender that sleeps: what that earns says nothing
+
+
+def test_a_defender_learns_from_what_comes_after_it_slept(monkeypatch):
+    """In every update all its episodes have as many turns to learn from, whenever and for however long it was asleep."""
+    league, met, learned = tiny_league(), [], []
+    play, update = league._meet_live, league.learner.update
+    monkeypatch.setattr(league, "_meet_live", lambda place: met.append(play(place)) or met[-1])
+    monkeypatch.setattr(league.learner, "update", lambda *said, **named: (learned.append(said[0]), update(*said, **named)))
+    league.step()
+    lapse = tiny_league()._lapse(0)
+    lapsing, other = (duel.blue for duel in met)
+    sleep = league.spec.action_set.numbers(["Sleep"])[0]
+    asleep = [turn for turn, choice in enumerate(lapse) if choice == sleep]
+    assert len(asleep) >= 3 and asleep[-1] == len(lapse) - 1  # it ends with the lapse
+    assert (lapsing.choices[asleep] == sleep).all() and not (other.choices[asleep] == sleep).all()
+    opening = len(league.spec.opening)
+    assert len(other.actions) == 100 and len(lapsing.actions) == len(lapse) + 100 - opening
+    (whole,) = learned
+    assert whole.choices.shape == (100 - opening, 9)
+    assert np.array_equal(whole.choices[:, 3:6], lapsing.choices[len(lapse) :])
+
+
+def test_attackers_that_meet_a_defender_with_lapses_begin_with_what_is_known():
+    """From scratch they would not find the target in their life, awake or asleep."""
+    league = tiny_league()
+    assert league.starts == ["known", "scratch"]
+    while not league.done:
+        league.step()
+    assert league.starts[0] == "known"
 
 
 def test_a_league_compares_what_happens_against_one_opponent_with_that_only(monkeypatch):

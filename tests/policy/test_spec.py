@@ -13,7 +13,7 @@ from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import FREE, PolicyTable
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 MACROS = ActionSet.parse("macros")
@@ -96,6 +96,19 @@ def test_an_opening_begins_every_episode():
     assert (rollout.choices[0] == chosen.opening[0]).all() and (rollout.choices[1] == chosen.opening[1]).all()
     later = rollout.after(2)
     assert later.actions.shape[0] == 38 and np.array_equal(later.found, rollout.found[2:])
+
+
+@pytest.mark.parametrize("kind", [PolicyTable, InSteps])
+def test_where_an_opening_says_nothing_the_policy_chooses(kind):
+    """It wakes, sleeps in the fourth and fifth turn, and wakes again: until then the episodes are those without a lapse."""
+    chosen = ROLES["full, macros"]
+    (sleep,) = MACROS.numbers(["Sleep"])
+    player, lapsing = (kind(network(chosen), (), spec=chosen) for _ in range(2))
+    lapsing.begin_with([(FREE, FREE, FREE, sleep, sleep)])
+    whole, lapse = play(player), play(lapsing)
+    assert np.array_equal(lapse.choices[:3], whole.choices[:3]) and (whole.choices[:3] != sleep).any()
+    assert (lapse.choices[3:5] == sleep).all() and (whole.choices[3:5] != sleep).any()
+    assert (lapse.choices[5:] != sleep).any()
 
 
 def test_an_opening_that_is_not_legal_is_refused():

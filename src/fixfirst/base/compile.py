@@ -76,7 +76,8 @@ STALE_DAYS = 30  # a folder of another version is deleted when nobody has used i
 TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
 
 # IEEE's division, which answers inf where Python's would raise: a loop that may raise is not compiled for wide registers.
-_OPTIONS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, "error_model": "numpy"}
+# Python's lock is released meanwhile, so that a league's players learn side by side.
+_OPTIONS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True, "error_model": "numpy", "nogil": True}
 _ENTRY_POINTS: list["EntryPoint"] = []
 
 

@@ -13,10 +13,15 @@ A training of red stays at the first thing that pays, nearly always one host tha
 are found, attackers begin with a preference for one host: every host has its turn. Others go on where one of the past ended,
 which finds what takes longer.
 
+A defender that keeps attackers away from the target never learns what to do once they are there, and whoever gets there
+takes everything. So some live attackers meet a defender with *lapses*: it sleeps for some turns, then plays on, and learns
+from what comes after.
+
 A defender that follows orders has attackers for each of them, which meet it under that order only.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -38,12 +43,14 @@ from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.table import PolicyTable
+from fixfirst.policy.table import FREE, PolicyTable
 from fixfirst.runs import matrix, rows
 
 SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
 SOFTENED = 0.5  # the factor on the logits of one that goes on
+_AWAKE, _ASLEEP = 40, (3, 20)  # a lapse begins before this turn, and has at least and fewer than so many
+_AT_ONCE = 2  # responses that learn side by side
 ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
 
 
@@ -53,7 +60,10 @@ class LeagueConfig(checks.Settings):
     variant: parts.VariantName = Field("current", description="Which release of the challenge is played.")
     updates: int = Field(900, ge=1, le=checks.MOST, description="Updates of the defender.")
     live: int = Field(
-        4, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
+        6, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
+    )
+    lapsing: int = Field(
+        2, ge=0, le=checks.MOST, description="How many of these meet a defender that sleeps for some turns of an episode."
     )
     life: int = Field(
         50, ge=1, le=checks.MOST, description="Updates of a round, after which a live attacker is frozen and another begins."
@@ -183,6 +193,13 @@ def counting(spec: PolicySpec) -> PolicySpec:
     return replace(spec, memory=MemoryScheme(tuple(groups), spec.scenario))
 
 
+def _finish(training: RedTraining) -> Weights:
+    """Train an attacker to its end."""
+    while not training.done:
+        training.step()
+    return training.learner.weights
+
+
 class League:
     """The state of a league; it goes on by `step`.
 
@@ -217,7 +234,7 @@ class League:
         self.born = 0
         self.starts: list[str] = []  # of the live attackers
         count = config.live * self._fronts
-        self.live = [self._new_live() for _ in range(count)]
+        self.live = [self._new_live(place) for place in range(count)]
         self.ages = [place * config.life // count for place in range(count)]  # they do not end together
 
     @property
@@ -291,10 +308,14 @@ class League:
 
     # ---- attackers
 
-    def _new_live(self) -> RedTraining:
-        name, weights = self._start(self.born)
+    def _new_live(self, place: int) -> RedTraining:
+        name, weights = self._start(self.born, knowing=self._is_lapsing(place))
         self.starts.append(name)
         return self._new_red(Opponent(self.player), weights, self.config.life * self.config.envs)
+
+    def _is_lapsing(self, place: int) -> bool:
+        """Does this live attacker meet a defender with lapses?"""
+        return place // self._fronts < self.config.lapsing
 
     def _new_red(self, opponent: Opponent, start: Weights, episodes: int) -> RedTraining:
         seed = statistics.stream_seed(self.config.seed, "red", self.born)
@@ -309,11 +330,15 @@ class League:
             ppo=self.config.red_ppo,
         )
 
-    def _start(self, number: int) -> tuple[str, Weights]:
+    def _start(self, number: int, *, knowing: bool = False) -> tuple[str, Weights]:
         """Return where an attacker begins: every other one from one of the past, the rest from scratch and known ones.
 
-        One of the past goes on; the others begin with a preference for one host.
+        One of the past goes on; the others begin with a preference for one host. knowing: it begins as the first known one,
+        if there is any.
         """
+        if knowing and self._known:
+            name = next(iter(self._known))
+            return name, raise_temperature(self._known[name], SOFTENED)
         rng = np.random.default_rng([self.config.seed, number])
         others, turn = (SCRATCH, *self._known), number // self._fronts  # attackers of all orders begin alike
         if turn % 2 and self.pool:
@@ -338,51 +363,83 @@ class League:
         return sorted(rng.choice(len(self.pool), count, replace=False, p=weights / weights.sum()).tolist())
 
     def _respond(self) -> dict[str, float]:
-        """Train an attacker against the defender as it is."""
-        name, start = self._start(self.born)
-        order = self.answered % self._fronts
-        red = self._new_red(Opponent(self._defender(), self._only(order)), start, self.config.response_episodes)
-        while not red.done:
-            red.step()
-        weights = red.learner.weights
-        mean = float(self._play_red(weights, order).mean())
-        self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1, order))
-        self.answered += 1
-        return {f"response {self.answered}": mean}
+        """Train attackers against the defender as it is, some side by side."""
+        numbers = range(self.answered, min(self.answered + _AT_ONCE, self.config.responses))
+        starts, trainings = [], []
+        for number in numbers:
+            name, start = self._start(self.born)
+            opponent = Opponent(self._defender(), self._only(number % self._fronts))
+            starts.append(name)
+            trainings.append(self._new_red(opponent, start, self.config.response_episodes))
+        with ThreadPoolExecutor(_AT_ONCE) as beside:
+            found = list(beside.map(_finish, trainings))
+        earned = {}
+        for number, name, weights in zip(numbers, starts, found, strict=True):
+            order = number % self._fronts
+            mean = float(self._play_red(weights, order).mean())
+            self.pool.append(FrozenRed(weights, mean, matrix.RESPONSE, name, self.rounds + 1, order))
+            earned[f"response {number + 1}"] = mean
+        self.answered += len(found)
+        return earned
 
     # ---- updates
 
     def _update(self) -> dict[str, float]:
         """Update the defender and all live attackers."""
-        config, earned = self.config, {}
-        seed, number = statistics.stream_seed(config.seed, "league"), self.updates
+        config = self.config
+        seed = statistics.stream_seed(config.seed, "league")
         options: dict[str, Any] = {
             "world_seed": seed,
             "policy_seed": statistics.stream_seed(seed, "policy"),
-            "first_episode": number,
+            "first_episode": self.updates,
         }
-        parts = [rollout.collect(self._scripts, self.player, workflows=self.orders, **options)]
-        earned["scripts"] = float(parts[0].returns.mean())
-        for place in self._met():
-            parts.append(self._meet_frozen(place, options))
-            earned[f"frozen {place}"] = float(parts[-1].returns.mean())
-        for place, red in enumerate(self.live):
-            red.world.meet(red.reds, [1.0])
-            duel = rollout.collect_duel(
-                red.world,
-                self.player,
-                red.reds,
-                world_seed=statistics.stream_seed(red.seed, "world"),
-                policy_seed=statistics.stream_seed(red.seed, "policy"),
-                first_episode=self.ages[place],
-                workflows=self._only(place % self._fronts),
-            )
-            red.learn(duel, self.ages[place] / config.life)
-            parts.append(duel.blue)
-            earned[f"live {place}"] = float(duel.blue.returns.mean())
-            self._grow_older(place, earned[f"live {place}"])
-        self._learn(parts)
+        parts = {"scripts": rollout.collect(self._scripts, self.player, workflows=self.orders, **options)}
+        parts |= {f"frozen {place}": self._meet_frozen(place, options) for place in self._met()}
+        duels = [self._meet_live(place) for place in range(len(self.live))]
+        parts |= {f"live {place}": duel.blue for place, duel in enumerate(duels)}
+        with ThreadPoolExecutor(1) as beside:
+            reds = beside.map(self._teach_live, range(len(duels)), duels)
+            self._learn(list(parts.values()))
+            list(reds)  # what went wrong there is raised here
+        earned = {name: float(part.returns.mean()) for name, part in parts.items()}
+        for place in range(len(duels)):
+            mean = earned[f"live {place}"]
+            if self._is_lapsing(place):
+                del earned[f"live {place}"]  # not of the defender as it is
+            self._grow_older(place, mean)
         return earned
+
+    def _meet_live(self, place: int) -> rollout.Duel:
+        """Play a live attacker; where the defender lapses, for so much longer."""
+        red, opening, world = self.live[place], self.spec.opening, self.live[place].world
+        if self._is_lapsing(place):
+            lapse = self._lapse(place)
+            self.player.begin_with([lapse])
+            steps = self._game.steps + len(lapse) - len(opening)
+            world = World(self._game.model_copy(update={"max_steps": steps}), self.config.envs, autoreset="disabled")
+        world.meet(red.reds, [1.0])
+        duel = rollout.collect_duel(
+            world,
+            self.player,
+            red.reds,
+            world_seed=statistics.stream_seed(red.seed, "world"),
+            policy_seed=statistics.stream_seed(red.seed, "policy"),
+            first_episode=self.ages[place],
+            workflows=self._only(place % self._fronts),
+        )
+        self.player.begin_with([opening])
+        return duel
+
+    def _lapse(self, place: int) -> tuple[int, ...]:
+        """Return how episodes of this update begin against an attacker: some turns as ever, then some asleep."""
+        rng = np.random.default_rng([self.config.seed, self.updates, place])
+        awake, asleep, choices = rng.integers(_AWAKE), rng.integers(*_ASLEEP), self.spec.action_set.actions
+        sleep = choices.index(self.spec.scenario.sleep_id) if self.spec.scenario.sleep_id in choices else 0
+        opening = self.spec.opening[:awake]
+        return (*opening, *[FREE] * (awake - len(opening)), *[sleep] * asleep)
+
+    def _teach_live(self, place: int, duel: rollout.Duel) -> None:
+        self.live[place].learn(duel, self.ages[place] / self.config.life)
 
     def _met(self) -> list[int]:
         """Return which frozen attackers are met."""
@@ -401,22 +458,25 @@ class League:
         self.ages[place] += 1
         if self.ages[place] >= self.config.life:
             frozen = self.live[place].learner.weights
+            if self._is_lapsing(place):
+                mean = float(self._play_red(frozen, place % self._fronts).mean())
             facts = matrix.LIVE, self.starts[place], self.rounds + 1, place % self._fronts
             self.pool.append(FrozenRed(frozen, mean, *facts))
-            self.live[place], self.ages[place] = self._new_live(), 0
+            self.live[place], self.ages[place] = self._new_live(place), 0
             self.starts[place] = self.starts.pop()
 
     def _learn(self, parts: list[Rollout]) -> None:
-        """Improve on all that was played.
+        """Improve on all that was played, but for how episodes begin: nothing was chosen there.
 
         What happens against one opponent is compared with that only: attackers take ten times as much as scripts, and would
         else drown what a point against B_line teaches.
         """
-        played, opening = rollout.join([part._replace(workflows=()) for part in parts]), len(self.spec.opening)
+        steps = self._game.steps - len(self.spec.opening)
+        played = rollout.join([part._replace(workflows=()).after(len(part.actions) - steps) for part in parts])
         progress = self.updates / self.config.updates
         self.learner.update(
-            played.after(opening),  # nothing was chosen there
-            (played.rewards10 / 10)[opening:],
+            played,
+            played.rewards10 / 10,
             entropy=self.learner.config.entropy_at(progress),
             progress=progress,
             seed=statistics.stream_seed(self.config.seed, "batch", self.updates),

@@ -185,9 +185,8 @@ def play_compiled(
                     red_found[t, i] = red_number
                 if t == steps:
                     continue
-                if env.step < openings.shape[1]:
-                    choice = table.opening_choice(openings, keys[g], env.step)
-                else:
+                choice = table.opening_choice(openings, keys[g], env.step)
+                if choice == table.FREE:
                     choice = table.draw_action(cumulative, likely, number, keys[g], env.step)
                 action = remembering.resolve_choice(meanings, shifts, choice, memory)
                 reward10, ended = 0, False

@@ -43,6 +43,7 @@ from fixfirst.policy.spec import PolicySpec, Shields, bits_of, words_of
 
 # A policy as a function: inputs [M, I] float32 -> probabilities [M, A], or anything proportional to them.
 Probabilities = Callable[[np.ndarray], np.ndarray]
+FREE = -1  # a step for which an opening says nothing
 
 
 class RowTable(NamedTuple):
@@ -100,8 +101,7 @@ class PolicyTable(Answers):
 
     policy: a network, or a function. spec: what it reads and chooses; unless given, no memory, all actions, and the
     order if there are workflows. told: what it is told instead of the workflow that it has to keep, one each. greedy: the
-    most probable action instead of a drawn one. openings: instead of the spec's, one of these is drawn for every episode;
-    all of the same length.
+    most probable action instead of a drawn one. openings: see `begin_with`; unless given, the spec's.
     """
 
     def __init__(
@@ -116,8 +116,7 @@ class PolicyTable(Answers):
     ):
         self.spec = spec if spec is not None else PolicySpec.for_orders(workflows)
         self.arrays = self.spec.arrays()
-        if openings:
-            self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
+        self.begin_with(openings or [self.spec.opening])
         self.network = policy if isinstance(policy, Network) else None
         self.scratch = ForwardScratch.make(policy) if isinstance(policy, Network) else None
         self._probabilities = probabilities(policy) if isinstance(policy, Network) else self._checked(policy)
@@ -127,6 +126,10 @@ class PolicyTable(Answers):
         self.greedy = greedy
         self.table = RowTable.empty(256, self.spec.row_words, self.spec.actions)
         self._memories = Memories(self.spec, 0)
+
+    def begin_with(self, openings: Sequence[tuple[int, ...]]) -> None:
+        """Begin every episode with one of these from now on, all of the same length. FREE: the policy chooses."""
+        self.arrays = self.arrays._replace(openings=np.array(openings, np.int64))
 
     @property
     def workflows(self) -> tuple[Workflow, ...]:
@@ -410,7 +413,9 @@ def draw_action(cumulative, likely, number, key, when):
 
 @inlined
 def opening_choice(openings, key, when):
-    """The choice of this step, by the opening that is drawn for an episode: with the draw of its first step."""
+    """The choice of this step, by the opening that is drawn for an episode: with the draw of its first step. FREE later."""
+    if when >= openings.shape[1]:
+        return FREE
     return openings[np.int64(dice.counter_uniform(key, 0) * len(openings)), when]
 
 
@@ -418,9 +423,8 @@ def opening_choice(openings, key, when):
 def draw_choices(table, found, keys, steps, openings, choices):
     """Fill choices [N] of environments whose rows are found [N], at these steps [N] of their episodes."""
     for i in range(len(found)):
-        if steps[i] < openings.shape[1]:
-            choices[i] = opening_choice(openings, keys[i], steps[i])
-        else:
+        choices[i] = opening_choice(openings, keys[i], steps[i])
+        if choices[i] == FREE:
             choices[i] = draw_action(table.cumulative, table.likely, found[i], keys[i], steps[i])
 
 
