@@ -15,7 +15,7 @@ from fixfirst.learner.league import League, LeagueConfig
 from fixfirst.runs.matrix import complete_rounds, rounds_of
 from fixfirst.runs.rows import MatrixRow
 
-SMALL = {"updates": 4, "life": 2, "live": 2, "frozen": 1, "responses": 1, "response_episodes": 50, "envs": 5}
+SMALL = {"updates": 4, "life": 2, "live": 2, "lapsing": 1, "frozen": 1, "responses": 1, "response_episodes": 50, "envs": 5}
 SMALL |= {"script_envs": 5, "matrix_episodes": 5, "quiet": True}
 KEPT = ("policy.safetensors", "league.csv", "attackers/003/red.safetensors")
 

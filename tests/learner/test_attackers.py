@@ -70,8 +70,8 @@ def training(seed=0):
 
 def tiny_league():
     policy = load_policy("champion-current")
-    sizes = {"live": 2, "lapsing": 1, "life": 2, "frozen": 1, "envs": 3, "script_envs": 3, "responses": 1}
-    config = LeagueConfig(updates=4, response_episodes=50, **sizes)
+    sizes = {"live": 2, "lapsing": 1, "life": 2, "frozen": 1, "envs": 3, "frozen_envs": 2, "script_envs": 3}
+    config = LeagueConfig(updates=4, responses=1, response_episodes=50, **sizes)
     return League(config, policy.spec, policy.weights, {"known": initial_weights(SPEC.inputs, 9, SPEC.actions)})
 
 
@@ -133,7 +133,7 @@ def test_attackers_that_meet_a_defender_with_lapses_begin_with_what_is_known():
 
 
 def test_a_league_compares_what_happens_against_one_opponent_with_that_only(monkeypatch):
-    """Three episodes against the scripts and against each of two live attackers; in the next round, one that is frozen."""
+    """Three episodes against the scripts and against each of two live attackers; in the next round, two against a frozen."""
     league, groups = tiny_league(), []
     update = league.learner.update
     monkeypatch.setattr(
@@ -141,7 +141,7 @@ def test_a_league_compares_what_happens_against_one_opponent_with_that_only(monk
     )
     while not league.done:
         league.step()
-    assert groups[0] == [3, 3, 3] and groups[-1] == [3, 3, 3, 3]
+    assert groups[0] == [3, 3, 3] and groups[-1] == [3, 2, 3, 3]
 
 
 def test_the_defender_that_is_kept_is_the_average_of_the_updates():

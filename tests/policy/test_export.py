@@ -98,7 +98,7 @@ def test_onnx_takes_the_actions_of_the_champion_in_a_thousand_episodes(tmp_path)
         obs = envs.step(action[:, 0])[0]
 
 
-@pytest.mark.parametrize("memory", ["none", "scans", "full", "full+scans+breaks"])
+@pytest.mark.parametrize("memory", ["none", "scans", "full", "full+scans+breaks", "counts"])
 def test_onnx_remembers_and_masks_as_the_policy_does(memory, tmp_path):
     policy = remembering(memory=memory)
     assert_same_actions(policy, onnx_player(policy, tmp_path))

@@ -14,7 +14,7 @@ from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, me
 from fixfirst.policy.remembering import Memories, write_batch
 from fixfirst.policy.spec import PolicySpec
 
-EVERYTHING = "full+scans+breaks"
+EVERYTHING = "full+scans+breaks+again"
 LISTED = memory_tables(CAGE2).listed
 GROUPS, SLOTS, SCAN_HOSTS = memory_groups(CAGE2), decoy_slots(CAGE2).listed, scan_hosts(CAGE2)
 SCAN, EXPLOIT = 0b01, 0b11  # activity as a number; a belief follows in the next two bits
@@ -70,6 +70,17 @@ def test_break_ins_are_counted_up_to_four_until_the_host_is_restored():
     assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "break-ins 4"}
     memories.remember(view(User2=EXPLOIT, User1=EXPLOIT), action("Restore", "User2"))
     assert remembered(memories) == {"breaks User1 1"}
+
+
+def test_restores_of_a_host_are_counted_from_the_second_to_the_fifth():
+    memories, counts = memories_of(1, "again"), []
+    for _ in range(6):
+        memories.remember(view(), action("Restore", "User2"))
+        memories.remember(view(), action("Remove", "User3"))
+        counts.append(remembered(memories))
+    assert counts[0] == set() and counts[1] == {"again User2 2"}
+    assert counts[4] == counts[5] == {f"again User2 {count}" for count in (2, 3, 4, 5)}
+    assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "restores 5"}
 
 
 def test_what_blue_sees_now_is_not_memory_yet_so_a_repeated_scan_differs_from_a_first_one():
@@ -136,7 +147,7 @@ class Diary:
 
     def __init__(self):
         self.act1, self.expl, self.rest, self.scans, self.seen, self.decoy = (set() for _ in range(6))
-        self.last, self.quiet, self.breaks = None, 0, Counter()
+        self.last, self.quiet, self.breaks, self.again = None, 0, Counter(), Counter()
 
     def write(self, observation, action):
         activity = {host: tuple(observation[4 * h : 4 * h + 2].tolist()) for h, host in enumerate(HOST_NAMES)}
@@ -151,6 +162,7 @@ class Diary:
         verb, host = ACTIONS[action]
         if verb == "Restore":
             self.rest.add(host)
+            self.again[host] += 1
             del self.breaks[host]
             self.decoy = {(other, decoy) for other, decoy in self.decoy if other != host}
         if (host, verb.removeprefix("Decoy")) in SLOTS:
@@ -160,6 +172,7 @@ class Diary:
         names = {f"{group} {host}" for group in ("act1", "expl", "rest", "scans") for host in getattr(self, group)}
         names |= {f"{group} {host} {decoy}" for group in ("decoy", "seen") for host, decoy in getattr(self, group)}
         names |= {f"breaks {host} {k}" for host, count in self.breaks.items() for k in range(1, min(count, 4) + 1)}
+        names |= {f"again {host} {k}" for host, count in self.again.items() for k in range(2, min(count, 5) + 1)}
         names |= {f"quiet {turns}" for turns in range(1, min(self.quiet, 5) + 1)}
         return names | ({f"last {self.last}"} if self.last else set())
 
@@ -189,10 +202,10 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
 # ---------------------------------------------------------------- schemes
 
 
-def test_the_four_schemes_have_52_62_175_and_227_inputs():
-    assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full", "counts")] == [52, 62, 175, 227]
-    assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10, 4 * 13]
-    assert memory_dtype(CAGE2).itemsize == 61
+def test_the_four_schemes_have_52_62_175_and_279_inputs():
+    assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full", "counts")] == [52, 62, 175, 279]
+    assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10, 4 * 13, 4 * 13]
+    assert memory_dtype(CAGE2).itemsize == 69
 
 
 def test_any_groups_make_a_scheme_and_their_order_is_fixed():
@@ -265,25 +278,25 @@ def random_memories(n, scheme):
 
 
 @pytest.mark.parametrize(
-    "scheme", ["none", "scans", "full", "full+scans", "act1+last+decoy", "decoy", "quiet+seen", "breaks", "counts"]
+    "scheme", ["none", "scans", "full", "full+scans", "act1+last+decoy", "decoy", "quiet+seen", "breaks", "again", "counts"]
 )
 def test_rows_hold_the_observation_and_from_bit_52_on_what_is_remembered(scheme):
     """And whoever has bits further on, here the last one, keeps them."""
     memories = random_memories(50, scheme)
-    rows = np.zeros((50, 4), np.uint64)
+    rows = np.zeros((50, 5), np.uint64)
     rows[:, 0] = words = np.random.default_rng(1).integers(0, 1 << 52, 50, np.uint64)
-    rows[:, 3] = 1 << 63
+    rows[:, 4] = 1 << 63
     write_batch(memories.records, memories.spec.memory.starts, LISTED, rows)
     for row, word, bits in zip(rows.tolist(), words.tolist(), memories.bits().tolist(), strict=True):
         number = sum(part << 64 * k for k, part in enumerate(row))
-        assert number == word + sum(bit << 52 + k for k, bit in enumerate(bits)) + (1 << 255)
+        assert number == word + sum(bit << 52 + k for k, bit in enumerate(bits)) + (1 << 319)
 
 
 def test_bits_stand_in_the_order_of_the_groups():
     """quiet before decoy: bits 52..56 and 57..89 of the row."""
     memories = memories_of(1, "decoy+quiet")
     memories.records["quiet_turns"], memories.records["decoys"] = 0b00011, 1 << 32
-    assert memories.spec.memory.starts.tolist() == [-1, -1, -1, -1, 52, 57, -1, -1, -1, -1, -1, -1]
+    assert memories.spec.memory.starts.tolist() == [-1, -1, -1, -1, 52, 57, *[-1] * 10]
     assert np.flatnonzero(memories.bits()[0]).tolist() == [0, 1, 5 + 32]
     rows = np.zeros((1, 2), np.uint64)
     write_batch(memories.records, memories.spec.memory.starts, LISTED, rows)

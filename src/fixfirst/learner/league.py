@@ -68,18 +68,19 @@ class LeagueConfig(checks.Settings):
     life: int = Field(
         50, ge=1, le=checks.MOST, description="Updates of a round, after which a live attacker is frozen and another begins."
     )
-    frozen: int = Field(6, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
+    frozen: int = Field(12, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
+    frozen_envs: int = Field(20, ge=1, le=checks.MOST, description="Episodes against each of these in every update.")
     responses: int = Field(
         4, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
     )
     response_episodes: int = Field(4_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
-    envs: int = Field(40, ge=1, le=checks.MOST, description="Episodes against each attacker in every update.")
+    envs: int = Field(40, ge=1, le=checks.MOST, description="Episodes against each live attacker in every update.")
     script_envs: int = Field(400, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
     scripts: str = Field("b_line:0.6,meander:0.3,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(
         200, ge=2, le=checks.MOST, description="Episodes of every defender and attacker of the matrix."
     )
-    counts: bool = Field(True, description="The defender also counts break-ins, whatever else it remembers.")
+    counts: bool = Field(True, description="The defender also counts break-ins and Restores.")
     learning_rate: float = Field(0.002, gt=0, le=checks.MOST, description="The defender's, falling to a twentieth.")
     entropy: float = Field(0.03, ge=0, le=checks.MOST, description="The defender's entropy bonus, falling to 0.")
     average: float = Field(
@@ -97,7 +98,7 @@ class LeagueConfig(checks.Settings):
     @property
     def episodes(self) -> int:
         """Of one update, once there are enough frozen attackers."""
-        return self.script_envs + (self.live + self.frozen) * self.envs
+        return self.script_envs + self.live * self.envs + self.frozen * self.frozen_envs
 
     @property
     def rounds(self) -> int:
@@ -188,8 +189,8 @@ class LeagueStep(NamedTuple):
 
 
 def counting(spec: PolicySpec) -> PolicySpec:
-    """Return the spec of a defender that also counts break-ins; it knows no order, so that their bits are the last."""
-    groups = dict.fromkeys((*spec.memory.groups, "breaks"))
+    """Return the spec of a defender that also counts; it knows no order, so that these bits are the last."""
+    groups = dict.fromkeys((*spec.memory.groups, "breaks", "again"))
     return replace(spec, memory=MemoryScheme(tuple(groups), spec.scenario))
 
 
@@ -227,7 +228,7 @@ class League:
         self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # the defender that is kept
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
-        self._world = World(self._game, config.envs, autoreset="disabled")
+        self._world = World(self._game, config.frozen_envs, autoreset="disabled")
         self.pool: list[FrozenRed] = list(pool)
         repaired = {spec.scenario.repaired_hosts[action] for action in spec.action_set.actions}
         self._targets = sorted(repaired - {-1, spec.scenario.start_id})  # what attackers prefer, by turns
@@ -268,11 +269,12 @@ class League:
         return LeagueStep({row.attacker: row.mean for row in rows}, rows)
 
     def _close_round(self) -> list[rows.MatrixRow]:
-        """Let all attackers play the defender as it is; return a row of the matrix."""
+        """Let all attackers play the defender as it is; return a row of the matrix. Who takes most is met more often."""
         self.rounds, self.answered = self.rounds + 1, 0
         rows = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in SHOWN_SCRIPTS]
         for place, red in enumerate(self.pool):
             played = self._play_red(red.weights, red.order)
+            self.pool[place] = red._replace(taken=float(played.mean()))
             rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, played))
         return rows
 

@@ -29,7 +29,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
-from fixfirst.policy.memory import BREAK_INS, memory_groups, memory_tables, scan_hosts, seen_hosts
+from fixfirst.policy.memory import COUNTED, memory_groups, memory_tables, scan_hosts, seen_hosts
 from fixfirst.policy.spec import PolicySpec
 
 Target = Literal["onnx", "torch", "numpy"]
@@ -114,8 +114,9 @@ class Portable:
             )
         hosts = len(spec.scenario.listed)
         sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
-        if "breaks" not in spec.memory.groups:
-            del sizes["break_ins"]  # counted only where it is read
+        for group in memory_groups(spec.scenario):
+            if group.sets > 1 and group.name not in spec.memory.groups:
+                del sizes[group.field]  # counted only where it is read
         starts = np.cumsum([0, *sizes.values()]).tolist()
         groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
         read = [group.field for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
@@ -235,15 +236,14 @@ class Portable:
         )  # one more turn
         restored = do.rows(be["restores"], action)
         listed = had["decoys"][:, 0 : self.arrays["host_slots"].shape[1]]
-        counted = {}
-        if "break_ins" in had:
-            hosts = self.arrays["restores"].shape[1]
-            counts = [had["break_ins"][:, k * hosts : (k + 1) * hosts] for k in range(BREAK_INS)]
-            fewer = [exploited, *counts[:-1]]
-            more = [
-                do.maximum(count, exploited * less) * (one - restored) for count, less in zip(counts, fewer, strict=True)
-            ]
-            counted["break_ins"] = do.concat(more)
+        hosts, counted = self.arrays["restores"].shape[1], {}
+        for name, more, once in (("break_ins", exploited, exploited), ("restored_again", restored, had["was_restored"])):
+            if name in had:
+                counts = [had[name][:, k * hosts : (k + 1) * hosts] for k in range(COUNTED)]
+                pairs = zip(counts, [once, *counts[:-1]], strict=True)
+                counted[name] = do.concat([do.maximum(count, more * fewer) for count, fewer in pairs])
+        if "break_ins" in counted:
+            counted["break_ins"] = counted["break_ins"] * (one - do.concat([restored] * COUNTED))
         return counted | {
             "was_active": do.maximum(had["was_active"], active),
             "last_active": do.where(something, first, had["last_active"]),

@@ -22,7 +22,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.action_sets import decoy_slots, slot_words
 
 QUIET_TURNS = 5  # longer than that is remembered as that
-BREAK_INS = 4  # of one host; more are remembered as so many
+COUNTED = 4  # break-ins of one host, and Restores beyond the first; more are remembered as so many
 NETWORK = "network"  # of this, not of a host, it is remembered for how long all was quiet
 
 
@@ -45,7 +45,9 @@ def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
     turns = tuple(str(number + 1) for number in range(QUIET_TURNS))
     latest = "the host had the most recent earlier activity; of several, it is the first"
     breaks = "the host was seen exploited at least so many times since it was last restored"
-    counted = tuple(f"{host} {count + 1}" for count in range(BREAK_INS) for host in hosts)
+    again = "the host was restored at least so many times"
+    counted = tuple(f"{host} {count + 1}" for count in range(COUNTED) for host in hosts)
+    repeated = tuple(f"{host} {count + 2}" for count in range(COUNTED) for host in hosts)
     quiet = "at least so many views in a row before this one showed no activity"
     seen = "the decoy stood when the host was seen scanned in some earlier turn"
     return (
@@ -57,7 +59,8 @@ def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
         Group("decoy", "decoys", "the decoy stands", "decoys", slots),
         Group("seen", "decoys_seen", seen, "red saw", slots),
         Group("scans", "was_scanned", "the host was seen scanned in some earlier turn", "scanned", scan_hosts(scenario)),
-        Group("breaks", "break_ins", breaks, "break-ins", counted, BREAK_INS),
+        Group("breaks", "break_ins", breaks, "break-ins", counted, COUNTED),
+        Group("again", "restored_again", again, "restores", repeated, COUNTED),
     )
 
 
@@ -80,7 +83,7 @@ def memory_dtype(scenario: Scenario) -> np.dtype:
     """
     size = tables.size_of(scenario)
     kinds: dict[str, tuple[type, *tuple[int, ...]]] = {"quiet": (np.int8,), "decoy": (np.uint64, size.slots)}
-    kinds |= {"seen": kinds["decoy"], "breaks": (size.host_set, BREAK_INS)}
+    kinds |= {"seen": kinds["decoy"], "breaks": (size.host_set, COUNTED), "again": (size.host_set, COUNTED)}
     groups = [(group.field, *kinds.get(group.name, (size.host_set,))) for group in memory_groups(scenario)]
     sets = [(name, size.host_set) for name in ("suspect", "analysed", "recent", "noticed")]
     return np.dtype([*groups, *sets, ("window", np.int8), ("busy", np.int8)])
@@ -120,12 +123,13 @@ def memory_tables(scenario: Scenario) -> MemoryTables:
 
 # ---------------------------------------------------------------- memory schemes
 
+_COUNTS = ("breaks", "again")
 GROUP_NAMES = tuple(group.name for group in memory_groups(CAGE2))
 SCHEMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "none": (),
         "scans": ("scans",),
-        "full": tuple(name for name in GROUP_NAMES if name not in ("scans", "breaks")),  # scans says hardly more than act1
+        "full": tuple(name for name in GROUP_NAMES if name not in ("scans", *_COUNTS)),  # scans says hardly more than act1
         "counts": tuple(name for name in GROUP_NAMES if name != "scans"),
     }
 )
@@ -188,7 +192,7 @@ class MemoryScheme:
             group, whom, *what = name.split()
             if group == "quiet":  # the largest number says it all
                 found.setdefault(NETWORK, {})[short[group]] = [whom]
-            elif group == "breaks":
+            elif group in _COUNTS:  # likewise
                 found.setdefault(whom, {})[short[group]] = what
             else:
                 found.setdefault(whom, {}).setdefault(short[group], []).extend(what)
@@ -209,7 +213,7 @@ class MemoryScheme:
 
     @property
     def starts(self) -> np.ndarray:
-        """[8 + BREAK_INS] int64: the bit of a row at which every set of `memory_groups` begins, or -1."""
+        """[8 + 2 COUNTED] int64: the bit of a row at which every set of `memory_groups` begins, or -1."""
         starts, free = [], self.scenario.observation_bits
         for group in memory_groups(self.scenario):
             for _ in range(group.sets):

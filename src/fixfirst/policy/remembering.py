@@ -11,7 +11,7 @@ from fixfirst.base import errors
 from fixfirst.base.compile import compiled, inlined
 from fixfirst.game import chance as dice, world
 from fixfirst.policy.action_sets import ActionSet, decoy_slots, slot_words
-from fixfirst.policy.memory import BREAK_INS, QUIET_TURNS, memory_dtype, memory_groups
+from fixfirst.policy.memory import COUNTED, QUIET_TURNS, memory_dtype, memory_groups
 from fixfirst.policy.spec import PolicySpec
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
@@ -35,8 +35,9 @@ def forget_one(memory):
         memory.decoys[k] = 0
         memory.decoys_seen[k] = 0
     memory.was_scanned = 0
-    for k in range(BREAK_INS):
+    for k in range(COUNTED):
         memory.break_ins[k] = 0
+        memory.restored_again[k] = 0
     memory.suspect = 0
     memory.analysed = 0
     memory.recent = 0
@@ -63,10 +64,12 @@ def remember_one(memory, effects, host_slots, host_scans, listed, view, action, 
         memory.was_scanned |= host_scans[host]
         for k in range(len(memory.decoys)):
             memory.decoys_seen[k] |= memory.decoys[k] & host_slots[host, k] & listed[k]
-    memory.was_restored |= effects[action, RESTORES]
-    for k in range(BREAK_INS - 1, -1, -1):
+    restored = effects[action, RESTORES]
+    for k in range(COUNTED - 1, -1, -1):
         fewer = memory.break_ins[k - 1] if k else exploited
-        memory.break_ins[k] = (memory.break_ins[k] | fewer & exploited) & ~effects[action, RESTORES]
+        memory.break_ins[k] = (memory.break_ins[k] | fewer & exploited) & ~restored
+        memory.restored_again[k] |= (memory.restored_again[k - 1] if k else memory.was_restored) & restored
+    memory.was_restored |= restored
     if effects[action, CLEARS] >= 0:
         for k in range(len(memory.decoys)):
             memory.decoys[k] &= ~host_slots[effects[action, CLEARS], k]
@@ -196,8 +199,9 @@ def write_bits(memory, starts, listed, rows, i):
         if starts[6] >= 0 and listed[k]:
             write_group(memory.decoys_seen[k], starts[6] + 64 * k, rows, i)
     write_group(memory.was_scanned, starts[7], rows, i)
-    for k in range(BREAK_INS):
+    for k in range(COUNTED):
         write_group(memory.break_ins[k], starts[8 + k], rows, i)
+        write_group(memory.restored_again[k], starts[8 + COUNTED + k], rows, i)
 
 
 @inlined
