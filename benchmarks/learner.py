@@ -23,7 +23,7 @@ from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.learner.batch import UpdateBatch
 from fixfirst.learner.config import make_config
-from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn
+from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn
 from fixfirst.learner.red_training import Opponent, RedTraining
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
@@ -145,7 +145,7 @@ def row_cost(actions, rounds):
     times = []
     for number in range(rounds + 1):
         start = time.process_time()
-        learn(network, gradient, *moments, 4 * number, rows, settings, *benches, stats)
+        learn(network, gradient, *moments, 4 * number, rows, settings, *benches, stats, ACTOR | CRITIC)
         times.append(time.process_time() - start)
     return min(times[1:]) / (4 * ROWS) * 1e6
 

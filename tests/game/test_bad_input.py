@@ -196,7 +196,7 @@ def test_wrong_types_in_a_reset_or_a_step(wrong):
             envs.reset(options=options)
 
 
-@pytest.mark.parametrize("group", ["was_active", "quiet_turns", "decoys", "was_scanned", "break_ins", "restored_again"])
+@pytest.mark.parametrize("group", ["was_active", "quiet_turns", "decoys", "was_scanned", "break_ins", "restores"])
 def test_memories_with_bits_that_no_group_has_are_refused(group):
     """They would be written beyond the last word of a row."""
     envs = ff.make_vec(2, memory="full", action_set="macros")

@@ -132,6 +132,16 @@ def test_attackers_that_meet_a_defender_with_lapses_begin_with_what_is_known():
     assert league.starts[0] == "known"
 
 
+def test_when_a_round_is_closed_a_league_knows_what_everybody_takes_now():
+    """Whom nobody met for a while may have found a new hole: attackers are drawn by what they take."""
+    league = tiny_league()
+    closed = ()
+    while not closed:
+        closed = league.step().closed
+    now = [row.mean for row in closed if row.kind != "script"]
+    assert [red.taken for red in league.pool] == pytest.approx(now, abs=1e-3)  # files keep so many digits
+
+
 def test_a_league_compares_what_happens_against_one_opponent_with_that_only(monkeypatch):
     """Three episodes against the scripts and against each of two live attackers; in the next round, two against a frozen."""
     league, groups = tiny_league(), []

@@ -1,5 +1,7 @@
 """The compiled learner: its gradients are those of plain autograd in double precision, on every configuration."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from late import Late
@@ -7,9 +9,11 @@ from numba import njit
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
+from fixfirst.game.game import Game
+from fixfirst.game.world import World
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig, make_config
-from fixfirst.learner.gradient import BackwardScratch, PPONumbers, adam, learn, power
+from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, adam, learn, power
 from fixfirst.learner.ppo import PPO, initial_weights, make_learner
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect
@@ -145,6 +149,7 @@ def test_actions_that_are_not_allowed_have_no_odds_and_no_gradient():
         BackwardScratch.make(145),
         BackwardScratch.make(1),
         stats,
+        ACTOR | CRITIC,
     )
     expected, _ = autograd(config, rollout, rewards, weights, weights, 0.003, allowed)
     assert np.abs(gradient.vector - expected).max() < 5e-6 * max(np.abs(expected).max(), 1)
@@ -248,3 +253,19 @@ def test_training_that_diverges_stops_and_says_so():
     training = Training(config.model_copy(update={"learning_rate": 1e30}))  # more than a setting may be
     with pytest.raises(ConfigError, match=r"training diverged in update 1; try a learning rate below 1e\+30"):
         training.step()
+
+
+def test_a_critic_that_learns_beside_the_actor_learns_the_same():
+    """Their gradients are clipped apart, so that neither needs the other's: the bytes are the same."""
+    config = PPOConfig(epochs=3, row_parts=2, norms_apart=True, last_layer=0.1)
+    together, apart = PPO(config, PolicySpec(), 5), PPO(config, PolicySpec(), 5)
+    world = World(Game(max_steps=20), 30, autoreset="disabled")
+    played = collect(world, PolicyTable(together.policy), world_seed=1, policy_seed=2, first_episode=0)
+    how = {"entropy": 0.01, "progress": 0.2, "seed": 3}
+    with ThreadPoolExecutor(1) as beside:
+        stats = [
+            together.update(played, played.rewards10 / 10, **how),
+            apart.update(played, played.rewards10 / 10, beside=beside, **how),
+        ]
+    assert stats[0] == stats[1] and together.policy.vector.tobytes() == apart.policy.vector.tobytes()
+    assert not np.array_equal(together.policy.vector, PPO(config, PolicySpec(), 5).policy.vector)

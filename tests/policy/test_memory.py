@@ -72,15 +72,16 @@ def test_break_ins_are_counted_up_to_four_until_the_host_is_restored():
     assert remembered(memories) == {"breaks User1 1"}
 
 
-def test_restores_of_a_host_are_counted_from_the_second_to_the_fifth():
-    memories, counts = memories_of(1, "again"), []
-    for _ in range(6):
+def test_that_a_host_was_restored_2_4_8_and_16_times_is_remembered():
+    memories, counts = memories_of(1, "again"), {0: set()}
+    for count in range(1, 41):
         memories.remember(view(), action("Restore", "User2"))
         memories.remember(view(), action("Remove", "User3"))
-        counts.append(remembered(memories))
-    assert counts[0] == set() and counts[1] == {"again User2 2"}
-    assert counts[4] == counts[5] == {f"again User2 {count}" for count in (2, 3, 4, 5)}
-    assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "restores 5"}
+        counts[count] = remembered(memories)
+    for least, up_to in ((0, 1), (2, 3), (4, 7), (8, 15), (16, 40)):
+        right = {f"again User2 {mark}" for mark in (2, 4, 8, 16) if mark <= least}
+        assert all(counts[count] == right for count in range(least, up_to + 1)), least
+    assert memories.spec.memory.in_words(memories.bits()[0]) == {"User2": "restores 16"}
 
 
 def test_what_blue_sees_now_is_not_memory_yet_so_a_repeated_scan_differs_from_a_first_one():
@@ -172,7 +173,7 @@ class Diary:
         names = {f"{group} {host}" for group in ("act1", "expl", "rest", "scans") for host in getattr(self, group)}
         names |= {f"{group} {host} {decoy}" for group in ("decoy", "seen") for host, decoy in getattr(self, group)}
         names |= {f"breaks {host} {k}" for host, count in self.breaks.items() for k in range(1, min(count, 4) + 1)}
-        names |= {f"again {host} {k}" for host, count in self.again.items() for k in range(2, min(count, 5) + 1)}
+        names |= {f"again {host} {k}" for host, count in self.again.items() for k in (2, 4, 8, 16) if k <= count}
         names |= {f"quiet {turns}" for turns in range(1, min(self.quiet, 5) + 1)}
         return names | ({f"last {self.last}"} if self.last else set())
 
@@ -205,7 +206,7 @@ def test_memory_is_what_a_diary_says_in_random_play(red_agent, variant, green):
 def test_the_four_schemes_have_52_62_175_and_279_inputs():
     assert [MemoryScheme.parse(name).inputs for name in ("none", "scans", "full", "counts")] == [52, 62, 175, 279]
     assert [len(group.parts) for group in GROUPS] == [13, 13, 13, 13, 5, 33, 33, 10, 4 * 13, 4 * 13]
-    assert memory_dtype(CAGE2).itemsize == 69
+    assert memory_dtype(CAGE2).itemsize == 71
 
 
 def test_any_groups_make_a_scheme_and_their_order_is_fixed():

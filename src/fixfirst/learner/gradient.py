@@ -21,6 +21,8 @@ from fixfirst.base.compile import called, compiled
 from fixfirst.policy import network
 
 _BLOCK = 32  # rows at a time: what they need stays in the first cache
+ACTOR, CRITIC = 1, 2  # which network learns; 3: both
+VALUE_LOSS = 1  # where it stands among an update's statistics
 _ZERO, _ONE, _TWO = np.float32(0), np.float32(1), np.float32(2)
 _EPSILON = np.float32(1e-8)
 # Far below epsilon, so that it counts as 0: moments that fade away would end as subnormal numbers, which CPUs compute a
@@ -77,35 +79,50 @@ class BackwardScratch(NamedTuple):
 
 
 @compiled
-def learn(net, gradient, moment1, moment2, steps, rows, settings, actor_bench, critic_bench, stats):
+def learn(net, gradient, moment1, moment2, steps, rows, settings, actor_bench, critic_bench, stats, which):
     """Improve `network` in place, epoch by epoch.
 
     gradient: of the same kind, scratch. moment1, moment2: Adam's, [all numbers of the network]; steps: taken before these.
     stats [5] float64: policy loss, value loss, entropy, approximate KL divergence and clip fraction in the last epoch.
+    which: ACTOR, CRITIC, or both; if their gradients are clipped apart, they may learn at the same time.
     """
+    begin_number = 0 if which & ACTOR else settings.split
+    end_number = len(net.vector) if which & CRITIC else settings.split
+    slopes_of = gradient.vector[begin_number:end_number]
     old = np.empty(len(rows.action), np.float32)  # log-probabilities of the pairs before the first step
     pair_slopes = np.empty(len(rows.action), np.float32)
     taken, count = steps, len(rows.visits)
-    if settings.parts > 1:  # a part changes the policy before the next is looked at
+    if which & ACTOR and settings.parts > 1:  # a part changes the policy before the next is looked at
         span = 0, count, _ZERO
         policy_gradient(net.actor, gradient.actor, rows, span, old, True, pair_slopes, settings, actor_bench, stats)
     for epoch in range(settings.epochs):
-        stats[:] = 0
+        for number in range(len(stats)):
+            if which & (CRITIC if number == VALUE_LOSS else ACTOR):
+                stats[number] = 0
         for part in range(settings.parts):
             begin_row, end_row = part * count // settings.parts, (part + 1) * count // settings.parts
             transitions = _ZERO
             for row in range(begin_row, end_row):
                 transitions += rows.visits[row]
             share = _ONE / max(transitions, _ONE)
-            gradient.vector[:] = 0
+            slopes_of[:] = 0
             span = begin_row, end_row, share
             is_new = settings.parts == 1 and epoch == 0
-            policy_gradient(net.actor, gradient.actor, rows, span, old, is_new, pair_slopes, settings, actor_bench, stats)
-            value_gradient(net.critic, gradient.critic, rows, span, settings, critic_bench, stats)
-            clip_norm(gradient.vector[: settings.split], settings.max_grad_norm)
-            clip_norm(gradient.vector[settings.split :], settings.max_grad_norm)
+            if which & ACTOR:
+                policy_gradient(
+                    net.actor, gradient.actor, rows, span, old, is_new, pair_slopes, settings, actor_bench, stats
+                )
+            if which & CRITIC:
+                value_gradient(net.critic, gradient.critic, rows, span, settings, critic_bench, stats)
+            clip_norm(slopes_of[: settings.split - begin_number], settings.max_grad_norm)
+            clip_norm(slopes_of[settings.split - begin_number :], settings.max_grad_norm)
             taken += 1
-            adam(net.vector, gradient.vector, moment1, moment2, taken, settings)
+            numbers, first, second = (
+                net.vector[begin_number:end_number],
+                moment1[begin_number:end_number],
+                moment2[begin_number:end_number],
+            )
+            adam(numbers, slopes_of, first, second, taken, settings)
 
 
 @compiled
@@ -213,7 +230,7 @@ def value_gradient(critic, gradient, rows, span, settings, scratch, stats):
         network.forward(critic, rows.starts, rows.active, first, n, scratch.work)
         for r in range(n):
             row, value = first + r, outputs[r, 0]
-            stats[1] += rows.visits[row] * value * value - _TWO * value * rows.returns[row] + rows.squares[row]
+            stats[VALUE_LOSS] += rows.visits[row] * value * value - _TWO * value * rows.returns[row] + rows.squares[row]
             outputs[r, 0] = factor * (rows.visits[row] * value - rows.returns[row])
             for unused in range(1, outputs.shape[1]):
                 outputs[r, unused] = _ZERO

@@ -21,7 +21,7 @@ A defender that follows orders has attackers for each of them, which meet it und
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -401,7 +401,7 @@ class League:
         parts |= {f"live {place}": duel.blue for place, duel in enumerate(duels)}
         with ThreadPoolExecutor(1) as beside:
             reds = beside.map(self._teach_live, range(len(duels)), duels)
-            self._learn(list(parts.values()))
+            self._learn(list(parts.values()), beside)
             list(reds)  # what went wrong there is raised here
         earned = {name: float(part.returns.mean()) for name, part in parts.items()}
         for place in range(len(duels)):
@@ -467,7 +467,7 @@ class League:
             self.live[place], self.ages[place] = self._new_live(place), 0
             self.starts[place] = self.starts.pop()
 
-    def _learn(self, parts: list[Rollout]) -> None:
+    def _learn(self, parts: list[Rollout], beside: Executor) -> None:
         """Improve on all that was played, but for how episodes begin: nothing was chosen there.
 
         What happens against one opponent is compared with that only: attackers take ten times as much as scripts, and would
@@ -483,6 +483,7 @@ class League:
             progress=progress,
             seed=statistics.stream_seed(self.config.seed, "batch", self.updates),
             groups=[len(part.assigned) for part in parts],
+            beside=beside,
         )
         self.player.forget()
         share = max(1 - self.config.average, 9 / (10 + self.updates))  # the first updates are soon forgotten

@@ -5,7 +5,9 @@ PyTorch's (`torch_ppo.py`) is its readable twin, tested to have the same gradien
 """
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy as np
 from fixfirst.base import checks, errors
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.gradient import BackwardScratch, PPONumbers, learn, values_of_rows
+from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy import network, table
 from fixfirst.policy.network import Network, Weights
@@ -173,8 +175,12 @@ class PPO:
         progress: float,
         seed: int,
         groups: Sequence[int] = (),
+        beside: Executor | None = None,
     ) -> UpdateStats:
-        """See `Learner`. groups: of episodes that are compared among themselves (`targets`)."""
+        """See `Learner`. groups: of episodes that are compared among themselves (`targets`).
+
+        beside: where the critic learns meanwhile, if gradients are clipped apart. The numbers are the same.
+        """
         config, spec, seen = self.config, self.spec, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
         starts = np.empty(len(seen.rows) + 1, np.int64)
         active = np.empty(len(seen.rows) * spec.inputs, np.int64)
@@ -185,7 +191,13 @@ class PPO:
         rows = aggregate(starts, active, allowed, *learned)
         settings, stats = self.settings(entropy, progress), np.empty(5)
         moments = self._first.vector, self._second.vector
-        learn(self.policy, self._gradient, *moments, self._steps, rows, settings, *self._benches, stats)
+        work = self.policy, self._gradient, *moments, self._steps, rows, settings, *self._benches, stats
+        if beside is None or not config.norms_apart:
+            learn(*work, ACTOR | CRITIC)
+        else:
+            critic = beside.submit(partial(learn, *work, CRITIC))
+            learn(*work, ACTOR)
+            critic.result()
         self._steps += config.epochs * config.row_parts
         policy_loss, value_loss, spread, approx_kl, clip_fraction = (stats / rollout.actions.size).tolist()
         return UpdateStats(policy_loss, value_loss, spread, approx_kl, clip_fraction, seen.used, rollout.actions.size)

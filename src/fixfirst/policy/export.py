@@ -29,7 +29,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.action_sets import ActionSet, decoy_slots
 from fixfirst.policy.file import Policy
-from fixfirst.policy.memory import COUNTED, memory_groups, memory_tables, scan_hosts, seen_hosts
+from fixfirst.policy.memory import BREAK_INS, DIGITS, memory_groups, memory_tables, scan_hosts, seen_hosts
 from fixfirst.policy.spec import PolicySpec
 
 Target = Literal["onnx", "torch", "numpy"]
@@ -114,9 +114,12 @@ class Portable:
             )
         hosts = len(spec.scenario.listed)
         sizes = memory.groups | {"decoys": memory.places.shape[1], "suspect": hosts, "analysed": hosts}
-        for group in memory_groups(spec.scenario):
-            if group.sets > 1 and group.name not in spec.memory.groups:
-                del sizes[group.field]  # counted only where it is read
+        if "breaks" not in spec.memory.groups:
+            del sizes["break_ins"]  # counted only where it is read, likewise:
+        if "again" in spec.memory.groups:
+            sizes["digits"] = DIGITS * hosts
+        else:
+            del sizes["restores"]
         starts = np.cumsum([0, *sizes.values()]).tolist()
         groups = {name: (start, start + size) for start, (name, size) in zip(starts, sizes.items(), strict=False)}
         read = [group.field for group in memory_groups(spec.scenario) if group.name in spec.memory.groups]
@@ -237,13 +240,19 @@ class Portable:
         restored = do.rows(be["restores"], action)
         listed = had["decoys"][:, 0 : self.arrays["host_slots"].shape[1]]
         hosts, counted = self.arrays["restores"].shape[1], {}
-        for name, more, once in (("break_ins", exploited, exploited), ("restored_again", restored, had["was_restored"])):
-            if name in had:
-                counts = [had[name][:, k * hosts : (k + 1) * hosts] for k in range(COUNTED)]
-                pairs = zip(counts, [once, *counts[:-1]], strict=True)
-                counted[name] = do.concat([do.maximum(count, more * fewer) for count, fewer in pairs])
-        if "break_ins" in counted:
-            counted["break_ins"] = counted["break_ins"] * (one - do.concat([restored] * COUNTED))
+        if "break_ins" in had:
+            counts = [had["break_ins"][:, k * hosts : (k + 1) * hosts] for k in range(BREAK_INS)]
+            fewer = [exploited, *counts[:-1]]
+            more = [
+                do.maximum(count, exploited * less) * (one - restored) for count, less in zip(counts, fewer, strict=True)
+            ]
+            counted["break_ins"] = do.concat(more)
+        if "restores" in had:
+            digits = _add(one, restored, [had["digits"][:, k * hosts : (k + 1) * hosts] for k in range(DIGITS)])
+            so_many = digits[-1:]  # at least 16, 8, 4, 2
+            for digit in digits[-2:0:-1]:
+                so_many = [do.maximum(digit, so_many[0]), *so_many]
+            counted |= {"restores": do.concat(so_many), "digits": do.concat(digits)}
         return counted | {
             "was_active": do.maximum(had["was_active"], active),
             "last_active": do.where(something, first, had["last_active"]),
@@ -261,6 +270,18 @@ class Portable:
 def _by_bit(observation: Any) -> list[Any]:
     """Return the four bits of every host, each [N, H]."""
     return [observation[:, bit : sys.maxsize : parts.BITS_PER_HOST] for bit in range(parts.BITS_PER_HOST)]
+
+
+def _add(one: Any, hosts: Any, digits: list[Any]) -> list[Any]:
+    """Count as `policy/remembering.py: count_one` does."""
+    largest, added = hosts, []
+    for digit in digits:
+        largest = largest * digit
+    carry = hosts - largest
+    for digit in digits:
+        added.append(digit + carry - (carry * digit) * (one + one))
+        carry = carry * digit
+    return added
 
 
 def _unclean(do: Operations, observation: Any) -> Any:

@@ -22,7 +22,8 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.action_sets import decoy_slots, slot_words
 
 QUIET_TURNS = 5  # longer than that is remembered as that
-COUNTED = 4  # break-ins of one host, and Restores beyond the first; more are remembered as so many
+BREAK_INS = 4  # of one host; more are remembered as so many
+DIGITS = 5  # of the binary number of a host's Restores, up to 31; that there were 2, 4, 8, 16 is a bit of its own
 NETWORK = "network"  # of this, not of a host, it is remembered for how long all was quiet
 
 
@@ -46,8 +47,8 @@ def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
     latest = "the host had the most recent earlier activity; of several, it is the first"
     breaks = "the host was seen exploited at least so many times since it was last restored"
     again = "the host was restored at least so many times"
-    counted = tuple(f"{host} {count + 1}" for count in range(COUNTED) for host in hosts)
-    repeated = tuple(f"{host} {count + 2}" for count in range(COUNTED) for host in hosts)
+    counted = tuple(f"{host} {count + 1}" for count in range(BREAK_INS) for host in hosts)
+    repeated = tuple(f"{host} {1 << digit}" for digit in range(1, DIGITS) for host in hosts)
     quiet = "at least so many views in a row before this one showed no activity"
     seen = "the decoy stood when the host was seen scanned in some earlier turn"
     return (
@@ -59,8 +60,8 @@ def memory_groups(scenario: Scenario) -> tuple[Group, ...]:
         Group("decoy", "decoys", "the decoy stands", "decoys", slots),
         Group("seen", "decoys_seen", seen, "red saw", slots),
         Group("scans", "was_scanned", "the host was seen scanned in some earlier turn", "scanned", scan_hosts(scenario)),
-        Group("breaks", "break_ins", breaks, "break-ins", counted, COUNTED),
-        Group("again", "restored_again", again, "restores", repeated, COUNTED),
+        Group("breaks", "break_ins", breaks, "break-ins", counted, BREAK_INS),
+        Group("again", "restores", again, "restores", repeated, DIGITS - 1),
     )
 
 
@@ -83,7 +84,7 @@ def memory_dtype(scenario: Scenario) -> np.dtype:
     """
     size = tables.size_of(scenario)
     kinds: dict[str, tuple[type, *tuple[int, ...]]] = {"quiet": (np.int8,), "decoy": (np.uint64, size.slots)}
-    kinds |= {"seen": kinds["decoy"], "breaks": (size.host_set, COUNTED), "again": (size.host_set, COUNTED)}
+    kinds |= {"seen": kinds["decoy"], "breaks": (size.host_set, BREAK_INS), "again": (size.host_set, DIGITS)}
     groups = [(group.field, *kinds.get(group.name, (size.host_set,))) for group in memory_groups(scenario)]
     sets = [(name, size.host_set) for name in ("suspect", "analysed", "recent", "noticed")]
     return np.dtype([*groups, *sets, ("window", np.int8), ("busy", np.int8)])
@@ -213,7 +214,7 @@ class MemoryScheme:
 
     @property
     def starts(self) -> np.ndarray:
-        """[8 + 2 COUNTED] int64: the bit of a row at which every set of `memory_groups` begins, or -1."""
+        """[8 + BREAK_INS + DIGITS - 1] int64: the bit of a row at which every set of `memory_groups` begins, or -1."""
         starts, free = [], self.scenario.observation_bits
         for group in memory_groups(self.scenario):
             for _ in range(group.sets):

@@ -11,7 +11,7 @@ from fixfirst.base import errors
 from fixfirst.base.compile import compiled, inlined
 from fixfirst.game import chance as dice, world
 from fixfirst.policy.action_sets import ActionSet, decoy_slots, slot_words
-from fixfirst.policy.memory import COUNTED, QUIET_TURNS, memory_dtype, memory_groups
+from fixfirst.policy.memory import BREAK_INS, DIGITS, QUIET_TURNS, memory_dtype, memory_groups
 from fixfirst.policy.spec import PolicySpec
 
 LONG_QUIET = (1 << QUIET_TURNS) - 1
@@ -35,9 +35,10 @@ def forget_one(memory):
         memory.decoys[k] = 0
         memory.decoys_seen[k] = 0
     memory.was_scanned = 0
-    for k in range(COUNTED):
+    for k in range(BREAK_INS):
         memory.break_ins[k] = 0
-        memory.restored_again[k] = 0
+    for k in range(DIGITS):
+        memory.restores[k] = 0
     memory.suspect = 0
     memory.analysed = 0
     memory.recent = 0
@@ -65,17 +66,31 @@ def remember_one(memory, effects, host_slots, host_scans, listed, view, action, 
         for k in range(len(memory.decoys)):
             memory.decoys_seen[k] |= memory.decoys[k] & host_slots[host, k] & listed[k]
     restored = effects[action, RESTORES]
-    for k in range(COUNTED - 1, -1, -1):
+    for k in range(BREAK_INS - 1, -1, -1):
         fewer = memory.break_ins[k - 1] if k else exploited
         memory.break_ins[k] = (memory.break_ins[k] | fewer & exploited) & ~restored
-        memory.restored_again[k] |= (memory.restored_again[k - 1] if k else memory.was_restored) & restored
     memory.was_restored |= restored
+    if restored:
+        count_one(memory.restores, restored)
     if effects[action, CLEARS] >= 0:
         for k in range(len(memory.decoys)):
             memory.decoys[k] &= ~host_slots[effects[action, CLEARS], k]
     slot = effects[action, FILLS]
     if slot >= 0:
         memory.decoys[slot >> 6] |= uint64(1) << uint64(slot & 63)
+
+
+@inlined
+def count_one(digits, hosts):
+    """Add one to the binary numbers of these hosts, one of every bit of digits [DIGITS]; the largest number stays."""
+    carry, largest = hosts, hosts
+    for k in range(DIGITS):
+        largest &= digits[k]
+    carry &= ~largest
+    for k in range(DIGITS):
+        digit = np.int64(digits[k])
+        digits[k] = digit ^ carry
+        carry &= digit
 
 
 @inlined
@@ -199,9 +214,12 @@ def write_bits(memory, starts, listed, rows, i):
         if starts[6] >= 0 and listed[k]:
             write_group(memory.decoys_seen[k], starts[6] + 64 * k, rows, i)
     write_group(memory.was_scanned, starts[7], rows, i)
-    for k in range(COUNTED):
+    for k in range(BREAK_INS):
         write_group(memory.break_ins[k], starts[8 + k], rows, i)
-        write_group(memory.restored_again[k], starts[8 + COUNTED + k], rows, i)
+    so_many = 0
+    for k in range(DIGITS - 1, 0, -1):  # at least 16, 8, 4, 2
+        so_many |= memory.restores[k]
+        write_group(so_many, starts[7 + BREAK_INS + k], rows, i)
 
 
 @inlined

@@ -82,7 +82,7 @@ class Role(Protocol):
 class SpecArrays(NamedTuple):
     """A spec for compiled functions; see `remembering.py`."""
 
-    starts: np.ndarray  # [8 + 2 COUNTED] int64: where the groups of memory lie in a row
+    starts: np.ndarray  # [sets of hosts, turns and slots] int64: where the groups of memory lie in a row
     meanings: np.ndarray  # [A, 32] int64
     shifts: np.ndarray  # [A, 2] int64
     slots: np.ndarray  # [macros that can be masked, D] uint64
