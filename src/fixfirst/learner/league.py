@@ -13,6 +13,9 @@ A training of red stays at the first thing that pays, nearly always one host tha
 are found, attackers begin with a preference for one host: every host has its turn. Others go on where one of the past ended,
 which finds what takes longer.
 
+Near the end of a league the defender hardly changes any more, and holes that are found then stay. So its learning rate
+falls twice: in the last fifth of the updates the average that is kept goes on learning, and what was found is mended.
+
 A defender that keeps attackers away from the target never learns what to do once they are there, and whoever gets there
 takes everything. So some live attackers meet a defender with *lapses*: it sleeps for some turns, then plays on, and learns
 from what comes after.
@@ -50,6 +53,8 @@ SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
 SOFTENED = 0.5  # the factor on the logits of one that goes on
 _AWAKE, _ASLEEP = 40, (3, 20)  # a lapse begins before this turn, and has at least and fewer than so many
+_FIRST = 0.8  # the share of updates after which the learning rate has fallen once
+_AGAIN = 0.6  # how far it has fallen where it begins to fall again
 _AT_ONCE = 2  # responses that learn side by side
 ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
 
@@ -60,7 +65,7 @@ class LeagueConfig(checks.Settings):
     variant: parts.VariantName = Field("current", description="Which release of the challenge is played.")
     updates: int = Field(900, ge=1, le=checks.MOST, description="Updates of the defender.")
     live: int = Field(
-        6, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
+        8, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
     )
     lapsing: int = Field(
         2, ge=0, le=checks.MOST, description="How many of these meet a defender that sleeps for some turns of an episode."
@@ -68,21 +73,21 @@ class LeagueConfig(checks.Settings):
     life: int = Field(
         50, ge=1, le=checks.MOST, description="Updates of a round, after which a live attacker is frozen and another begins."
     )
-    frozen: int = Field(12, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
+    frozen: int = Field(16, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
     frozen_envs: int = Field(20, ge=1, le=checks.MOST, description="Episodes against each of these in every update.")
     responses: int = Field(
-        4, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
+        3, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
     )
-    response_episodes: int = Field(4_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
+    response_episodes: int = Field(10_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
     envs: int = Field(40, ge=1, le=checks.MOST, description="Episodes against each live attacker in every update.")
-    script_envs: int = Field(400, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
+    script_envs: int = Field(240, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
     scripts: str = Field("b_line:0.6,meander:0.3,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(
         200, ge=2, le=checks.MOST, description="Episodes of every defender and attacker of the matrix."
     )
     counts: bool = Field(True, description="The defender also counts break-ins and Restores.")
-    learning_rate: float = Field(0.002, gt=0, le=checks.MOST, description="The defender's, falling to a twentieth.")
-    entropy: float = Field(0.03, ge=0, le=checks.MOST, description="The defender's entropy bonus, falling to 0.")
+    learning_rate: float = Field(0.002, gt=0, le=checks.MOST, description="The defender's, falling to a twentieth, twice.")
+    entropy: float = Field(0.03, ge=0, le=checks.MOST, description="The defender's entropy bonus, falling to 0, twice.")
     average: float = Field(
         0.99, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
     )
@@ -467,6 +472,19 @@ class League:
             self.live[place], self.ages[place] = self._new_live(place), 0
             self.starts[place] = self.starts.pop()
 
+    @property
+    def _first_fall(self) -> int:
+        """The update at which the learning rate has fallen once."""
+        return round(_FIRST * self.config.updates)
+
+    @property
+    def _progress(self) -> float:
+        """How far the learning rate and the entropy bonus have fallen: to the end, then again from `_AGAIN` on."""
+        behind, whole = self.updates, self.config.updates
+        if behind < self._first_fall:
+            return behind / self._first_fall
+        return _AGAIN + (1 - _AGAIN) * (behind - self._first_fall) / (whole - self._first_fall)
+
     def _learn(self, parts: list[Rollout], beside: Executor) -> None:
         """Improve on all that was played, but for how episodes begin: nothing was chosen there.
 
@@ -475,7 +493,9 @@ class League:
         """
         steps = self._game.steps - len(self.spec.opening)
         played = rollout.join([part._replace(workflows=()).after(len(part.actions) - steps) for part in parts])
-        progress = self.updates / self.config.updates
+        if self.updates == self._first_fall:
+            self.learner.start_from(self.average)
+        progress = self._progress
         self.learner.update(
             played,
             played.rewards10 / 10,
