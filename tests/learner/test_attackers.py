@@ -68,10 +68,10 @@ def training(seed=0):
     return RedTraining([Opponent(load_policy("champion").player())], GAME, SPEC, episodes=200, seed=seed)
 
 
-def tiny_league(updates=4, responses=1):
+def tiny_league():
     policy = load_policy("champion-current")
     sizes = {"live": 2, "lapsing": 1, "life": 2, "frozen": 1, "envs": 3, "frozen_envs": 2, "script_envs": 3}
-    config = LeagueConfig(updates=updates, responses=responses, response_episodes=50, **sizes)
+    config = LeagueConfig(updates=4, responses=1, response_episodes=50, **sizes)
     return League(config, policy.spec, policy.weights, {"known": initial_weights(SPEC.inputs, 9, SPEC.actions)})
 
 
@@ -152,23 +152,6 @@ def test_a_league_compares_what_happens_against_one_opponent_with_that_only(monk
     while not league.done:
         league.step()
     assert groups[0] == [3, 3, 3] and groups[-1] == [3, 2, 3, 3]
-
-
-def test_the_learning_rate_of_a_league_falls_twice_and_the_average_goes_on_learning(monkeypatch):
-    """Ten updates: eight down to the end, then two from six tenths on, beginning with the defender that is kept."""
-    league, falls, begun = tiny_league(updates=10, responses=0), [], []
-    update = league.learner.update
-
-    def note(*said, **named):
-        falls.append(named["progress"])
-        begun.append((league.learner.weights["actor.4.bias"].copy(), league.average["actor.4.bias"].copy()))
-        return update(*said, **named)
-
-    monkeypatch.setattr(league.learner, "update", note)
-    while not league.done:
-        league.step()
-    assert falls == pytest.approx([*np.arange(8) / 8, 0.6, 0.8])
-    assert [np.array_equal(now, kept) for now, kept in begun] == [True, *[False] * 7, True, False]
 
 
 def test_the_defender_that_is_kept_is_the_average_of_the_updates():

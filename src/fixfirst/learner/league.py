@@ -13,9 +13,6 @@ A training of red stays at the first thing that pays, nearly always one host tha
 are found, attackers begin with a preference for one host: every host has its turn. Others go on where one of the past ended,
 which finds what takes longer.
 
-Near the end of a league the defender hardly changes any more, and holes that are found then stay. So its learning rate
-falls twice: in the last fifth of the updates the average that is kept goes on learning, and what was found is mended.
-
 A defender that keeps attackers away from the target never learns what to do once they are there, and whoever gets there
 takes everything. So some live attackers meet a defender with *lapses*: it sleeps for some turns, then plays on, and learns
 from what comes after.
@@ -53,9 +50,7 @@ SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
 SOFTENED = 0.5  # the factor on the logits of one that goes on
 _AWAKE, _ASLEEP = 40, (3, 20)  # a lapse begins before this turn, and has at least and fewer than so many
-_FIRST = 0.8  # the share of updates after which the learning rate has fallen once
-_AGAIN = 0.6  # how far it has fallen where it begins to fall again
-_AT_ONCE = 2  # responses that learn side by side
+_AT_ONCE = 2  # responses that learn side by side, and halves of the matrix
 ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
 
 
@@ -65,7 +60,7 @@ class LeagueConfig(checks.Settings):
     variant: parts.VariantName = Field("current", description="Which release of the challenge is played.")
     updates: int = Field(900, ge=1, le=checks.MOST, description="Updates of the defender.")
     live: int = Field(
-        8, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
+        6, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
     )
     lapsing: int = Field(
         2, ge=0, le=checks.MOST, description="How many of these meet a defender that sleeps for some turns of an episode."
@@ -73,21 +68,21 @@ class LeagueConfig(checks.Settings):
     life: int = Field(
         50, ge=1, le=checks.MOST, description="Updates of a round, after which a live attacker is frozen and another begins."
     )
-    frozen: int = Field(16, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
+    frozen: int = Field(12, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
     frozen_envs: int = Field(20, ge=1, le=checks.MOST, description="Episodes against each of these in every update.")
     responses: int = Field(
-        3, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
+        4, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
     )
-    response_episodes: int = Field(10_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
+    response_episodes: int = Field(4_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
     envs: int = Field(40, ge=1, le=checks.MOST, description="Episodes against each live attacker in every update.")
-    script_envs: int = Field(240, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
+    script_envs: int = Field(400, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
     scripts: str = Field("b_line:0.6,meander:0.3,sleep:0.1", description="Which scripts, and how often each is met.")
     matrix_episodes: int = Field(
         200, ge=2, le=checks.MOST, description="Episodes of every defender and attacker of the matrix."
     )
     counts: bool = Field(True, description="The defender also counts break-ins and Restores.")
-    learning_rate: float = Field(0.002, gt=0, le=checks.MOST, description="The defender's, falling to a twentieth, twice.")
-    entropy: float = Field(0.03, ge=0, le=checks.MOST, description="The defender's entropy bonus, falling to 0, twice.")
+    learning_rate: float = Field(0.002, gt=0, le=checks.MOST, description="The defender's, falling to a twentieth.")
+    entropy: float = Field(0.03, ge=0, le=checks.MOST, description="The defender's entropy bonus, falling to 0.")
     average: float = Field(
         0.99, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
     )
@@ -277,11 +272,18 @@ class League:
         """Let all attackers play the defender as it is; return a row of the matrix. Who takes most is met more often."""
         self.rounds, self.answered = self.rounds + 1, 0
         rows = [self._cell(name, matrix.SCRIPT, None, 0, self._play_script(name)) for name in SHOWN_SCRIPTS]
+        halves = [range(first, len(self.pool), _AT_ONCE) for first in range(_AT_ONCE)]
+        with ThreadPoolExecutor(_AT_ONCE) as beside:
+            found = {place: played for half in beside.map(self._play_some, halves) for place, played in half.items()}
         for place, red in enumerate(self.pool):
-            played = self._play_red(red.weights, red.order)
-            self.pool[place] = red._replace(taken=float(played.mean()))
-            rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, played))
+            rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, found[place]))
+            self.pool[place] = red._replace(taken=float(found[place].mean()))
         return rows
+
+    def _play_some(self, places: Sequence[int]) -> dict[int, np.ndarray]:
+        """Return what the defender that is kept earns against frozen attackers, [matrix episodes] each."""
+        defender = self._defender()
+        return {place: self._play_red(self.pool[place].weights, self.pool[place].order, defender) for place in places}
 
     def _cell(self, name: str, kind: str, start: str | None, born: int, returns: np.ndarray) -> rows.MatrixRow:
         error = float(returns.std(ddof=1)) / len(returns) ** 0.5
@@ -303,8 +305,8 @@ class League:
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
         return rollout.collect(world, self._defender(), workflows=self.orders, **options).returns
 
-    def _play_red(self, weights: Weights, order: int) -> np.ndarray:
-        opponent, episodes = Opponent(self._defender(), self._only(order)), self.config.matrix_episodes
+    def _play_red(self, weights: Weights, order: int, defender: PolicyTable | None = None) -> np.ndarray:
+        opponent, episodes = Opponent(defender or self._defender(), self._only(order)), self.config.matrix_episodes
         seed = statistics.stream_seed(self.config.seed, "matrix")
         duel = play_red(opponent, weights, self.red_spec, self._game, episodes=episodes, seed=seed, purpose="matrix")
         return duel.blue.returns
@@ -472,19 +474,6 @@ class League:
             self.live[place], self.ages[place] = self._new_live(place), 0
             self.starts[place] = self.starts.pop()
 
-    @property
-    def _first_fall(self) -> int:
-        """The update at which the learning rate has fallen once."""
-        return round(_FIRST * self.config.updates)
-
-    @property
-    def _progress(self) -> float:
-        """How far the learning rate and the entropy bonus have fallen: to the end, then again from `_AGAIN` on."""
-        behind, whole = self.updates, self.config.updates
-        if behind < self._first_fall:
-            return behind / self._first_fall
-        return _AGAIN + (1 - _AGAIN) * (behind - self._first_fall) / (whole - self._first_fall)
-
     def _learn(self, parts: list[Rollout], beside: Executor) -> None:
         """Improve on all that was played, but for how episodes begin: nothing was chosen there.
 
@@ -493,9 +482,7 @@ class League:
         """
         steps = self._game.steps - len(self.spec.opening)
         played = rollout.join([part._replace(workflows=()).after(len(part.actions) - steps) for part in parts])
-        if self.updates == self._first_fall:
-            self.learner.start_from(self.average)
-        progress = self._progress
+        progress = self.updates / self.config.updates
         self.learner.update(
             played,
             played.rewards10 / 10,
