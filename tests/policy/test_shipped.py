@@ -38,13 +38,13 @@ def test_a_folder_of_that_name_comes_first(tmp_path, monkeypatch):
 
 
 def test_the_guardian_keeps_what_it_is_said_to_keep_against_scripts():
-    """For attackers that adapt it gives up half a point against B_line and 1.5 against Meander (docs/attackers.md)."""
+    """For attackers that adapt it gives up 1 point against B_line and 1.5 against Meander (docs/attackers.md)."""
     rows = ff.evaluate("guardian", greedy=False, red_agent="b_line,meander,sleep", steps=100, episodes=1_000, quiet=True)
-    assert [row.mean for row in rows] == pytest.approx([-13.3, -16.8, 0.0], abs=0.5)
+    assert [row.mean for row in rows] == pytest.approx([-13.7, -17.0, 0.0], abs=0.5)
 
 
 def test_the_guardians_attackers_are_red_agents_by_name():
     """The three of its league that take most from it, under the numbers that they have there."""
-    names = "guardian-157,guardian-167,guardian-179"
+    names = "guardian-149,guardian-173,guardian-179"
     rows = ff.evaluate("guardian", greedy=False, red_agent=names, steps=100, episodes=300, quiet=True)
-    assert [row.mean for row in rows] == pytest.approx([-70.5, -65.0, -64.8], abs=3.0)
+    assert [row.mean for row in rows] == pytest.approx([-67.1, -72.1, -80.2], abs=2.5)
