@@ -277,7 +277,8 @@ class League:
             found = {place: played for half in beside.map(self._play_some, halves) for place, played in half.items()}
         for place, red in enumerate(self.pool):
             rows.append(self._cell(f"{place:03d}", red.kind, red.start, red.round, found[place]))
-            self.pool[place] = red._replace(taken=float(found[place].mean()))
+            if self.config.matrix_episodes >= self.config.envs:  # fewer say less than when they last met
+                self.pool[place] = red._replace(taken=float(found[place].mean()))
         return rows
 
     def _play_some(self, places: Sequence[int]) -> dict[int, np.ndarray]:
