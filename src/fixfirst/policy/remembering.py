@@ -335,7 +335,7 @@ class Memories:
     """
 
     def __init__(self, spec: PolicySpec, num_envs: int):
-        self.spec, self._arrays = spec, spec.arrays()
+        self.spec, self._arrays = spec, spec.arrays
         self.records = np.zeros(num_envs, memory_dtype(spec.scenario))
         self._worlds_own = spec.action_set == ActionSet.parse("all", spec.scenario)
         # nobody would notice if nothing was remembered

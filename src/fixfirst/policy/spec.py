@@ -12,6 +12,7 @@ repairing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -216,8 +217,9 @@ class PolicySpec:
 
     # ---- for compiled functions
 
+    @cached_property
     def arrays(self) -> SpecArrays:
-        """Return it as arrays, made anew: keep them."""
+        """It as arrays."""
         chosen, memory, tables = self.action_set, self.memory, memory_tables(self.scenario)
         return SpecArrays(
             starts=memory.starts,

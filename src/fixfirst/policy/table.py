@@ -115,7 +115,7 @@ class PolicyTable(Answers):
         openings: Sequence[tuple[int, ...]] = (),
     ):
         self.spec = spec if spec is not None else PolicySpec.for_orders(workflows)
-        self.arrays = self.spec.arrays()
+        self.arrays = self.spec.arrays
         self.begin_with(openings or [self.spec.opening])
         self.network = policy if isinstance(policy, Network) else None
         self.scratch = ForwardScratch.make(policy) if isinstance(policy, Network) else None
