@@ -51,12 +51,7 @@ class SearchRun(tables.Tabular):
         """Return a row per order, the best first; without rows while there is no answer."""
         if self.search.answer is not None:
             return self.search.answer.table()
-        rows = [
-            (str(r.workflow), self.config.training.game.red_agent, r.mean, r.low, r.high, r.maybe_best)
-            for r in self.ranking.rows
-        ]
-        shown = ("order", "mean", tables.INTERVAL, "maybe_best")
-        return tables.Table(("order", "red_agent", "mean", "low", "high", "maybe_best"), tuple(rows), shown)
+        return self.search.table() if isinstance(self.search, PublishedSearch) else tables.Table((), ())
 
     def _repr_html_(self) -> str:
         """Return it as a notebook shows it."""

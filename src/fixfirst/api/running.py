@@ -346,7 +346,6 @@ def resume(
     folder = checks.check_path("run", run)
     report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
     kind = layout.kind_of(folder)
-    manifest.refuse_links(folder)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
     if changes := manifest.changed_since(
         layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)

@@ -1,15 +1,14 @@
 """What callers may say, checked at the door: an error names the argument, and says what came and what is right."""
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fixfirst.base.errors import ConfigError, FixfirstError, WorldError, quoted
 
@@ -153,19 +152,3 @@ def first_problem(error: ValidationError, named: Callable[[tuple[str, ...]], str
     message = first["msg"].removeprefix("Value error, ") if words is None else words.format(**facts).replace("'", "")
     came = "" if isinstance(first["input"], dict) or first["type"] == "missing" else f", got {quoted(first['input'])}"
     return ConfigError(f"{named(tuple(str(part) for part in first['loc']))} {message}{came}".strip())
-
-
-# ---------------------------------------------------------------- numbers that were saved
-
-WRONG_NUMBERS = "its numbers are missing or of the wrong kind"
-Count = Annotated[int, Field(ge=0, le=MOST)]
-Number = Annotated[float, Field(ge=-MOST, le=MOST)]
-_Saved = TypeVar("_Saved", bound=BaseModel)
-
-
-def check_saved(kind: type[_Saved], numbers: Any) -> _Saved:
-    """Return numbers of a file as what they should be; ValueError if they are something else."""
-    try:
-        return kind.model_validate_json(json.dumps(numbers), strict=True)
-    except ValidationError:
-        raise ValueError(WRONG_NUMBERS) from None

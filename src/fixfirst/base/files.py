@@ -19,10 +19,10 @@ import re
 import stat
 import struct
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 import numpy as np
 
@@ -32,13 +32,8 @@ MB = 2**20
 LARGEST_FILE = 64 * MB  # arrays: a checkpoint of the widest networks has one
 LARGEST_DOCUMENT = 8 * MB  # JSON: those of a run have some kilobytes
 LARGEST_SETTINGS = MB  # TOML, which takes a second per megabyte
-DEEPEST = 32  # tables in tables, lists in lists: those of a run have five
-# A key that leads deeper than that, a.a.a. ...; tomllib would take for ever to find out.
-_DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){{{DEEPEST}}}")
-_TOO_DEEP = f"nested more than {DEEPEST} deep"
 
 CHECKSUM = "document_sha256"
-RUN_HASH = "run_sha256"  # of all settings that decide what a run finds: names the run a document belongs to
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
 
 
@@ -74,9 +69,9 @@ def read_file(path: Path, limit: int = LARGEST_FILE) -> bytes:
     return data
 
 
-def read_json(path: Path, *, own: bool = False) -> Any:
-    """Return the document of a JSON file. own: fixfirst wrote it."""
-    return parse_json(read_file(path, LARGEST_DOCUMENT), own=own)
+def read_json(path: Path) -> Any:
+    """Return the document of a JSON file."""
+    return parse_json(read_file(path, LARGEST_DOCUMENT))
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -86,75 +81,19 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse_toml(data: bytes) -> dict[str, Any]:
     """Return a TOML document."""
-    text = data.decode()
-    if _DOTTED.search(text):
-        raise ValueError(_TOO_DEEP)
+    return _parse(lambda: tomllib.loads(data.decode()))
+
+
+def parse_json(data: bytes) -> Any:
+    """Return a JSON document."""
+    return _parse(lambda: json.loads(data))
+
+
+def _parse(read: Callable[[], Any]) -> Any:
     try:
-        document = tomllib.loads(text)
+        return read()
     except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    _check_depth(document)
-    return document
-
-
-def parse_json(data: bytes, *, own: bool = False) -> Any:
-    """Return a JSON document; NaN and infinities are none, and a name stands once in a table.
-
-    own: numbers are written as Python writes them. One digit more may leave a number what it is, and is damage all the same.
-    """
-    try:
-        document = json.loads(
-            data.decode(),
-            parse_constant=_no_number,
-            parse_float=_as_written if own else _finite,
-            parse_int=_as_written_int if own else int,
-            object_pairs_hook=_without_doubles,
-        )
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    _check_depth(document)
-    return document
-
-
-def _check_depth(document: Any) -> None:
-    level = [document]
-    for _ in range(DEEPEST):
-        tables = (value.values() for value in level if isinstance(value, dict))
-        lists = (value for value in level if isinstance(value, list))
-        level = [inner for values in (*tables, *lists) for inner in values]
-        if not level:
-            return
-    raise ValueError(_TOO_DEEP)
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a number")
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        raise ValueError("a name stands twice in a table")
-    return table
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _no_number(text[:60])  # 1e999 is as little a number as Infinity
-
-
-def _as_written(text: str) -> float:
-    value = _finite(text)
-    return value if repr(value) == text else _no_number_of_ours(text)
-
-
-def _as_written_int(text: str) -> int:
-    value = int(text)
-    return value if str(value) == text else _no_number_of_ours(text)
-
-
-def _no_number_of_ours(text: str) -> NoReturn:
-    raise ValueError(f"{text[:60]} is a number that fixfirst would write otherwise")
+        raise ValueError("nested too deeply") from None
 
 
 # ---------------------------------------------------------------- checksums
@@ -165,22 +104,16 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def write_document(path: Path, kind: str, document: dict[str, Any], run: str = "") -> None:
-    """Write a JSON document that says its kind, the run it belongs to if it belongs to one, and a checksum of it all."""
-    of_run = {RUN_HASH: run} if run else {}
-    write_json(path, with_checksum({"kind": kind, **document, **of_run}))
+def write_document(path: Path, kind: str, document: dict[str, Any]) -> None:
+    """Write a JSON document that says its kind, and a checksum of it all."""
+    write_json(path, with_checksum({"kind": kind, **document}))
 
 
-def read_document(path: Path, kind: str, run: str = "") -> dict[str, Any]:
-    """Return what `write_document` wrote; ValueError if it was changed, is of another kind, or of another run.
-
-    A document may not say its kind or its run: earlier versions did not write them everywhere.
-    """
-    document = verify_checksum(read_json(path, own=True))
+def read_document(path: Path, kind: str) -> dict[str, Any]:
+    """Return what `write_document` wrote; ValueError if it was changed, or is of another kind."""
+    document = verify_checksum(read_json(path))
     if document.get("kind", kind) != kind:
         raise ValueError(f"it is not a {kind}")
-    if run and document.get(RUN_HASH, run) != run:
-        raise ValueError("it is of another run")
     return document
 
 

@@ -118,7 +118,7 @@ def evaluate_command(
         if as_json:
             print_json(results.standing_document(standing))
         else:
-            print(results.standing_table(standing, policy, screen.results().width))
+            results.print_leaderboard(standing)
         return 0
     try:
         lengths = None if steps == ALL_STEPS else [as_whole(part) for part in steps.split(",")]
@@ -139,7 +139,7 @@ def evaluate_command(
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
-        print(results.evaluation_table(rows, screen.results().width, rows.world))
+        results.print_evaluations(rows)
     return 0
 
 
@@ -174,7 +174,7 @@ def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> No
             ]
         )
     else:
-        print(results.side_by_side(ours, theirs, margin))
+        results.print_both_worlds(ours, theirs, margin)
 
 
 # ---------------------------------------------------------------- compare
@@ -220,7 +220,7 @@ def compare_command(
         Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
     """
     from fixfirst.api import evaluate  # --help need not wait for it
-    from fixfirst.reporter import results, screen
+    from fixfirst.reporter import results
 
     settings: dict[str, Any] = {
         "workflow": workflow,
@@ -236,11 +236,7 @@ def compare_command(
     if as_json:
         print_json([asdict(row) | {"different": row.different} for row in rows])
     else:
-        print(
-            results.comparison_text(
-                rows, first, second, _flags_of_watch(settings, given(game), seed), screen.results().width
-            )
-        )
+        results.print_comparison(rows, first, second, _flags_of_watch(settings, given(game), seed))
     return 0
 
 

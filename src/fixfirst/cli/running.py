@@ -241,13 +241,16 @@ def tell_league(run: "run_objects.LeagueRun", as_json: bool) -> None:
 
 def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.reporter import results, screen
+    from fixfirst.play.evaluation import Evaluations
+    from fixfirst.reporter import results
 
     assert run.evaluation is not None  # it is finished
     if as_json:
         print_json({"run": str(run.folder), "accepted": run.accepted, "evaluation": asdict(run.evaluation)})
         return
-    print(results.evaluation_table([run.evaluation], screen.results().width, run.config.game.scenario.in_words()))
+    rows = Evaluations([run.evaluation])
+    rows.world = run.config.game.scenario.in_words()
+    results.print_evaluations(rows)
     if run.evaluation.compliance is not None:
         print("gate: " + ("passed" if run.accepted else "not passed"))
     print(f"policy: {run.folder}\nnext:   {errors.command('evaluate', run.folder)}")

@@ -1,8 +1,7 @@
-"""New scenarios: drawn at random by a seed, or made from a table of machines. Both are written as scenario files are.
+"""New scenarios: drawn at random by a seed, or made from a table of machines.
 
-What a file needs beyond a short description (who knows whom, sessions, lists) is mechanical and done here, once. Random
-numbers are made of whole numbers only (SplitMix64), so that a seed gives the same file everywhere; a change of what is drawn
-must raise GENERATOR, which is part of every draw.
+Random numbers are made of whole numbers only (SplitMix64), so that a seed gives the same network everywhere; a change of
+what is drawn must raise GENERATOR, which is part of every draw.
 """
 
 import csv
@@ -15,8 +14,8 @@ from typing import Any, Literal, get_args
 from fixfirst.base import checks, errors
 from fixfirst.game import documents, parts
 from fixfirst.game.documents import PRIVILEGED, built_in
-from fixfirst.game.parts import Image, Service
-from fixfirst.game.scenario_file import image_document, subnet_size
+from fixfirst.game.parts import Finding, Host, Image, Service, Subnet
+from fixfirst.game.scenario_file import VALUES, check_name, default_units
 
 GENERATOR = 1  # the version of what `generated` draws
 FEWEST_HOSTS, FEWEST_SUBNETS, MOST_SUBNETS = 8, 2, 8
@@ -36,73 +35,39 @@ class Machine:
     watched: bool = True
 
 
-def document_from(
+def fields_of(
     machines: Sequence[Machine],
     lists: dict[str, list[str]],
     start: str,
     gated: Sequence[str] = (),
     images: dict[str, Image] | None = None,
 ) -> dict[str, Any]:
-    """Return the contents of a scenario file. lists: subnet -> its hosts in order; gated: subnets behind a gate."""
-    known = built_in() | (images or {})
-    everything = {"Interfaces": "All", "System info": "All", "User info": "All"}
-    names = [machine.name for machine in machines]
-    source = next(subnet for subnet, hosts in lists.items() if start in hosts)
-    servers = [m.name for m in machines if known[m.image] == parts.VELOCIRAPTOR_SERVER and m.watched]
-    server = (servers or [machine.name for machine in machines if machine.watched])[0]
-    sessions: list[dict[str, Any]] = [
-        {"hostname": server, "name": "Server", "type": "VelociraptorServer", "username": "ubuntu"}
-        | {"artifacts": ["NetworkConnections", "ProcessCreation"]}
-    ]
-    sessions += [
-        {"hostname": machine.name, "name": f"Client{machine.name}", "parent": "Server", "type": "VelociraptorClient"}
-        | {"username": "ubuntu"}
-        for machine in machines
-        if machine.watched
-    ]
-    green = [name for name in names if name in parts.GREEN_NAMES]
-    shared: dict[str, Any] = {"AllowedSubnets": list(lists), "agent_type": "SleepAgent", "wrappers": []}
-    red_actions = ["Sleep", "DiscoverRemoteSystems", "DiscoverNetworkServices", "ExploitRemoteService"]
-    agents = {
-        "Blue": shared
-        | {"INT": {"Hosts": {name: dict(everything) for name in names}}, "adversary": "Red"}
-        | {"actions": list(parts.CAGE2_VERBS), "reward_calculator_type": "HybridAvailabilityConfidentiality"}
-        | {"starting_sessions": sessions},
-        "Green": shared
-        | {"INT": {"Hosts": {name: dict(everything) for name in green}}}
-        | {"actions": ["Sleep", "GreenPortScan"], "reward_calculator_type": "None"}
-        | {
-            "starting_sessions": [
-                {"hostname": name, "name": "Green", "type": "green_session", "username": "GreenAgent"} for name in green[:1]
-            ]
-        },
-        "Red": shared
-        | {"INT": {"Hosts": {start: {"Interfaces": "All", "System info": "All"}}}}
-        | {"actions": [*red_actions, "PrivilegeEscalate", "Impact"], "reward_calculator_type": "HybridImpactPwn"}
-        | {
-            "starting_sessions": [
-                {"hostname": start, "name": "Foothold", "type": "RedAbstractSession"}
-                | {"username": PRIVILEGED[known[next(m.image for m in machines if m.name == start)].os]}
-            ]
-        },
-    }
-    hosts = {}
+    """Return the fields of a `Scenario`, but for its name. lists: subnet -> its hosts in order; gated: those with a gate."""
+    known, place = built_in() | (images or {}), {machine.name: number for number, machine in enumerate(machines)}
+    subnet_of = {host: subnet for subnet, hosts in lists.items() for host in hosts}
+    subnets = sorted(lists, key=lambda subnet: min(place[host] for host in lists[subnet]))
+    unit_types, units = default_units(place, {name: subnet_of[name] for name in place}, subnets)
+    watched = [machine for machine in machines if machine.watched]
+    server = next((m for m in watched if known[m.image] == parts.VELOCIRAPTOR_SERVER), watched[0])
+    hosts = []
     for machine in machines:
-        itself: dict[str, Any] = {"Interfaces": "All"}
-        if known[machine.image].runs_ot:
-            itself["Services"] = ["OTService"]
-        info = {machine.name: itself} | {name: {"Interfaces": "IP Address"} for name in machine.leads_to}
-        hosts[machine.name] = {"image": machine.image, "info": info, "ConfidentialityValue": machine.value}
-        if machine.name == parts.TARGET_NAME:
-            hosts[machine.name]["AvailabilityValue"] = "High"
-    subnets = {}
-    for subnet, inside in lists.items():
-        rules: dict[str, Any] = {source: {"in": "None", "out": "all"}} if subnet in gated else {}
-        rules["all"] = {"in": "all", "out": "all"}
-        subnets[subnet] = {"Hosts": list(inside), "Size": subnet_size(len(inside)), "NACLs": rules}
-    document = {"Agents": agents, "Hosts": hosts, "Subnets": subnets}
-    own = {m.image: known[m.image] for m in machines if m.image not in built_in()}
-    return document | ({"Images": {name: image_document(image) for name, image in own.items()}} if own else {})
+        image = known[machine.image]
+        found = {machine.name: Finding(machine.name, subnet=True, ot_service=image.runs_ot)}
+        found |= {name: Finding(name) for name in machine.leads_to}
+        reveals = tuple(found[name] for name in sorted(found, key=place.__getitem__))
+        reached, subnet = machine.watched or machine is server, subnets.index(subnet_of[machine.name])
+        value, unit = VALUES[machine.value], units.get(machine.name, "")
+        hosts.append(Host(machine.name, subnet, unit, image, value, reveals, watched=machine.watched, reached=reached))
+    target = next((host for host in hosts if host.name == parts.TARGET_NAME), None)
+    return {
+        "subnets": tuple(Subnet(s, tuple(lists[s]), parts.GATED if s in gated else parts.OPEN) for s in subnets),
+        "hosts": tuple(hosts),
+        "unit_types": unit_types,
+        "start": start,
+        "known": (Finding(start, subnet=True, name=True),),
+        "ot_cost": VALUES["High"] if target is not None and target.runs_ot else 0.0,
+        "green_hosts": tuple(name for name in place if name in parts.GREEN_NAMES),
+    }
 
 
 # ---------------------------------------------------------------- at random
@@ -146,7 +111,7 @@ _PLANT = ("Gateway", "linux_decoy_host")
 def generated(
     seed: int, hosts: int | tuple[int, int], subnets: int | tuple[int, int], values: Values = "usual"
 ) -> dict[str, Any]:
-    """Return the contents of a random scenario file on which B_line and Meander play as CybORG's.
+    """Return the fields of a random scenario on which B_line and Meander play as CybORG's.
 
     Red starts on User0. Users lead to an enterprise host each; one enterprise host leads to Op_Server0, which stands in the
     last subnet, mostly behind a gate.
@@ -196,7 +161,7 @@ def generated(
         kind_of |= {name: zone for zone in names[3:] for name in lists[zone]}
         drawn = (words.get(kind_of.get(m.name, ""), m.value) if m.name != "User0" else m.value for m in machines)
         machines = [replace(machine, value=value) for machine, value in zip(machines, drawn, strict=True)]
-    return document_from(machines, lists, "User0", gated)
+    return fields_of(machines, lists, "User0", gated)
 
 
 def _range(what: str, value: Any, least: int, most: int) -> tuple[int, int]:
@@ -227,8 +192,8 @@ _USUAL_IMAGE = {parts.LINUX: "Gateway", parts.WINDOWS: "windows_user_host1"}
 
 
 def from_rows(path: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Return the contents of the scenario file that a CSV file of machines describes. say: is told every default."""
-    return _Table(path, say).document()
+    """Return the fields of the scenario that a CSV file of machines describes. say: is told every default."""
+    return _Table(path, say).fields()
 
 
 class _Table:
@@ -268,12 +233,13 @@ class _Table:
             for column in ("name", "subnet"):
                 if not row.get(column):
                     raise at.refuse(f"has no {column}")
+                check_name(row[column], at, column)
             if names.count(row["name"]) > 1:
                 raise at.refuse(f"{row['name']} is there twice")
             if row.get("role", "") not in ("", *ROLES):
                 raise at.refuse(f"role {documents.short(row['role'])} must be {', '.join(ROLES)}, or nothing")
 
-    def document(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         start, target, gateways = self._roles()
         new = self._new_names(start, target, gateways)
         links = {row["name"]: self._links(row, new) for row in self.rows}
@@ -309,7 +275,7 @@ class _Table:
         lists: dict[str, list[str]] = {}
         for machine in machines:
             lists.setdefault(machine.subnet, []).append(machine.name)
-        return document_from(machines, lists, new[start], gated, self.images)
+        return fields_of(machines, lists, new[start], gated, self.images)
 
     def _roles(self) -> tuple[str, str | None, list[str]]:
         """Return who is start, target and gateway: by the column `role`, else by name."""

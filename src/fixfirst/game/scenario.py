@@ -86,7 +86,7 @@ class Scenario:
         say: is given a line for everything that the table does not say and that was guessed.
         """
         file = checks.check_path("a table", path)
-        return cls.from_document(making.from_rows(file, say), file.stem, str(file))
+        return cls(file.stem, **making.from_rows(file, say))
 
     @classmethod
     def generate(
@@ -101,7 +101,7 @@ class Scenario:
         values: usual (much as in CAGE2), or any, to tell value and place apart. The same seed gives the same network,
         everywhere and for ever.
         """
-        return cls.from_document(making.generated(seed, hosts, subnets, values), f"generated{making.GENERATOR}-{seed}")
+        return cls(f"generated{making.GENERATOR}-{seed}", **making.generated(seed, hosts, subnets, values))
 
     def with_reward(self, path: str | Path) -> "Scenario":
         """Return it with the reward of a YAML file: hosts, service, restore, detection, steps (docs/scenarios.md)."""

@@ -119,9 +119,7 @@ class _Reader:
         """Return a table of tables whose keys can be names."""
         table = as_table(value, place)
         for name in table:
-            if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
-                right = f"1 to {_LONGEST_NAME} printable letters, and not 'success'"
-                raise place.refuse(f"{short(name)} cannot be the name of a {what}; use {right}")
+            check_name(name, place, what)
         return {name: as_table(entry, place / name) for name, entry in table.items()}
 
     def _check_host_keys(self, table: Mapping[str, Any], place: Place) -> None:
@@ -380,6 +378,13 @@ class _Reader:
         if not can or "GreenPortScan" not in self._actions(agent, at):
             return ()
         return tuple(host for host in self.order if host in parts.GREEN_NAMES and "System info" in told.get(host, {}))
+
+
+def check_name(name: str, place: Place, what: str) -> None:
+    """Refuse what cannot be the name of a host or subnet."""
+    if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
+        right = f"1 to {_LONGEST_NAME} printable letters, and not 'success'"
+        raise place.refuse(f"{short(name)} cannot be the name of a {what}; use {right}")
 
 
 def _port_range(rule: Any, place: Place) -> tuple[int, int]:

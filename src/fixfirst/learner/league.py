@@ -23,22 +23,21 @@ A defender that follows orders has attackers for each of them, which meet it und
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from fixfirst.base import checks, statistics
 from fixfirst.game import parts, red_view, state
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, tensor_shapes, widen
-from fixfirst.learner.red_training import RED_PPO, Opponent, RedNumbers, RedTraining, play_red
+from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, widen
+from fixfirst.learner.red_training import RED_PPO, Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy import network
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
@@ -139,46 +138,6 @@ class FrozenRed(NamedTuple):
     start: str
     round: int  # in which it was frozen
     order: int = 0  # under which they meet, among the league's
-
-
-class _LiveNumbers(RedNumbers):
-    seed: Annotated[int, Field(ge=0, lt=2**64)]
-
-
-class _FrozenNumbers(BaseModel):
-    """A `FrozenRed` without its weights."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    taken: checks.Number
-    kind: Literal["live", "response"]
-    start: str
-    round: checks.Count
-    order: checks.Count
-
-
-class _Numbers(BaseModel):
-    """What `League.numbers` tells."""
-
-    updates: checks.Count
-    rounds: checks.Count
-    answered: checks.Count
-    born: checks.Count
-    ages: list[checks.Count]
-    starts: list[str]
-    live: list[_LiveNumbers]
-    pool: list[_FrozenNumbers]
-
-    def fits(self, config: LeagueConfig, fronts: int) -> bool:
-        """Is it a place that such a league can be at?"""
-        return (
-            self.updates <= config.updates
-            and self.rounds <= config.rounds
-            and self.answered <= config.responses
-            and len(self.live) == len(self.ages) == len(self.starts) == config.live * fronts
-            and all(age < config.life for age in self.ages)
-            and all(red.order < fronts for red in self.pool)
-        )
 
 
 class LeagueStep(NamedTuple):
@@ -523,19 +482,6 @@ class League:
         for place, frozen in enumerate(self.pool):
             found |= {f"pool.{place}.{name}": array for name, array in frozen.weights.items()}
         return found
-
-    def saved_shapes(self, numbers: Any) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the tensors that were saved with these numbers; ValueError if they are none of its own."""
-        saved = checks.check_saved(_Numbers, numbers)
-        if not saved.fits(self.config, self._fronts):
-            raise ValueError(checks.WRONG_NUMBERS)
-        blue, red = (self.spec.inputs, self.spec.actions), (self.red_spec.inputs, self.red_spec.actions)
-        learners = {"blue.": blue} | {f"live.{place}.": red for place in range(len(saved.live))}
-        networks = {"average.": blue} | {f"pool.{place}.": red for place in range(len(saved.pool))}
-        found = {f"{name}{part}": shape for name, size in learners.items() for part, shape in tensor_shapes(*size).items()}
-        return found | {
-            f"{name}{part}": shape for name, size in networks.items() for part, shape in network.shapes(*size).items()
-        }
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
         """Go on from a saved state."""

@@ -80,14 +80,6 @@ def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.
     return moments | {"adam.step": np.array(step, np.float32)}
 
 
-def tensor_shapes(inputs: int, actions: int) -> dict[str, tuple[int, ...]]:
-    """Return the names and shapes of all that a learner saves: weights and Adam's moments."""
-    found: dict[str, tuple[int, ...]] = {"adam.step": ()}
-    for name, shape in network.shapes(inputs, actions).items():
-        found |= {f"net.{name}": shape, f"adam.exp_avg.{name}": shape, f"adam.exp_avg_sq.{name}": shape}
-    return found
-
-
 def saved_steps(tensors: Weights) -> int:
     """Return how often Adam had stepped; PolicyError if that is no number of steps."""
     steps = float(tensors["adam.step"])

@@ -11,14 +11,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel
 
-from fixfirst.base import checks, statistics
+from fixfirst.base import statistics
 from fixfirst.game import red_view
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
 from fixfirst.learner.config import PPOConfig
-from fixfirst.learner.ppo import PPO, raise_temperature, tensor_shapes
+from fixfirst.learner.ppo import PPO, raise_temperature
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.rollout import Player
@@ -57,13 +56,6 @@ class Opponent(NamedTuple):
 
     player: Player
     orders: tuple[Workflow, ...] = ()
-
-
-class RedNumbers(BaseModel):
-    """What `RedTraining.numbers` tells."""
-
-    updates: checks.Count
-    episodes: checks.Count
 
 
 class RedTraining:
@@ -129,12 +121,6 @@ class RedTraining:
     def tensors(self) -> dict[str, np.ndarray]:
         """Return weights and the optimiser's moments, by name."""
         return self.learner.tensors()
-
-    def saved_shapes(self, numbers: Any) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the tensors that were saved with these numbers; ValueError if they are none of its own."""
-        if checks.check_saved(RedNumbers, numbers).episodes > self.total:
-            raise ValueError(checks.WRONG_NUMBERS)
-        return tensor_shapes(self.spec.inputs, self.spec.actions)
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
         """Go on from a saved state."""

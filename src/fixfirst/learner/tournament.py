@@ -87,30 +87,22 @@ class EntrantJob:
     begin: Begin
 
     def finished(self) -> "EntrantResult | None":
-        """Return the result in the job's folder, if it is of this very job, and its log and last checkpoint are there."""
+        """Return the result in the job's folder, if it is of this very job and its last checkpoint is there."""
         with closing(self.training()) as training:
-            try:
-                result = files.read_document(self.folder / layout.RESULT, "entrant")
-                newest, _ = training_run.read_checkpoint(training_run.checkpoints(self.folder)[0], training)
-                same = all(result[name] == value for name, value in training_run.identity_of(training).items())
-                if not same or (result["sha256"], result["log"]) != (newest["sha256"], self.log_checksum()):
-                    return None
-                candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
-                return EntrantResult(candidates, bool(result["accepted"]))
-            except (OSError, ValueError, KeyError, TypeError, IndexError, errors.PolicyError, errors.RunDirError):
+            identity = training_run.identity_of(training)
+        try:
+            result = files.read_document(self.folder / layout.RESULT, "entrant")
+            newest, _ = training_run.read_checkpoint(training_run.checkpoints(self.folder)[0], identity)
+            if result["sha256"] != newest["sha256"] or any(result[name] != value for name, value in identity.items()):
                 return None
+            candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
+            return EntrantResult(candidates, bool(result["accepted"]))
+        except (OSError, ValueError, KeyError, IndexError, errors.PolicyError):
+            return None
 
     def training(self) -> Training:
         """Return the training as it is before its first update, but for its weights."""
         return Training(self.config, self.begin.number, entrant=self.entrant)
-
-    def log_checksum(self) -> str:
-        """Return what names all rows of its log."""
-        return (
-            rows.last_checksum(self.folder / layout.TRAINING_LOG, rows.UpdateRow)
-            if rows.UpdateRow in self.begin.logs
-            else ""
-        )
 
 
 @dataclass(frozen=True)
@@ -127,14 +119,14 @@ def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantR
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         if (done := job.finished()) is not None:
             return done
-        origin = None if job.origin is None else training_run.last_tensors(job.origin, job.training())
+        origin = None if job.origin is None else training_run.last_tensors(job.origin)
         with TrainingRun(job.config, job.folder, job.begin, entrant=job.entrant, origin=origin) as run:
             _follow(run, tell, interrupt)
             if run.interrupted:
                 return None
             result = EntrantResult(tuple(_measure(run.training)), run.accepted)
         newest = files.read_document(training_run.checkpoints(job.folder)[0], "checkpoint")
-        facts = {"sha256": newest["sha256"], "log": job.log_checksum(), **vars(result)}
+        facts = {"sha256": newest["sha256"], **vars(result)}
         files.write_document(job.folder / layout.RESULT, "entrant", training_run.identity_of(run.training) | facts)
         return result
 
@@ -263,7 +255,8 @@ class _Tournament:
     def _crown(self, winner: EntrantJob) -> Trained:
         """Write the policy of the best: it is what the whole tournament has learned."""
         training = winner.training()
-        if complaints := training_run.restore_checkpoint(winner.folder, training):
+        complaints, _ = training_run.restore_checkpoint(winner.folder, training, training_run.identity_of(training))
+        if complaints:
             raise errors.RunDirError(f"{complaints[0]}; go on with: {errors.command('resume', self.folder)}")
         if not self._accepted:
             last = self._jobs[-1].entrant

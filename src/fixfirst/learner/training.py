@@ -5,7 +5,7 @@ back from its checkpoint goes on with the same bytes.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from importlib.util import find_spec
@@ -505,7 +505,11 @@ class Training:
             "look": list(self._gate_check),
         }
 
-    def restore(self, tensors: Weights, numbers: dict[str, Any]) -> None:
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Return weights and the optimiser's moments, by name."""
+        return self.learner.tensors()
+
+    def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.learner.restore(tensors)
         self.openings = tuple(tuple(opening) for opening in numbers["openings"])

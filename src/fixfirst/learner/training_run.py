@@ -12,16 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
-from pydantic import BaseModel, Field
 
-from fixfirst.base import checks, errors, files
+from fixfirst.base import errors, files
 from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.ppo import tensor_shapes
 from fixfirst.learner.training import Entrant, Training, Update
-from fixfirst.orders import repairs
 from fixfirst.policy.network import Weights
 from fixfirst.runs import layout, manifest, rows
 
@@ -31,16 +28,37 @@ from fixfirst.runs import layout, manifest, rows
 
 KEPT_CHECKPOINTS = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
-LAST = f"{layout.CHECKPOINT_PREFIX}last.json"  # of an attacker, or a league
-BEFORE = f"{layout.CHECKPOINT_PREFIX}before.json"  # to fall back on
 
 
-def save_checkpoint(folder: Path, training: Training) -> None:
-    """Write a checkpoint, then forget all but the newest ones."""
+class Resumable(Protocol):
+    """A training whose state is tensors and numbers: of a defender, an attacker, a league."""
+
+    updates: int
+
+    @property
+    def done(self) -> bool:
+        """Is it trained?"""
+        ...
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the state outside the learners, JSON-ready."""
+        ...
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Return all weights and moments, by name."""
+        ...
+
+    def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        ...
+
+
+def save_checkpoint(folder: Path, training: Resumable, identity: Mapping[str, Any], seconds: float = 0.0) -> None:
+    """Write a checkpoint, then forget all but the newest ones. identity: what all numbers of the training follow from."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
-    facts = {"numbers": training.numbers(), "seconds": round(training.seconds, 3)}
-    files.write_pair(path, _KIND, identity_of(training) | facts, training.learner.tensors())
+    facts = {**identity, "numbers": training.numbers(), "seconds": round(seconds, 3)}
+    files.write_pair(path, _KIND, facts, training.tensors())
     kept = {old.stem for old in checkpoints(folder)[:KEPT_CHECKPOINTS]}
     for old in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         if old.stem not in kept:
@@ -70,74 +88,30 @@ def delete_checkpoints(folder: Path) -> None:
         shutil.rmtree(folder / layout.ENTRANTS)
 
 
-def restore_checkpoint(folder: Path, training: Training) -> list[str]:
-    """Put the newest good checkpoint, if any, into `training`. Returns what was wrong with newer ones, a line each."""
+def restore_checkpoint(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> tuple[list[str], float]:
+    """Put the newest good checkpoint, if any, into `training`. Returns what was wrong with newer ones, and its seconds."""
     complaints: list[str] = []
     for path in checkpoints(folder):
         try:
-            document, tensors = read_checkpoint(path, training)
+            document, tensors = read_checkpoint(path, identity)
             training.restore(tensors, document["numbers"])
-            training.seconds_before = max(0.0, rows.number(document.get("seconds")) or 0.0)
-            return complaints
+            return complaints, document["seconds"]
         except errors.PolicyError as e:
-            complaints.append(str(e) if str(path.parent) in str(e) else f"{path}: damaged ({e})")
-    return complaints
+            complaints.append(str(e))
+    return complaints, 0.0
 
 
-def read_checkpoint(path: Path, training: Training) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_checkpoint(path: Path, identity: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the document and the tensors of a checkpoint of this very training; PolicyError if it is none."""
     document, tensors = files.read_pair(path, _KIND)
-    if any(document.get(name) != value for name, value in identity_of(training).items()):
+    if any(document.get(name) != value for name, value in identity.items()):
         raise errors.PolicyError(f"{path}: belongs to a training with another configuration")
-    _check_numbers(path, document.get("numbers"), training)
-    _check_tensors(path, tensors, training)
     return document, tensors
 
 
-def last_tensors(folder: Path, training: Training) -> dict[str, np.ndarray]:
+def last_tensors(folder: Path) -> dict[str, np.ndarray]:
     """Return weights and Adam's moments at the end of the training in a folder, for another one of its kind."""
-    path = next(iter(checkpoints(folder)), folder / f"{layout.CHECKPOINT_PREFIX}.json")
-    _, tensors = files.read_pair(path, _KIND)
-    _check_tensors(path, tensors, training)
-    return tensors
-
-
-def _check_tensors(path: Path, tensors: Weights, training: Training) -> None:
-    """Raise PolicyError unless these are the weights and Adam's moments of such a training."""
-    expected = tensor_shapes(training.spec.inputs, training.spec.actions)
-    files.check_tensors(path.with_suffix(".safetensors"), tensors, expected)
-
-
-class _Numbers(BaseModel):
-    """What `Training.numbers` tells."""
-
-    updates: checks.Count
-    episodes: checks.Count
-    multiplier: checks.Number
-    latest: tuple[tuple[checks.Number, ...], ...] | None
-    openings: tuple[tuple[checks.Count, ...], ...]
-    look: tuple[Annotated[int, Field(ge=-1, le=checks.MOST)], Annotated[int, Field(ge=-1, le=checks.MOST)], bool]
-
-    def fits(self, training: Training) -> bool:
-        """Is it a place that this training can be at? Compiled code looks up choices by number."""
-        columns, begun = self.latest or ((),) * len(repairs.Counts._fields), training.entrant
-        return (
-            self.updates >= begun.updates
-            and begun.episodes <= self.episodes <= begun.episodes + begun.stage.episodes
-            and bool(self.openings) == bool(training.openings)
-            and all(choice < training.spec.actions for opening in self.openings for choice in opening)
-            and len(columns) == len(repairs.Counts._fields)
-            and len({len(column) for column in columns}) == 1
-        )
-
-
-def _check_numbers(path: Path, numbers: Any, training: Training) -> None:
-    """Raise PolicyError if a checkpoint's numbers are none of this training."""
-    try:
-        if not checks.check_saved(_Numbers, numbers).fits(training):
-            raise ValueError(checks.WRONG_NUMBERS)
-    except ValueError as e:
-        raise errors.PolicyError(f"{path}: damaged ({e})") from e
+    return files.read_pair(checkpoints(folder)[0], _KIND)[1]
 
 
 def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
@@ -158,67 +132,6 @@ def save_policy(folder: Path, training: Training, *, accepted: bool) -> None:
     files.write_pair(folder / layout.POLICY_JSON, "policy", document, training.learner.weights)
 
 
-# ---------------------------------------------------------------- attackers and leagues: one checkpoint each
-
-
-class Resumable(Protocol):
-    """A training whose state is tensors and numbers."""
-
-    updates: int
-
-    @property
-    def done(self) -> bool:
-        """Is it trained?"""
-        ...
-
-    def numbers(self) -> dict[str, Any]:
-        """Return the state outside the learners, JSON-ready."""
-        ...
-
-    def tensors(self) -> dict[str, np.ndarray]:
-        """Return all weights and moments, by name."""
-        ...
-
-    def saved_shapes(self, numbers: Any) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the tensors that were saved with these numbers; ValueError if they are none of its own."""
-        ...
-
-    def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
-        """Go on from a saved state that `saved_shapes` has looked at."""
-        ...
-
-
-def go_on(folder: Path, training: Resumable, config: dict[str, Any]) -> bool:
-    """Put the newest good checkpoint into a training; return whether there was one. Raises if it is another training's."""
-    complaints: list[errors.PolicyError] = []
-    for path in (folder / LAST, folder / BEFORE):
-        if path.exists():
-            try:
-                _restore(path, training, config)
-                if complaints:
-                    errors.note(f"{complaints[0]}; going on from the one before")
-                    (folder / LAST).unlink()  # it must not be fallen back on
-                return True
-            except errors.PolicyError as e:
-                complaints.append(e)
-    if complaints:
-        raise errors.PolicyError(f"{complaints[0]}; delete it to begin again")
-    return False
-
-
-def _restore(path: Path, training: Resumable, config: dict[str, Any]) -> None:
-    """Put a checkpoint into a training; PolicyError if it is damaged, ConfigError if it is another training's."""
-    document, tensors = files.read_pair(path, _KIND)
-    if document.get("config") != config:
-        raise errors.ConfigError(f"{path.parent}: holds another training; name another folder with --out")
-    try:
-        files.check_tensors(path.with_suffix(".safetensors"), tensors, training.saved_shapes(document.get("numbers")))
-        training.restore(tensors, document["numbers"])
-    except (ValueError, errors.PolicyError) as e:
-        text = str(e).removeprefix(f"{path.with_suffix('.safetensors')}: ")
-        raise errors.PolicyError(f"{path}: damaged ({text})") from e
-
-
 def train_on(
     folder: Path, training: Resumable, config: dict[str, Any], step: Callable[[], object], every: int, interrupt: object
 ) -> None:
@@ -228,20 +141,19 @@ def train_on(
         while not training.done:
             step()
             if interrupt or training.updates % every == 0:
-                save(folder, training, config)
+                save_checkpoint(folder, training, {"config": config})
             if interrupt and not training.done:
                 raise errors.Interrupted(f"interrupted after {training.updates} updates; the same command goes on")
-        save(folder, training, config)
+        save_checkpoint(folder, training, {"config": config})
 
 
-def save(folder: Path, training: Resumable, config: dict[str, Any]) -> None:
-    """Write the checkpoint; the one before stays beside it until the next, for a kill meanwhile."""
-    if (folder / LAST).exists():
-        (folder / BEFORE).unlink(missing_ok=True)
-        for suffix in (".safetensors", ".json"):
-            path = (folder / BEFORE).with_suffix(suffix)
-            files.write_atomically(path, files.read_file((folder / LAST).with_suffix(suffix)))
-    files.write_pair(folder / LAST, _KIND, {"config": config, "numbers": training.numbers()}, training.tensors())
+def go_on(folder: Path, training: Resumable, config: dict[str, Any]) -> None:
+    """Put the newest good checkpoint into a training. Raises if there are some, and none of them is good or its own."""
+    complaints, _ = restore_checkpoint(folder, training, {"config": config})
+    if complaints and not training.updates:
+        raise errors.PolicyError(f"{complaints[0]}; delete it to begin again")
+    if complaints:
+        errors.note(f"{complaints[0]}; going on from the one before")
 
 
 # ---------------------------------------------------------------- the training
@@ -290,7 +202,7 @@ class TrainingRun:
                 training.go_on_from(origin)
             elif begin.start is not None:
                 training.inherit(begin.start)
-            self.complaints = restore_checkpoint(folder, training)  # what was wrong with newer ones
+            self.complaints, training.seconds_before = restore_checkpoint(folder, training, identity_of(training))
             self._updates = self._log(layout.TRAINING_LOG, rows.UpdateRow) if rows.UpdateRow in begin.logs else None
             self._episodes = self._log(layout.EPISODE_LOG, rows.EpisodeRow) if rows.EpisodeRow in begin.logs else None
             self._board = rows.TensorBoard(tensorboard, training.episodes + 1)
@@ -328,14 +240,17 @@ class TrainingRun:
             self.accepted = gate.stop_when_compliant and training.passes_gate()
             if training.updates // training.config.checkpoint_every > before // training.config.checkpoint_every:
                 self._sync()
-                save_checkpoint(self.folder, training)
+                self._save()
         self.interrupted = bool(interrupt) and not training.done and not self.accepted
         self._sync()
         if self.interrupted or self._competes:
-            save_checkpoint(self.folder, training)
+            self._save()
         else:
             self.accepted = self.accepted or training.passes_gate()
             save_policy(self.folder, training, accepted=self.accepted)
+
+    def _save(self) -> None:
+        save_checkpoint(self.folder, self.training, identity_of(self.training), self.training.seconds)
 
     def _write(self, update: Update) -> None:
         if self._updates is not None:
@@ -354,6 +269,5 @@ class TrainingRun:
 def conclude(folder: Path, result: dict[str, Any]) -> None:
     """Write the result of a training; with it the training is done, and only then its checkpoints go."""
     policy = files.sha256(files.read_file(folder / layout.POLICY_TENSORS))
-    run = layout.run_hash_of(folder) or ""
-    files.write_document(folder / layout.RESULT, "result", result | {"policy_sha256": policy}, run)
+    files.write_document(folder / layout.RESULT, "result", result | {"policy_sha256": policy})
     delete_checkpoints(folder)

@@ -441,7 +441,7 @@ class LeaderboardScore(tables.Tabular):
         found, total = Evaluations(self.columns).table(), self.total
         names = dict.fromkeys(found.columns) | {"red_agent": "total", "variant": self.columns[0].variant}
         names |= {"episodes": sum(self.columns[place].episodes for place in range(len(LEADERBOARD_REDS)))}
-        return tables.Table(found.columns, (*found.rows, tuple((names | total._asdict()).values())))
+        return tables.Table(found.columns, (*found.rows, tuple((names | total._asdict()).values())), found.shown)
 
     def tables(self) -> list[tables.Table]:
         """Return the leaderboard as the challenge shows it, with the published rows."""

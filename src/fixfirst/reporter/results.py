@@ -6,40 +6,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
 from fixfirst.base import errors
-from fixfirst.orders.ranking import Ranking
+from fixfirst.base.tables import INTERVAL, Table
 from fixfirst.play import evaluation
-from fixfirst.reporter.screen import fitting_table, folded, prose, results
+from fixfirst.reporter.screen import fitting_table, prose, results
 from fixfirst.reporter.texts import (
     ACROSS_SEEDS_COLUMNS,
     AFTER_ROUNDS,
     ATTACKED,
     adaptive_rows,
     orders_across_seeds,
-    percent,
-    settled,
     settled_under_attack,
     short_order,
     swap_name,
-    tier_name,
     verdict_in_words,
     verdict_over_seeds,
 )
 from fixfirst.runs import agreement, layout, seeds
 from fixfirst.runs.answer import Adaptive, Answer
-from fixfirst.runs.rows import Trial
 
 if TYPE_CHECKING:
     from fixfirst.searcher import study
     from fixfirst.searcher.published import PublishedSearch
     from fixfirst.searcher.shared import SharedSearch
-
-MOST_ORDERS = 24
 _MOST_ANSWERS = 12  # searches of a study whose tables are printed; of more, a line each
 MOST_ACROSS_SEEDS = 20
-_WIDE = 100  # columns in which everything about an order fits
 
 
 def print_searches(searches: "Sequence[study.AnySearch]", folder: Path, page: Path | None = None) -> None:
@@ -116,12 +108,12 @@ def _print_answers(console: Console, searches: "Sequence[SharedSearch]") -> None
         if len(answers) > 1:
             console.print(f"\n{name}:", highlight=False, soft_wrap=True)
         _print_sentences(console, answer.sentences)
-        console.print(_swaps_table(answer, console.width))
-        console.print(_orders_table(answer, console.width))
+        for table in answer.tables():
+            print_table(console, table)
         if answer.adaptive is not None:
             console.print(f"{answer.adaptive.lead}:", highlight=False)
-            console.print(_adaptive_swaps(answer.adaptive, console.width))
-            console.print(_adaptive_orders(answer, answer.adaptive, console.width))
+            for table in adaptive_tables(answer, answer.adaptive):
+                print_table(console, table)
         facts = f"{answer.episodes:,} training episodes, {where}; {answer.trainings}"
         console.print(facts, soft_wrap=True, highlight=False)
     best, several = searches[0].folder / layout.BEST, len(searches) > 1
@@ -137,55 +129,6 @@ def _print_sentences(console: Console, sentences: Sequence[str]) -> None:
         console.print(text, style="bold" if number == 0 else None, soft_wrap=not console.is_terminal, highlight=False)
 
 
-def _swaps_table(answer: Answer, width: int) -> Table:
-    """Build the table; prices that may still fall have no interval."""
-    columns = ("swap of neighbours", "worth", "95 % interval", "over training")
-    rows = [
-        (swap_name(s), f"{s.price:+.2f}", "-" if s.low is None else f"[{s.low:.2f}, {s.high:.2f}]", settled(s, answer))
-        for s in answer.swaps
-    ]
-    return fitting_table(columns, rows, width, cut=columns[0])
-
-
-def _orders_table(answer: Answer, width: int) -> Table:
-    """Build the table; where there is little room, intervals and violations stay, and the tier goes first."""
-    rows, columns = [], ("order", "return", "95 % interval", "tier", "violations", "Restores", "Removes")
-    for order in answer.orders[:MOST_ORDERS]:
-        name, most = short_order(order.workflow, answer.idle), f"{order.violations_high:.3f}"
-        between = "-" if order.low is None else f"[{order.low:.2f}, {order.high:.2f}]"
-        earned = name, f"{order.mean:.2f}", between
-        repairs = f"{order.restores:.2f}", f"{order.removes:.2f}"
-        wide = *earned, tier_name(order, answer), f"{order.violations:.3f}, at most {most}", *repairs
-        rows.append(wide if width >= _WIDE else (*earned, f"≤ {most}", *repairs, tier_name(order, answer)))
-    return fitting_table(columns if width >= _WIDE else (*columns[:3], *columns[4:], columns[3]), rows, width)
-
-
-def _adaptive_swaps(found: Adaptive, width: int) -> Table:
-    """Build the table of prices against attackers that learn."""
-    columns = ("swap of neighbours", "worth", "95 % interval", "over rounds", "after each round")
-    rows = [
-        (
-            swap_name(s),
-            f"{s.price:+.1f}",
-            "-" if s.low is None else f"[{s.low:.1f}, {s.high:.1f}]",
-            settled_under_attack(s, found),
-            ", ".join(f"{value:.0f}" for value in s.history),
-        )
-        for s in found.swaps
-    ]
-    return fitting_table(columns, rows, width, cut=columns[0])
-
-
-def _adaptive_orders(answer: Answer, found: Adaptive, width: int) -> Table:
-    """Build the table of orders against attackers that learn, beside what they earn otherwise."""
-    columns = ("order", f"against {answer.red_agent}", *((AFTER_ROUNDS,) if found.scripted else ()), ATTACKED)
-    rows = [
-        (short_order(order.workflow, answer.idle), *(f"{value:.2f}" for value in cells))
-        for order, *cells in adaptive_rows(answer, found)[:MOST_ORDERS]
-    ]
-    return fitting_table(columns, rows, width)
-
-
 # ---------------------------------------------------------------- a search with a training per order
 
 
@@ -198,7 +141,7 @@ def _print_search(console: Console, search: "PublishedSearch") -> None:
     if found is None:
         console.print("No order passed the gate: raise --total-episodes or --max-episodes, or lower --compliance-threshold.")
         return
-    console.print(ranking_table(found.ranking, search.trials, console.width))
+    print_table(console, search.table())
     if others:
         names = ", ".join(sorted({trial.workflow for trial in others}))
         prose(console, f"{len(others)} trials did not pass the gate: {names}")
@@ -208,20 +151,6 @@ def _print_search(console: Console, search: "PublishedSearch") -> None:
     )
     best = search.folder / layout.BEST
     console.print(f"best policy: {best}\nnext:        {errors.command('evaluate', best)}", soft_wrap=True)
-
-
-def ranking_table(ranking: Ranking, trials: Sequence[Trial], width: int) -> Table:
-    """Build a table of orders by return with simultaneous intervals, compliance, and which may be best (*)."""
-    by_order: dict[str, Trial] = {}  # the best trial of each
-    for trial in sorted((trial for trial in trials if trial.accepted), key=lambda trial: trial.earned):
-        by_order[trial.workflow] = trial
-    rows = []
-    for place, row in enumerate(ranking.rows, start=1):
-        trial = by_order[str(row.workflow)]
-        earned = f"{row.mean:.2f}", f"[{row.low:.2f}, {row.high:.2f}]"
-        compliance = percent(trial.compliance), percent(trial.contested_compliance)
-        rows.append((f"{place}{'*' if row.maybe_best else ' '}", str(row.workflow), *earned, *compliance))
-    return fitting_table(("", "order", "return", "95 % interval", "compliance", "contested"), rows, width)
 
 
 def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder: Path) -> None:
@@ -261,60 +190,80 @@ def _comparison_document(comparison: seeds.Comparison) -> dict[str, Any]:
 # ---------------------------------------------------------------- evaluations
 
 
-def side_by_side(ours: Sequence[evaluation.Evaluation], theirs: Sequence[evaluation.Evaluation], margin: float) -> str:
-    """Write one policy in both worlds, with the difference and the verdict of two one-sided tests."""
-    wide = _longest_name(ours)
-    head = f"{'red agent':{wide}} {'steps':>5} {'simulator':>16} {'CybORG':>16} {'difference, 95 % interval':>30}"
-    lines = [f"{head}  verdict at ±{margin:g}"]
+def print_table(console: Console, table: Table) -> None:
+    """Print what people are shown of a table, as wide as the terminal is."""
+    columns, *rows = table.cells()
+    console.print(fitting_table(columns, rows, console.width, columns[0]))
+
+
+def adaptive_tables(answer: Answer, found: Adaptive) -> list[Table]:
+    """Return what swaps and orders are worth against attackers that learn, beside what orders earn otherwise."""
+    swaps = [(swap_name(s), s.price, s.low, s.high, settled_under_attack(s, found), *s.history) for s in found.swaps]
+    rounds = tuple(f"after round {number}" for number in range(len(found.swaps[0].history) if found.swaps else 0))
+    names = ("swap of neighbours", "worth", "low", "high", "over rounds", *rounds)
+    columns = ("order", f"against {answer.red_agent}", *((AFTER_ROUNDS,) if found.scripted else ()), ATTACKED)
+    orders = [(short_order(order.workflow, answer.idle), *cells) for order, *cells in adaptive_rows(answer, found)]
+    shown = (*names[:2], INTERVAL, *names[4:])
+    return [Table(names, tuple(swaps), shown), Table(columns, tuple(orders))]
+
+
+def print_evaluations(rows: evaluation.Evaluations) -> None:
+    """Print a row per game, the sum that the challenge ranks by, and what an episode cost."""
+    console = results()
+    print_table(console, rows.table())
+    total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
+    facts = ", ".join(filter(None, (f"{rows[0].episodes:,} episodes each", f"variant {rows[0].variant}", rows.world)))
+    prose(console, f"sum {total:.2f} ± {error:.2f} ({facts})")
+    for row in rows:
+        costs = sorted(((cost, name) for name, cost in row.costs.items() if cost >= 0.005), reverse=True)
+        parts = ", ".join(f"{name} {cost:.2f}" for cost, name in costs) or "nothing"
+        prose(console, f"{row.red_agent}, {row.steps} steps, costs: {parts}")
+
+
+def print_both_worlds(ours: evaluation.Evaluations, theirs: evaluation.Evaluations, margin: float) -> None:
+    """Print one policy in both worlds, with the difference and the verdict of two one-sided tests."""
+    console, rows = results(), []
     for a, b in zip(ours, theirs, strict=True):
         gap = evaluation.difference(a, b, margin)
-        shown = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
         verdict = "equivalent" if gap.equivalent else f"not shown; these episodes would show ±{gap.smallest_margin:.2f}"
-        earned = [f"{row.mean:.2f} ± {row.standard_error:.2f}" for row in (a, b)]
-        lines.append(f"{a.red_agent:{wide}} {a.steps:5} {earned[0]:>16} {earned[1]:>16} {shown:>30}  {verdict}")
-        if a.compliance is not None and b.compliance is not None:
-            lines.append(f"{'':10} {'':5} compliance: simulator {a.compliance.compliance}, CybORG {b.compliance.compliance}")
-    lines.append(
-        f"{theirs[0].episodes:,} episodes of each on CybORG and {ours[0].episodes:,} on the simulator, where they cost "
-        f"nothing and make the difference more precise; variant {ours[0].variant}"
+        rows.append((a.red_agent, a.steps, a.mean, b.mean, gap.mean, gap.low, gap.high, verdict))
+    columns = ("red_agent", "steps", "simulator", "CybORG", "difference", "low", "high", f"verdict at ±{margin:g}")
+    print_table(console, Table(columns, tuple(rows), (*columns[:5], INTERVAL, columns[-1])))
+    prose(
+        console, f"{theirs[0].episodes:,} episodes of each on CybORG, {ours[0].episodes:,} here; variant {ours[0].variant}"
     )
-    return "\n".join(lines)
 
 
-def comparison_text(
-    rows: evaluation.Comparisons, first: str, second: str, flags: Sequence[str] = (), width: int = 240
-) -> str:
-    """Write the difference of two policies against each red agent, what it means, and their worst episodes.
+def print_comparison(rows: evaluation.Comparisons, first: str, second: str, flags: Sequence[str] = ()) -> None:
+    """Print the difference of two policies against each red agent, what it means, and their worst episodes.
 
     flags: with which `fixfirst watch` plays the same episodes.
     """
-    variants = list(dict.fromkeys(row.variant for row in rows))
-    names = [row.red_agent if len(variants) == 1 else f"{row.red_agent}, {row.variant}" for row in rows]
-    wide = max(10, *map(len, names))
-    lines = [f"A: {first}", f"B: {second}"]
-    lines.append(f"{'red agent':{wide}} {'steps':>5} {'A':>9} {'B':>9} {'B - A':>9} {'95 % interval':>20}")
-    for name, row in zip(names, rows, strict=True):
-        interval = f"[{row.low:+.2f}, {row.high:+.2f}]"
-        lines.append(f"{name:{wide}} {row.steps:5} {row.first:9.2f} {row.second:9.2f} {row.mean:+9.2f} {interval:>20}")
-    lines += [f"{name}: {_verdict(row)}" for name, row in zip(names, rows, strict=True)]
-    lines += [f"{name}: {_describe_parts(row)}" for name, row in zip(names, rows, strict=True) if row.parts]
-    where = f"variant {variants[0]}" if len(variants) == 1 else f"variants {' and '.join(variants)}"
-    lines.append(f"{rows[0].episodes:,} episodes against each, the same for both, {_joined(where, rows.world)}")
-    for side, attribute in (("A", "worst_of_first"), ("B", "worst_of_second")):
-        for name, row in zip(names, rows, strict=True):
-            worst = "; ".join(f"{e.number}: A {e.first:.1f}, B {e.second:.1f}" for e in getattr(row, attribute))
-            lines.append(f"worst of {side} against {name}, episode {worst}")
+    console = results()
+    prose(console, f"first: {first}\nsecond: {second}")
+    print_table(console, rows.table())
+    for row in rows:
+        name = f"{row.red_agent}, {row.variant}"
+        parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
+        prose(console, f"{name}: {_verdict(row)}; by what is paid: {parts or 'nothing'}")
+        for side, worst in (("first", row.worst_of_first), ("second", row.worst_of_second)):
+            told = "; ".join(f"{e.number}: {e.first:.1f}, {e.second:.1f}" for e in worst)
+            prose(console, f"{name}: worst of the {side}, episode {told}")
+    prose(console, ", ".join(filter(None, (f"{rows[0].episodes:,} episodes against each, the same for both", rows.world))))
     row, chosen = rows[0], ("--number", str(rows[0].worst_of_first[0].number))
     world = ("--red-agent", row.red_agent, "--variant", row.variant)
-    lines.append(f"next: {errors.command('watch', first, '--beside', second, *chosen, *world, *flags)}")
-    return folded(lines, width)
+    prose(console, f"next: {errors.command('watch', first, '--beside', second, *chosen, *world, *flags)}")
 
 
-def _describe_parts(row: evaluation.Paired) -> str:
-    """Write what a difference consists of, and the repairs of both."""
-    parts = ", ".join(f"{p.name} {p.price:+.2f} [{p.low:+.2f}, {p.high:+.2f}]" for p in row.parts)
-    repairs = [f"{name} {a:.2f} and {b:.2f}" for name, (a, b) in (("Restores", row.restores), ("Removes", row.removes))]
-    return f"B - A by what is paid: {parts}; {', '.join(repairs)} an episode"
+def print_leaderboard(standing: evaluation.LeaderboardScore) -> None:
+    """Print six columns and their total, beside the published ones."""
+    console = results()
+    for table in (*standing.tables(), standing.table()):
+        print_table(console, table)
+    for row in evaluation.LEADERBOARD:
+        lead = standing.lead(row)
+        prose(console, f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
+    prose(console, f"{standing.columns[0].episodes:,} episodes against each; published: {evaluation.LEADERBOARD_SOURCE}")
 
 
 def _verdict(row: evaluation.Paired) -> str:
@@ -323,64 +272,8 @@ def _verdict(row: evaluation.Paired) -> str:
         return "they earn the same in every episode"
     luck = f"two evaluations would need {row.independent_episodes:,} episodes each to be as sure"
     if row.different:
-        return f"{'B' if row.mean > 0 else 'A'} is better by {abs(row.mean):.2f}; {luck}"
+        return f"the {'second' if row.mean > 0 else 'first'} is better by {abs(row.mean):.2f}; {luck}"
     return f"not told apart, the difference is below {max(-row.low, row.high):.2f}; {luck}"
-
-
-def standing_table(standing: evaluation.LeaderboardScore, name: str, width: int = 240) -> str:
-    """Write six columns and their total, beside the published ones; with less room, a line for each of the six."""
-    ours = standing.columns
-    label = max(len(name), *(len(row.name) for row in evaluation.LEADERBOARD))
-    lines = _upright(standing, name) if width < label + 65 else _across(standing, name, label)
-    for row in evaluation.LEADERBOARD:
-        lead = standing.lead(row)
-        lines.append(f"total less that of {row.name}: {lead.mean:+.2f} [{lead.low:+.2f}, {lead.high:+.2f}]")
-    repairs = [
-        (evaluation.column_name(*column), cell)
-        for column, cell in zip(evaluation.LEADERBOARD_COLUMNS, ours, strict=True)
-        if cell.restores is not None
-    ]
-    if repairs:
-        each = ", ".join(f"{column} {cell.restores:.2f} and {cell.removes:.2f}" for column, cell in repairs)
-        lines.append(f"Restores and Removes an episode: {each}")
-    played = f"{ours[0].episodes:,} episodes against each, variant {ours[0].variant}"
-    lines.append(f"B: b_line, M: meander, with the steps of an episode; {played}")
-    lines.append(f"published: {evaluation.LEADERBOARD_SOURCE}")
-    return folded(lines, width)
-
-
-def _upright(standing: evaluation.LeaderboardScore, name: str) -> list[str]:
-    """Write a line per column."""
-    lines = [
-        f"{'':5} {'return':>8} {'± s.e.':>7} {'95 % interval':>18}"
-        + "".join(f"{f'({n})':>8}" for n in range(1, len(evaluation.LEADERBOARD) + 1))
-    ]
-    names = [*(evaluation.column_name(*column) for column in evaluation.LEADERBOARD_COLUMNS), "total"]
-    ours: list[Any] = [*standing.columns, standing.total]
-    theirs = [[*row.columns, row.total] for row in evaluation.LEADERBOARD]
-    for column, cell, *published in zip(names, ours, *theirs, strict=True):
-        interval, beside = f"[{cell.low:.2f}, {cell.high:.2f}]", "".join(f"{value:8.2f}" for value in published)
-        lines.append(f"{column:5} {cell.mean:8.2f} {cell.standard_error:7.2f} {interval:>18}{beside}")
-    return [name, *lines, *(f"({number}) {row.name}" for number, row in enumerate(evaluation.LEADERBOARD, start=1))]
-
-
-def _across(standing: evaluation.LeaderboardScore, name: str, label: int) -> list[str]:
-    """Write a line per defender."""
-    ours, total = standing.columns, standing.total
-
-    def line(first: str, cells: Sequence[float], last: float) -> str:
-        return f"{first:{label}} " + "".join(f"{cell:9.2f}" for cell in cells) + f"{last:10.2f}"
-
-    lines = [
-        f"{'':{label}} "
-        + "".join(f"{evaluation.column_name(*column):>9}" for column in evaluation.LEADERBOARD_COLUMNS)
-        + f"{'total':>10}"
-    ]
-    lines.append(line(name, [cell.mean for cell in ours], total.mean))
-    lines.append(line("  standard error", [cell.standard_error for cell in ours], total.standard_error))
-    lines.append(line("  95 % interval, from", [cell.low for cell in ours], total.low))
-    lines.append(line("  to", [cell.high for cell in ours], total.high))
-    return [*lines, *(line(row.name, row.columns, row.total) for row in evaluation.LEADERBOARD)]
 
 
 def standing_document(standing: evaluation.LeaderboardScore) -> dict[str, Any]:
@@ -403,48 +296,3 @@ def standing_document(standing: evaluation.LeaderboardScore) -> dict[str, Any]:
         ],
         "source": evaluation.LEADERBOARD_SOURCE,
     }
-
-
-_NARROW = 110  # columns that a line with compliance needs
-
-
-def _joined(*texts: str) -> str:
-    """Join those that say something by commas."""
-    return ", ".join(filter(None, texts))
-
-
-def evaluation_table(rows: Sequence[evaluation.Evaluation], width: int = 240, world: str = "") -> str:
-    """Write a line per setting, with less room three, then the sum that the challenge ranks by.
-
-    world: what was played beside the variant, in words.
-    """
-    wide = _longest_name(rows)
-    lines = [f"{'red agent':{wide}} {'steps':>5} {'return':>9} {'± s.e.':>7} {'95 % interval':>20}  compliance"]
-    narrow = width < _NARROW
-    for row in rows:
-        interval = f"[{row.low:.2f}, {row.high:.2f}]"
-        compliance = ""
-        if row.compliance is not None:
-            rates = f"{row.compliance.compliance}", f"contested {row.compliance.contested}"
-            compliance = "".join(f"\n{'':18}{rate}" for rate in rates) if narrow else f"  {', '.join(rates)}"
-        lines.append(
-            f"{row.red_agent:{wide}} {row.steps:5} {row.mean:9.2f} {row.standard_error:7.2f} {interval:>20}{compliance}"
-        )
-    total, error = sum(row.mean for row in rows), sum(row.standard_error**2 for row in rows) ** 0.5
-    facts = f"({_joined(f'{rows[0].episodes:,} episodes each', f'variant {rows[0].variant}', world)})"
-    whole = f"{'sum':{wide}} {'':5} {total:9.2f} {error:7.2f}"
-    lines += [whole, facts] if narrow else [f"{whole}   {facts}"]
-    return "\n".join([*lines, folded([_describe_costs(row) for row in rows if row.restores is not None], width)])
-
-
-def _longest_name(rows: Sequence[evaluation.Evaluation]) -> int:
-    """Return the width of a column of red agents."""
-    return max(10, *(len(row.red_agent) for row in rows))
-
-
-def _describe_costs(row: evaluation.Evaluation) -> str:
-    """Write what an episode cost, part by part, and the repairs in it."""
-    parts = sorted(((name, cost) for name, cost in row.costs.items() if cost >= 0.005), key=lambda part: -part[1])
-    costs = ", ".join(f"{name} {cost:.2f}" for name, cost in parts) or "nothing"
-    repairs = f"{row.restores:.2f} Restores and {row.removes:.2f} Removes an episode"
-    return f"{row.red_agent}, {row.steps} steps: {repairs}; costs: {costs}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from fixfirst.base import errors, files, tables
 from fixfirst.orders import pricing
-from fixfirst.runs.layout import ANSWER, run_hash_of
+from fixfirst.runs.layout import ANSWER
 
 NO_ANSWER = "No answer yet"
 LEAST_PART = 0.05  # points: smaller parts of a price are not named
@@ -341,7 +341,7 @@ class Answer(tables.Tabular):
         return {**words, **facts}
 
     def write(self, folder: Path) -> None:
-        files.write_document(folder / ANSWER, "answer", self.document(), run_hash_of(folder) or "")
+        files.write_document(folder / ANSWER, "answer", self.document())
 
     @classmethod
     def read(cls, folder: Path) -> "Answer | None":
@@ -352,8 +352,8 @@ class Answer(tables.Tabular):
         if not path.exists():
             return None
         try:
-            document = files.read_document(path, "answer", run_hash_of(folder) or "")
-            answer = TypeAdapter(cls).validate_json(json.dumps(_printable(document)), strict=True)
+            document = files.read_document(path, "answer")
+            answer = TypeAdapter(cls).validate_json(json.dumps(document), strict=True)
         except ValidationError as e:
             raise errors.RunDirError(f"{path}: damaged ({e.errors()[0]['loc']}: {e.errors()[0]['msg']})") from e
         except (OSError, ValueError) as e:
@@ -392,15 +392,6 @@ def _shorter(part: str) -> str:
     """Return why a part of the cost is smaller."""
     words = {pricing.SERVICE: "the service is stopped for less time", pricing.OWN_RESTORES: "fewer Restores are needed"}
     return words.get(part, f"{part} hosts are held for less time")
-
-
-def _printable(document: Any) -> Any:
-    """Return it with texts that may go to terminals."""
-    if isinstance(document, dict):
-        return {name: _printable(value) for name, value in document.items()}
-    if isinstance(document, list):
-        return [_printable(value) for value in document]
-    return errors.printable(document) if isinstance(document, str) else document
 
 
 def _sentence(text: str) -> str:

@@ -4,7 +4,6 @@ runs/<name>/
   config.toml          the resolved configuration, flat: names as flags have them
   manifest.json        what kind of run, versions, seed, machine, command
   runtime.csv          one row per time it was worked on: when, how it ended, for how long
-  end.json             once it is finished: the last checksum of each log, so that one that was cut is noticed
   training_log.csv     one row per update
   episodes.csv         one row per training episode, if asked for (search)
   tb/                  TensorBoard events, if asked for (train, search --separate)
@@ -72,7 +71,7 @@ WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format
 PAGES = (f"{REPORT}.html", f"{REPORT}.md", REPLAY)  # written by whoever wants to read them, also while the run goes on
 WHY_PAGE = "why"  # the replay with the same episodes under two orders
-LOCK, END = ".lock", "end.json"
+LOCK = ".lock"
 WARMUP_RESULT = f"{WARMUP}/{RESULT}"
 _DEPTH = 2  # a study holds its runs one level down
 
@@ -118,7 +117,7 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
     """Return the manifest of a run that this version can look at; anything else raises RunDirError."""
     path = folder / file
     try:
-        manifest = files.read_json(path, own=True)
+        manifest = files.read_json(path)
         schema = manifest.get("schema") if isinstance(manifest, dict) else None
         if schema not in (1, SCHEMA):
             raise errors.RunDirError(
@@ -133,17 +132,6 @@ def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
         raise errors.RunDirError(f"{folder}: is not a run directory ({MANIFEST} is missing)") from e
     except (OSError, ValueError) as e:
         raise errors.RunDirError(f"{path}: cannot be read ({e})") from e
-
-
-def run_hash_of(folder: Path) -> str | None:
-    """Return the hash that names the run in this folder; empty where a job works that is no run, None of an earlier version.
-
-    All that a run goes on from carries it: rows and documents of another run are noticed, whole as they may be.
-    """
-    if not (folder / MANIFEST).exists():
-        return ""
-    manifest = read_manifest(folder)
-    return None if manifest["schema"] != SCHEMA else str(manifest.get(files.RUN_HASH, ""))
 
 
 def kind_of(folder: Path) -> Kind:

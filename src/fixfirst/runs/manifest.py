@@ -1,7 +1,6 @@
 """Beginning a run directory, knowing one, and working on one: manifest, configuration, lock, sessions."""
 
 import importlib.metadata
-import json
 import os
 import platform
 import sys
@@ -17,12 +16,11 @@ import tomli_w
 from fixfirst.base import errors, files
 from fixfirst.orders.order import UnitScheme
 from fixfirst.runs import layout
-from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows, written_checksum
+from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
 RUNNING = "running"
-LOGS = (layout.RUNTIME, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.LEDGER, layout.CHOICES, layout.ROUNDS, layout.MATRIX)
 TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")
 RENAMED = {  # settings that had another name in their table, or outside of tables
     ("", "beginners"): "trainings",
@@ -48,9 +46,7 @@ def create_run(
             files.write_atomically(folder / layout.SCENARIO, kept["file"].encode())
         data = _as_toml(config)
         files.write_atomically(folder / layout.CONFIG, data)
-        write_manifest(
-            folder, kind, seed, options, {CONFIG_HASH: files.sha256(data)}, _run_hash(kind, files.parse_toml(data))
-        )
+        write_manifest(folder, kind, seed, options, {CONFIG_HASH: files.sha256(data)})
 
 
 def _as_toml(config: dict[str, Any]) -> bytes:
@@ -120,12 +116,6 @@ def _without_none(value: Any) -> Any:
     return value
 
 
-def _run_hash(kind: str, config: dict[str, Any]) -> str:
-    """Of all settings that decide what a run finds."""
-    decides = result_settings(layout.Kind(kind), config) | {"seed": str(config.get("seed"))}
-    return files.sha256(json.dumps(decides, sort_keys=True).encode())
-
-
 def finished_like(name: str, config: dict[str, Any]) -> Path | None:
     """Return a finished run of this name whose files are those of this config: same settings, seed, versions and machine."""
     wanted, number, folder = files.sha256(_as_toml(config)), 1, layout.folder_of(name)
@@ -146,9 +136,8 @@ def write_manifest(
     seed: int,
     options: dict[str, Any] | None = None,
     more: dict[str, str] | None = None,
-    run: str = "",
 ) -> None:
-    """Write what a run is. options: how it was started, beside its configuration. run: the hash that names it."""
+    """Write what a run is. options: how it was started, beside its configuration."""
     document = {
         "schema": layout.SCHEMA,
         "created": now(),
@@ -159,7 +148,7 @@ def write_manifest(
         "machine": machine(),
         **(more or {}),
     }
-    files.write_document(folder / (layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST), kind, document, run)
+    files.write_document(folder / (layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST), kind, document)
 
 
 def versions() -> dict[str, str]:
@@ -188,14 +177,6 @@ def _cpu_info(path: Path) -> dict[str, str]:
         return {}
     pairs = (line.partition(":") for line in first.splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def refuse_links(folder: Path) -> None:
-    """Whoever goes on with a run writes into it: all of it must lie there, and nothing may lead elsewhere."""
-    for place, folders, names in os.walk(folder):
-        for path in (Path(place, name) for name in (*folders, *names)):
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise errors.RunDirError(f"{path}: is a link, a pipe or a device; a run has files and folders only")
 
 
 def changed_since(manifest: dict[str, Any]) -> list[str]:
@@ -283,15 +264,12 @@ def last_outcome(folder: Path) -> Outcome:
 
 
 def is_finished(folder: Path) -> bool:
-    """Is its end noted, and how its logs end? A kill may have come between."""
-    return last_outcome(folder) == Outcome.FINISHED and (folder / layout.END).exists()
+    """Is its end noted?"""
+    return last_outcome(folder) == Outcome.FINISHED
 
 
 class Session:
-    """A `with` block in which a run is worked on; leaving it adds a row to runtime.csv. A kill leaves no row.
-
-    With the end of a run, end.json says how its logs end: rows that were cut off are noticed.
-    """
+    """A `with` block in which a run is worked on; leaving it adds a row to runtime.csv. A kill leaves no row."""
 
     def __init__(self, folder: Path, workers: int = 1):
         self._folder, self._workers = folder, workers
@@ -300,7 +278,6 @@ class Session:
 
     def __enter__(self) -> Self:
         self._started, self._clock = now(), time.perf_counter()
-        (self._folder / layout.END).unlink(missing_ok=True)
         return self
 
     @contextmanager
@@ -324,20 +301,6 @@ class Session:
             )
         )
         log.close()
-        if self.finished:
-            ends = {name: written_checksum(self._folder / name) for name in LOGS}
-            known = {name: end for name, end in ends.items() if end is not None}
-            files.write_document(self._folder / layout.END, "end", known, layout.run_hash_of(self._folder) or "")
-
-
-def read_ends(folder: Path) -> dict[str, str]:
-    """Return the last checksum of each log of a finished run, by name; nothing of others."""
-    try:
-        return files.read_document(folder / layout.END, "end", layout.run_hash_of(folder) or "")
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as e:
-        raise errors.RunDirError(f"{folder / layout.END}: cannot be read ({e})") from e
 
 
 def now() -> str:

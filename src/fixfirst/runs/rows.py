@@ -1,20 +1,16 @@
 """The rows of a run's CSV files, and the logs that grow by them; TensorBoard's event files, too.
 
 A row is a frozen dataclass. A field's type is its cell's: int, float or str; `| None` means that the cell may be empty. A
-column is named like its field unless the field says otherwise. The last cell of every line is a checksum of its other cells
-and of the checksum before it, from the header and the run's hash on: a changed digit, a row that is gone and a row of
-another run are noticed, and whatever fits is believed.
+column is named like its field unless the field says otherwise.
 """
 
 import csv
 import dataclasses
-import hashlib
 import io
 import os
 import time
 import types
 import typing
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -23,12 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from fixfirst.base import errors, files
-from fixfirst.runs.layout import run_hash_of
 
 LARGEST = 2.0**53  # no number of a run comes near
 LARGEST_TABLE, LARGEST_LOG, LARGEST_EPISODE_LOG = 16 * files.MB, 128 * files.MB, 1024 * files.MB
 LONGEST_LINE = 2**16  # bytes: orders of 13 hosts have 150
-_CHECKSUM = "checksum"  # the last column
 
 
 class Row:
@@ -308,29 +302,22 @@ class CsvLog(Generic[_R]):
 
     def __init__(self, path: Path, kind: type[_R], keep: Callable[[_R], bool] | None = lambda row: True):
         self.last: _R | None = None  # of the rows that were there and are kept
-        end, self._checksum = 0, b""
-        for row, checksum, place in _scan(path, kind):
-            if row is not None and keep is not None and not keep(row):
+        end = 0
+        for row, place in _scan(path, kind):
+            if row is not None and (keep is None or not keep(row)):
                 break
-            self.last, self._checksum, end = row, checksum, place
-            if keep is None:
-                break
-        if run_hash_of(path.parent) is None:
-            raise errors.RunDirError(f"{path}: was begun by an earlier version, which can finish it")
-        self._file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")  # noqa: SIM115
+            self.last, end = row, place
+        self._file = open(path, "r+b" if path.exists() else "x+b")  # noqa: SIM115
         self._file.truncate(end)
         self._file.seek(end)
         if not end:
-            self._checksum = _first_checksum(path, kind)
             self._file.write(_header(kind))
 
     def write(self, row: _R) -> None:
         """Add a row."""
         line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(row.values().values())
-        text = line.getvalue().encode()
-        self._checksum = _next_checksum(self._checksum, text)
-        self._file.write(b"%b,%b\n" % (text, self._checksum))
+        csv.writer(line, lineterminator="\n").writerow(row.values().values())
+        self._file.write(line.getvalue().encode())
 
     def sync(self) -> None:
         """Return when what was written so far survives a crash."""
@@ -342,63 +329,32 @@ class CsvLog(Generic[_R]):
         self._file.close()
 
 
-def read_rows(path: Path, kind: type[_R], end: str | None = None) -> list[_R]:
+def read_rows(path: Path, kind: type[_R]) -> list[_R]:
     """Return the rows of a log; a half-written last line is left out, a file that is not there has none."""
-    return list(iterate_rows(path, kind, end))
+    return list(iterate_rows(path, kind))
 
 
-def iterate_rows(path: Path, kind: type[_R], end: str | None = None) -> Iterator[_R]:
-    """Yield the rows of a log, in the memory of one. end: what `last_checksum` was when it was finished."""
-    last = b""
-    for row, checksum, _ in _scan(path, kind):
-        last = checksum
-        if row is not None:
-            yield row
-    if end is not None and last.decode() != end:
-        raise errors.RunDirError(f"{path}: damaged (its last rows are missing)")
+def iterate_rows(path: Path, kind: type[_R]) -> Iterator[_R]:
+    """Yield the rows of a log, in the memory of one."""
+    return (row for row, _ in _scan(path, kind) if row is not None)
 
 
-def last_checksum(path: Path, kind: type[Row]) -> str:
-    """Return what names all rows of a log together: the checksum of the last."""
-    return next(iter(deque((checksum for _, checksum, _ in _scan(path, kind)), maxlen=1)), b"").decode()
-
-
-def written_checksum(path: Path) -> str | None:
-    """Return the last checksum of a log that was just written, without reading all of it; None if there is no log."""
-    try:
-        with files.open_regular(path, LARGEST_EPISODE_LOG) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST_LINE))
-            *_, last = file.read().removesuffix(b"\n").split(b"\n")
-            return last.rpartition(b",")[2].decode()
-    except FileNotFoundError:
-        return None
-
-
-def _scan(path: Path, kind: type[_R]) -> Iterator[tuple[_R | None, bytes, int]]:
-    """Yield each row with its checksum and the place in the file where it ends; first None for the header."""
+def _scan(path: Path, kind: type[_R]) -> Iterator[tuple[_R | None, int]]:
+    """Yield each row with the place in the file where it ends; first None for the header."""
     try:
         with files.open_regular(path, kind.largest_file) as file:
             header = file.readline(LONGEST_LINE)
             if header != _header(kind) and _header(kind).startswith(header):  # as far as a crash let it be written
                 return
-            old = _old_headers(kind) if run_hash_of(path.parent) is None else ()
-            if header not in (_header(kind), *old):
+            if header != _header(kind):
                 raise errors.RunDirError(
                     f"{path}: has other columns than this version writes; is it a run of another version?"
                 )
-            checksum, place, line_number = _first_checksum(path, kind), len(header), 1
-            yield None, checksum, place
+            place, number = len(header), 1
+            yield None, place
             while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
-                line_number += 1
-                place += len(line)
-                text, _, found = line[:-1].rpartition(b",")
-                if header in old:
-                    text = text if header.endswith(b",check\n") else line[:-1]
-                elif found != (checksum := _next_checksum(checksum, text)):
-                    raise ValueError(f"line {line_number} does not fit its checksum, or is of another run")
-                yield _read_line(kind, text, line_number), checksum, place
-            if len(line) == LONGEST_LINE:
-                raise ValueError(f"line {line_number + 1} is too long")
+                place, number = place + len(line), number + 1
+                yield _read_line(kind, line[:-1], number), place
     except FileNotFoundError:
         return
     except OSError as e:
@@ -416,22 +372,7 @@ def _read_line(kind: type[_R], text: bytes, line_number: int) -> _R:
 
 
 def _header(kind: type[Row]) -> bytes:
-    return ",".join((*kind.columns(), _CHECKSUM)).encode() + b"\n"
-
-
-def _old_headers(kind: type[Row]) -> tuple[bytes, bytes]:
-    """Read what version 1 wrote: rows without checksums, or each with one of its own."""
-    columns = ",".join(kind.columns()).encode()
-    return columns + b"\n", columns + b",check\n"
-
-
-def _first_checksum(path: Path, kind: type[Row]) -> bytes:
-    """Return what stands before the first row: of the run, and of what kind of rows these are."""
-    return _next_checksum((run_hash_of(path.parent) or "").encode(), _header(kind))
-
-
-def _next_checksum(before: bytes, text: bytes) -> bytes:
-    return hashlib.sha256(before + b"\n" + text).hexdigest()[:12].encode()
+    return ",".join(kind.columns()).encode() + b"\n"
 
 
 # ---------------------------------------------------------------- TensorBoard, an extra: pip install 'fixfirst[tensorboard]'

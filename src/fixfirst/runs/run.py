@@ -16,7 +16,7 @@ from fixfirst.orders import order
 from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.runs import layout
 from fixfirst.runs.answer import Answer
-from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, read_ends, scheme_of
+from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, scheme_of
 from fixfirst.runs.matrix import complete_rounds
 from fixfirst.runs.rows import (
     LARGEST_LOG,
@@ -136,14 +136,6 @@ class Run:
 
     # ---- parts
 
-    @cached_property
-    def _ends(self) -> dict[str, str]:
-        return read_ends(self.folder)
-
-    def _end(self, log: str) -> str | None:
-        """Return how a log of a finished run ends; None of others."""
-        return self._ends.get(log)
-
     @_part(layout.CONFIG, {})
     def config(self) -> dict[str, Any]:
         return read_config(self.folder)
@@ -159,11 +151,11 @@ class Run:
 
     @_part(layout.RUNTIME, ())
     def sessions(self) -> tuple[SessionRow, ...]:
-        return tuple(read_rows(self.folder / layout.RUNTIME, SessionRow, self._end(layout.RUNTIME)))
+        return tuple(read_rows(self.folder / layout.RUNTIME, SessionRow))
 
     @_part(layout.LEDGER, ())
     def trials(self) -> tuple[Trial, ...]:
-        trials = tuple(read_trials(self.folder, self._end(layout.LEDGER)))
+        trials = tuple(read_trials(self.folder))
         for trial in trials:
             self.workflow_of(trial)
         return trials
@@ -179,23 +171,23 @@ class Run:
     @_part(layout.ROUNDS, ())
     def rounds(self) -> tuple[ValueRow, ...]:
         """Return what replicates earned under every known order after each complete round."""
-        rows = read_rows(self.folder / layout.ROUNDS, ValueRow, self._end(layout.ROUNDS))
+        rows = read_rows(self.folder / layout.ROUNDS, ValueRow)
         complete = max((row.round for row in rows if row.last), default=0)
         return tuple(row for row in rows if row.round <= complete and Workflow.parse(row.workflow, self.scheme))
 
     @_part(layout.MATRIX, ())
     def matrix(self) -> tuple[MatrixRow, ...]:
         """Return what the defender of a league earned after each round against each attacker."""
-        return tuple(complete_rounds(read_rows(self.folder / layout.MATRIX, MatrixRow, self._end(layout.MATRIX))))
+        return tuple(complete_rounds(read_rows(self.folder / layout.MATRIX, MatrixRow)))
 
     @_part(layout.CHOICES, ())
     def choices(self) -> tuple[ChoiceRow, ...]:
-        return tuple(read_rows(self.folder / layout.CHOICES, ChoiceRow, self._end(layout.CHOICES)))
+        return tuple(read_rows(self.folder / layout.CHOICES, ChoiceRow))
 
     @_part(layout.TRAINING_LOG, Updates(*np.empty((6, 0))))
     def updates(self) -> Updates:
         cells = array("d")
-        for row in iterate_rows(self.folder / layout.TRAINING_LOG, UpdateRow, self._end(layout.TRAINING_LOG)):
+        for row in iterate_rows(self.folder / layout.TRAINING_LOG, UpdateRow):
             values = (row.trial, row.sampled, row.env_reward, row.compliance, row.collection_s, row.update_s)
             cells.extend(np.nan if value is None else value for value in values)
         return Updates(*np.array(cells).reshape(-1, 6).T)
@@ -208,7 +200,7 @@ class Run:
     @_part(layout.RESULT, None)
     def result_document(self) -> dict[str, Any] | None:
         """Return all that a training wrote at its end."""
-        return None if self.is_search else _read_result(self.folder / layout.RESULT, layout.run_hash_of(self.folder) or "")
+        return None if self.is_search else _read_result(self.folder / layout.RESULT)
 
     @_part(layout.RESULT, None)
     def result(self) -> Score | None:
@@ -269,8 +261,8 @@ class Run:
         return int(self.updates.sampled.max(initial=0))
 
 
-def _read_result(path: Path, run: str = "") -> dict[str, Any] | None:
-    return files.read_document(path, "result", run) if path.exists() else None
+def _read_result(path: Path) -> dict[str, Any] | None:
+    return files.read_document(path, "result") if path.exists() else None
 
 
 def _score(document: dict[str, Any] | None) -> Score | None:

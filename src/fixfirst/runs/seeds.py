@@ -39,9 +39,9 @@ class RankedTrials:
     best: Trial  # the highest return (ties: the first) of the ranking's first order
 
 
-def read_trials(folder: Path, end: str | None = None) -> list[Trial]:
-    """Return all rows of a run's ledger, in order. end: see `read_rows`."""
-    trials = read_rows(folder / LEDGER, Trial, end)
+def read_trials(folder: Path) -> list[Trial]:
+    """Return all rows of a run's ledger, in order."""
+    trials = read_rows(folder / LEDGER, Trial)
     for number, trial in enumerate(trials):
         if trial.id != number or (trial.accepted and trial.return_mean is None):
             raise errors.RunDirError(f"{folder / LEDGER}: line {number + 2} is not of trial {number}, or damaged")

@@ -12,7 +12,7 @@ Each returns None if it was interrupted. Begun again, it reads its result from i
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -153,7 +153,7 @@ class TrialJob(NamedJob):
         """Return the result in the job's folder, if it is complete, of this very job, and of the policy that lies there."""
         try:
             result = files.read_document(self.folder / layout.RESULT, "result")
-            if result["job"] != self.digest or result["logs"] != self.log_checksums():  # they become those of the search
+            if result["job"] != self.digest:
                 return None
             trial = Trial.from_values(result["trial"])
             return (
@@ -161,13 +161,6 @@ class TrialJob(NamedJob):
             )
         except (OSError, ValueError, KeyError, TypeError, errors.RunDirError):
             return None
-
-    def log_checksums(self) -> list[str]:
-        """Return what names all rows of the trial's logs."""
-        logs: dict[str, type[rows.Row]] = {layout.TRAINING_LOG: rows.UpdateRow} | (
-            {layout.EPISODE_LOG: rows.EpisodeRow} if self.log_episodes else {}
-        )
-        return [rows.last_checksum(self.folder / name, kind) for name, kind in logs.items()]
 
 
 def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
@@ -194,7 +187,7 @@ def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
         tested = training.evaluate("test", job.test_episodes, seed=job.test_seed)
         seconds = max(time.perf_counter() - started, training.seconds)  # the latter counts earlier sessions
         trial = _trial_row(job, accepted, training, tested, seconds)
-        facts = {"job": job.digest, "trial": trial.values(), "logs": job.log_checksums()}
+        facts = {"job": job.digest, "trial": trial.values()}
         training_run.conclude(job.folder, facts | {"evaluation": asdict(tested)})
     return trial
 
@@ -260,7 +253,7 @@ def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[pricing.O
 
 
 def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
-    for complaint in training_run.restore_checkpoint(job.folder, training):
+    for complaint in training_run.restore_checkpoint(job.folder, training, training_run.identity_of(training))[0]:
         tell(complaint)
     if not job.since and not training.updates:
         training.inherit(load_policy(job.parent_policy).weights)
@@ -274,7 +267,7 @@ def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt:
         if interrupt:
             return None
         tell(_progress(training.step().row))
-    training_run.save_checkpoint(job.folder, training)
+    training_run.save_checkpoint(job.folder, training, training_run.identity_of(training), training.seconds)
     training_run.save_policy(job.folder, training, accepted=False)
     network = Network.of(training.learner.weights)
     results = [
@@ -330,7 +323,7 @@ def restore_policy(job: CrossJob) -> tuple[Network, PolicySpec]:
     except (errors.PolicyError, KeyError):
         pass
     with closing(Training(job.config, job.number)) as training:
-        training_run.restore_checkpoint(job.folder, training)
+        training_run.restore_checkpoint(job.folder, training, training_run.identity_of(training))
         if training.episodes != job.trained:
             raise errors.RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
         training.play_orders(job.enforced_orders)
@@ -403,20 +396,10 @@ def read_results(job: NamedJob, orders: Sequence[Workflow]) -> list[pricing.Orde
         document = files.read_document(job.folder / layout.RESULT, "result")
         if document["job"] != job.digest:
             return None
-        return [_result(row, by_name) for row in document["results"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        found = (row | {name: by_name[row[name]] for name in ("order", "prompt")} for row in document["results"])
+        return [pricing.OrderResult(**row | {"costs": tuple(row["costs"])}) for row in found]
+    except (OSError, ValueError, KeyError):
         return None
-
-
-def _result(row: dict[str, Any], orders: Mapping[str, Workflow]) -> pricing.OrderResult:
-    """Build a result from its row; ValueError, KeyError or TypeError if it makes no sense."""
-    names, costs = ("order", "prompt"), tuple(rows.number(cost) for cost in row["costs"])
-    others = [field.name for field in fields(pricing.OrderResult) if field.name not in (*names, "costs")]
-    numbers = {name: rows.number(row[name]) for name in others}
-    lost = [name for name, value in numbers.items() if value is None and row[name] is not None]
-    if lost or None in costs or numbers["mean"] is None:
-        raise ValueError("a number is none")
-    return pricing.OrderResult(**{name: orders[row[name]] for name in names}, **numbers, costs=costs)  # type: ignore[arg-type]
 
 
 def write_results(job: NamedJob, results: Sequence[pricing.OrderResult]) -> None:

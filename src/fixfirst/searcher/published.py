@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fixfirst.base import errors, files, jobs, statistics
+from fixfirst.base import errors, files, jobs, statistics, tables
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
 from fixfirst.runs import layout, manifest, rows, seeds
@@ -138,6 +138,18 @@ class PublishedSearch:
             outcome = TrialOutcome.compliant(trial.earned, trial.return_se or 0.0)
         self.strategy.tell(self.workflow_of(trial), outcome)
 
+    def table(self) -> tables.Table:
+        """Return a row per order that passed the gate, the best first."""
+        found, red_agent = self.standings(), self.config.training.game.red_agent
+        best = {trial.workflow: trial for trial in sorted(self.trials, key=lambda trial: trial.return_mean or 0.0)}
+        ranked = () if found is None else found.ranking.rows
+        rows = [
+            (str(r.workflow), red_agent, r.mean, r.low, r.high, r.maybe_best, best[str(r.workflow)].compliance)
+            for r in ranked
+        ]
+        columns = ("order", "red_agent", "mean", "low", "high", "maybe_best", "compliance")
+        return tables.Table(columns, tuple(rows), ("order", "mean", tables.INTERVAL, "maybe_best", "compliance"))
+
     # ---- as a plan of jobs
 
     def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> jobs.Plan:
@@ -226,10 +238,6 @@ class SearchLogs:
         self._episodes = (
             self._log(layout.EPISODE_LOG, rows.EpisodeRow, lambda row: row.trial < known) if config.log_episodes else None
         )
-        choice, update = self._choices.last, self._training.last
-        trained = [(trial.id, trial.updates) for trial in trials if trial.updates]
-        _check_reaches(folder / layout.CHOICES, known - 1, -1 if choice is None else choice.iteration)
-        _check_reaches(folder / layout.TRAINING_LOG, trained[-1:], [] if update is None else [(update.trial, update.update)])
         self._board = rows.TensorBoard(folder / layout.TENSORBOARD if config.tensorboard else None, used + 1)
         opened.callback(self._board.close)
 
@@ -274,9 +282,3 @@ def choice_row(number: int, first: int, choice: Choice) -> rows.ChoiceRow:
         of_place: dict[str, Any] = {"workflow": str(candidate.workflow), **numbers}
         beliefs |= {f"top{place}_{name}": value for name, value in of_place.items()}
     return rows.ChoiceRow(iteration=number, round=first, how=choice.how, beta=choice.beta, **beliefs)
-
-
-def _check_reaches(path: Path, expected: object, found: object) -> None:
-    """A log is written before the ledger: it reaches as far, unless somebody cut it."""
-    if found != expected:
-        raise errors.RunDirError(f"{path}: its last rows are missing; put them back, or begin a new run")
