@@ -20,15 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base.seeds import stream_seed
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
-from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, raise_temperature, widen
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.settings.training import PPOConfig
 
 ACCESS = ("privileged", "removable", "stubborn", "malware")
 WHOLE = (*ACCESS, "patched", "decoys", "ot", "remembered", "ot_known", "red_agent", "red_verb", "red_target", "red_success")

@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 import fixfirst as ff
-from fixfirst.learner.config import make_config
 from fixfirst.runs.manifest import status
 from fixfirst.runs.rows import Outcome
+from fixfirst.settings.training import make_config
 
 WHOLE = make_config("champion").total_episodes
 NO_OPENING = {"opening": "none", "ends": 1}

@@ -19,9 +19,9 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fixfirst.learner.config import make_config
-from fixfirst.learner.settings import PRESETS
 from fixfirst.learner.training import Training
+from fixfirst.settings.presets import PRESETS
+from fixfirst.settings.training import make_config
 
 WORKFLOW = "enterprise > op_server > op_host > user > defender"
 COLOURS = (

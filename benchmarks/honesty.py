@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import fixfirst as ff
-from fixfirst.runs.answer import Answer
+from fixfirst.stats.answer import Answer
 
 # (first, second) -> between what the true price lies; every other swap is within ELSE of nothing.
 TRUTH = {("b_line", "enterprise", "user"): (4.01, 4.12)}

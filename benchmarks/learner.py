@@ -22,12 +22,12 @@ import fixfirst as ff
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.learner.batch import UpdateBatch
-from fixfirst.learner.config import make_config
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn
 from fixfirst.learner.red_training import Opponent, RedTraining
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.policy.network import Network
+from fixfirst.settings.training import make_config
 
 ROWS, INPUTS = 3_000, 175
 

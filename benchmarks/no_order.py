@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.base.statistics import stream_seed
-from fixfirst.learner.config import NONE
+from fixfirst.base.seeds import stream_seed
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import play
@@ -24,6 +23,7 @@ from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import replicate_folder
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.searcher.study import open_search
+from fixfirst.settings.training import NONE
 
 
 def under_the_best_order(search: SharedSearch) -> list[float]:

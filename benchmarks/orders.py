@@ -13,8 +13,8 @@ import tempfile
 from itertools import permutations
 from pathlib import Path
 
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training_run import Begin, TrainingRun
+from fixfirst.settings.training import make_config
 
 CONTESTED = {"b_line": ("enterprise", "op_server", "user"), "meander": ("enterprise", "op_server", "user", "op_host")}
 ALL = ("enterprise", "op_server", "user", "op_host", "defender")

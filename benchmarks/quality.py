@@ -11,8 +11,8 @@ import sys
 import numpy as np
 from scipy.stats import t
 
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
+from fixfirst.settings.training import make_config
 
 
 def returns_at(budgets, seed, **settings):

@@ -17,15 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
+from fixfirst.adapters.ray import RayScheduler
 from fixfirst.base.jobs import InlineScheduler, ProcessScheduler
-from fixfirst.base.ray import RayScheduler
 from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.order import Workflow
 from fixfirst.runs.layout import trial_folder
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.searcher.config import search_config
 from fixfirst.searcher.published import SearchLogs
 from fixfirst.searcher.study import begin_search
+from fixfirst.settings.search import search_config
 
 JOBS = 60
 POLICY_BYTES, LOG_BYTES = 112_000, 40_000  # of a policy, and of 200 updates' log

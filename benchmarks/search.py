@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
-from fixfirst.orders.ranking import rank
 from fixfirst.searcher.strategy import Strategy, StrategyConfig, TrialOutcome, _Status
+from fixfirst.stats.ranking import rank
 
 WORKFLOWS = tuple(all_workflows(FIVE_TYPES))
 ORDERS = np.array([workflow.order for workflow in WORKFLOWS])  # [120, 5]

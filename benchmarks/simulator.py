@@ -52,9 +52,9 @@ def rollout():
 
 def jobs():
     """What is measured: name -> a function that does `NUM_ENVS * STEPS` of it."""
+    from fixfirst.adapters.envs import VecCage2
     from fixfirst.game.game import Game
     from fixfirst.game.world import World
-    from fixfirst.play.envs import VecCage2
 
     actions = np.random.default_rng(0).integers(0, 145, (STEPS, NUM_ENVS))
     numbers = np.random.default_rng(1).random(NUM_ENVS * STEPS)

@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.orders.pricing import price_swaps
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.searcher.study import open_search
+from fixfirst.stats.pricing import price_swaps
 
 STRATEGIES = ("together", "gp_ucb", "random", "exhaustive")
 Verdict = frozenset[tuple[str, str]]

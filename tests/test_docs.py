@@ -30,8 +30,8 @@ from small import ONE_CORE, SMALLER, with_smaller
 import fixfirst as ff
 from fixfirst.cli import main
 from fixfirst.cli.app import app
-from fixfirst.learner.config import make_config
-from fixfirst.learner.settings import PRESETS
+from fixfirst.settings.presets import PRESETS
+from fixfirst.settings.training import make_config
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [

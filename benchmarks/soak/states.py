@@ -18,8 +18,8 @@ import fixfirst as ff
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World, check_states
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training_run import TrainingRun
+from fixfirst.settings.training import make_config
 
 AT_ONCE = 500
 EACH = 24_000  # in one process: 48 times so many

@@ -30,11 +30,11 @@ PUBLIC = {
     "policy.file": "Policy load_policy",
     "policy.memory": "MemoryScheme",
     "policy.reds": "RedPolicy load_red",
-    "play.agents": "Agent",
+    "adapters.agents": "Agent",
     "cyborg.world": "LearnedRed",
-    "play.envs": "Cage2 CyborgVecEnv Remember VecCage2 make_vec",
-    "learner.config": "TrainConfig make_config",
-    "searcher.config": "SearchConfig search_config",
+    "adapters.envs": "Cage2 CyborgVecEnv Remember VecCage2 make_vec",
+    "settings.training": "TrainConfig make_config",
+    "settings.search": "SearchConfig search_config",
     "reporter.report": "report",
     "api.attackers": "Exploit exploit train_league train_red",
     "api.blue_agent": "BlueAgent",
@@ -66,7 +66,7 @@ def __dir__() -> list[str]:
 # Gymnasium takes two tenths of a second to import, which a command that plays nothing need not wait for.
 
 _GYMNASIUM = "gymnasium"
-_ENVS = "fixfirst.play.envs"
+_ENVS = "fixfirst.adapters.envs"
 
 
 def _register_environments() -> None:

@@ -1,3 +1,11 @@
+from fixfirst.adapters.agents import Agent as Agent
+from fixfirst.adapters.envs import (
+    Cage2 as Cage2,
+    CyborgVecEnv as CyborgVecEnv,
+    Remember as Remember,
+    VecCage2 as VecCage2,
+    make_vec as make_vec,
+)
 from fixfirst.api.attackers import (
     Exploit as Exploit,
     exploit as exploit,
@@ -37,23 +45,15 @@ from fixfirst.base.errors import (
 from fixfirst.cyborg.world import LearnedRed as LearnedRed
 from fixfirst.game.game import Game as Game, red_agent as red_agent
 from fixfirst.game.scenario import CAGE2 as CAGE2, Scenario as Scenario
-from fixfirst.learner.config import TrainConfig as TrainConfig, make_config as make_config
 from fixfirst.orders.compliance import Judging as Judging
 from fixfirst.orders.order import UnitScheme as UnitScheme, Workflow as Workflow
-from fixfirst.play.agents import Agent as Agent
-from fixfirst.play.envs import (
-    Cage2 as Cage2,
-    CyborgVecEnv as CyborgVecEnv,
-    Remember as Remember,
-    VecCage2 as VecCage2,
-    make_vec as make_vec,
-)
 from fixfirst.policy.action_sets import ActionSet as ActionSet
 from fixfirst.policy.file import Policy as Policy, load_policy as load_policy
 from fixfirst.policy.memory import MemoryScheme as MemoryScheme
 from fixfirst.policy.reds import RedPolicy as RedPolicy, load_red as load_red
 from fixfirst.reporter.report import report as report
-from fixfirst.searcher.config import SearchConfig as SearchConfig, search_config as search_config
+from fixfirst.settings.search import SearchConfig as SearchConfig, search_config as search_config
+from fixfirst.settings.training import TrainConfig as TrainConfig, make_config as make_config
 
 __version__: str
 __all__: list[str]

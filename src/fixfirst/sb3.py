@@ -10,9 +10,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from fixfirst.adapters import envs
+from fixfirst.adapters.envs import VecCage2
 from fixfirst.base import errors
-from fixfirst.play import envs
-from fixfirst.play.envs import VecCage2
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

@@ -16,9 +16,9 @@ from searches import EASY, RANDOM, ROLE, ledger, outcome
 import fixfirst as ff
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.world import shown_arrays
-from fixfirst.orders.ranking import Ranked, Ranking
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.published import SearchLogs
+from fixfirst.stats.ranking import Ranked, Ranking
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 QUIET = {"quiet": True, "report": False, "workers": 1}

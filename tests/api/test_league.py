@@ -11,9 +11,10 @@ import pytest
 import fixfirst as ff
 from fixfirst.base.files import read_pair, write_pair
 from fixfirst.cli.entry import main
-from fixfirst.learner.league import League, LeagueConfig
+from fixfirst.learner.league import League
 from fixfirst.runs.matrix import complete_rounds, rounds_of
 from fixfirst.runs.rows import MatrixRow
+from fixfirst.settings.league import LeagueConfig
 
 SMALL = {"updates": 4, "life": 2, "live": 2, "lapsing": 1, "frozen": 1, "responses": 1, "response_episodes": 50, "envs": 5}
 SMALL |= {"script_envs": 5, "matrix_episodes": 5, "quiet": True}

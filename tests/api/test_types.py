@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 
 import fixfirst as ff
 from fixfirst.api.watch import replay
-from fixfirst.searcher.config import SearchConfig
+from fixfirst.settings.search import SearchConfig
 
 ROOT = Path(__file__).parent.parent.parent
 FILE = ROOT / "src/fixfirst/base/typed.py"

@@ -25,9 +25,9 @@ from sample_jobs import (
 )
 from searches import Switch
 
+from fixfirst.adapters.ray import RayScheduler
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import Execution, Finished, InlineScheduler, ProcessScheduler
-from fixfirst.base.ray import RayScheduler
 
 
 @pytest.fixture(scope="module")

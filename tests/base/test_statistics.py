@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from fixfirst.base.statistics import beta_cdf, beta_quantile, normal_cdf, normal_quantile, t_cdf, t_quantile
+from fixfirst.base.distributions import beta_cdf, beta_quantile, normal_cdf, normal_quantile, t_cdf, t_quantile
 
 LEVELS = (1e-6, 0.0125, 0.05, 0.3, 0.95, 0.975, 1 - 1e-6)
 

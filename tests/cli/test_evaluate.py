@@ -9,9 +9,9 @@ import shlex
 import pytest
 
 from fixfirst.cli import main
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import save_policy
+from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

@@ -18,12 +18,12 @@ from fixfirst.api.watch import replay
 from fixfirst.base.files import sha256, with_checksum
 from fixfirst.cli import main
 from fixfirst.game.game import Game
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import save_policy
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.document import open_page
 from fixfirst.reporter.replay import replay_page, replay_text
+from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 UNIT_OF = {host.name: host.unit for host in HOSTS}

@@ -28,8 +28,8 @@ from fixfirst.game.scenario import CAGE2
 from fixfirst.game.state import RedAgent
 from fixfirst.game.world import World, pack
 from fixfirst.play.baselines import DEFENDERS, make_baseline
-from fixfirst.play.description import describe_episode
 from fixfirst.play.evaluation import play
+from fixfirst.reporter.description import describe_episode
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)
 needs_cyborg = pytest.mark.skipif(not CYBORG, reason=f"{ENVIRONMENT_VARIABLE} names no checkout of CybORG")

@@ -7,8 +7,8 @@ import pytest
 
 import fixfirst as ff
 from fixfirst.cli.entry import main
-from fixfirst.game import drawing
 from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.reporter import drawing
 
 GENERATED = [("generated1-0", 17, "52511b8b"), ("generated1-1", 28, "11cb9ef7"), ("generated1-2", 25, "d69e9db1")]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fixfirst.learner.config import Alignment
+from fixfirst.settings.training import Alignment
 
 
 def test_the_multiplier_rises_while_compliance_is_below_its_target_and_falls_above():

@@ -8,14 +8,15 @@ from fixfirst.base import errors
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
-from fixfirst.learner.league import PAST, League, LeagueConfig
+from fixfirst.learner.league import PAST, League
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
 from fixfirst.learner.training_run import go_on, train_on
 from fixfirst.play.baselines import make_baseline
-from fixfirst.play.description import describe_duel
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.reds import load_red
+from fixfirst.reporter.description import describe_duel
+from fixfirst.settings.league import LeagueConfig
 
 SPEC, GAME = RedSpec(), Game(max_steps=30)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fixfirst.learner.batch import aggregate, bits_of_rows, discounted_returns, distinct_rows, gae, targets
-from fixfirst.learner.config import PPOConfig
 from fixfirst.orders.order import Workflow
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.settings.training import PPOConfig
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 

@@ -16,11 +16,11 @@ from safetensors.numpy import load, save
 import fixfirst as ff
 from fixfirst.base.files import sha256, with_checksum
 from fixfirst.learner import training_run
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training, first_entrant
 from fixfirst.learner.training_run import checkpoints, restore_checkpoint, save_checkpoint, save_policy
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
+from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 OTHER = "user > op_host > op_server > enterprise > defender"

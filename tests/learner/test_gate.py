@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.orders.repairs import Counts
+from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

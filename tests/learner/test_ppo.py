@@ -12,7 +12,6 @@ from fixfirst.game.backends import make_world
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
-from fixfirst.learner.config import PPOConfig, make_config
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, adam, learn, power
 from fixfirst.learner.ppo import PPO, initial_weights, make_learner
 from fixfirst.learner.training import Training
@@ -20,6 +19,7 @@ from fixfirst.play.rollout import collect
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
+from fixfirst.settings.training import PPOConfig, make_config
 
 torch, twins = Late("torch"), Late("fixfirst.learner.torch_ppo")
 ORDER = "enterprise > op_server > op_host > user > defender"

@@ -10,12 +10,12 @@ from cage2 import ACTIONS
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError, PolicyError
 from fixfirst.base.files import with_checksum
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import save_policy
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.policy.file import load_parent, load_policy
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.settings.training import make_config
 
 SMALL = {
     "workflow": "none",

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings as examples, strategies as st
 
 from fixfirst.base.errors import FixfirstError
-from fixfirst.learner.config import Alignment, PPOConfig, TrainConfig, make_config
-from fixfirst.learner.settings import PRESETS
 from fixfirst.learner.training import Training
-from fixfirst.searcher.config import SearchConfig, search_config
+from fixfirst.settings.presets import PRESETS
+from fixfirst.settings.search import SearchConfig, search_config
+from fixfirst.settings.training import Alignment, PPOConfig, TrainConfig, make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 

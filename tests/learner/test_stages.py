@@ -15,7 +15,6 @@ import pytest
 import fixfirst as ff
 from fixfirst.base.errors import ConfigError
 from fixfirst.base.jobs import Interrupt
-from fixfirst.learner.config import make_config
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import (
@@ -33,6 +32,7 @@ from fixfirst.play.evaluation import play
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.table import PolicyTable, probabilities
+from fixfirst.settings.training import make_config
 
 SMALL = {
     "workflow": "none",

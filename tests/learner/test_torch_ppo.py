@@ -9,7 +9,6 @@ from late import Late
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
-from fixfirst.learner.config import PPOConfig, make_config
 from fixfirst.learner.ppo import initial_weights, make_learner
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import save_policy
@@ -19,6 +18,7 @@ from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network, shapes
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable, probabilities
+from fixfirst.settings.training import PPOConfig, make_config
 
 torch, twin = Late("torch"), Late("fixfirst.learner.torch_ppo")
 

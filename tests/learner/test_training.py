@@ -15,11 +15,10 @@ from cage2 import HOST_NAMES
 from searches import end, wait_for
 
 from fixfirst.base.errors import FixfirstError
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.learner import training_run
-from fixfirst.learner.config import TrainConfig, make_config
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import collect
@@ -27,6 +26,7 @@ from fixfirst.policy.file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import TRAINING_LOG
 from fixfirst.runs.rows import UpdateRow
+from fixfirst.settings.training import TrainConfig, make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
 QUIET = ["--no-tensorboard", "--quiet"]

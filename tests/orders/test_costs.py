@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from cage2 import action_id, hosts_mask
 
-from fixfirst.game.drawing import costs
 from fixfirst.game.game import Game
 from fixfirst.orders.order import UnitScheme
-from fixfirst.orders.pricing import count_verb, episode_costs, part_names
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play
+from fixfirst.reporter.drawing import costs
+from fixfirst.stats.pricing import count_verb, episode_costs, part_names
 
 SCHEME = UnitScheme.by_type()
 

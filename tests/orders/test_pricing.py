@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from fixfirst.orders import pricing
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
-from fixfirst.orders.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, OrderResult, standard_errors
 from fixfirst.searcher.shared import worst_shortfall
+from fixfirst.stats import pricing
+from fixfirst.stats.pricing import LEAST_SPREAD, LONE_SPREAD, PRIOR_FREEDOM, OrderResult, standard_errors
 
 HOSTS = list(Workflow.parse("critical_first").scheme.as_dict().values())
 THREE = UnitScheme.from_dict({"a": HOSTS[0], "b": HOSTS[1], "c": [*HOSTS[2], *HOSTS[3], *HOSTS[4]]})

@@ -9,7 +9,7 @@ from late import Late
 
 from fixfirst.base.errors import SearchError
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
-from fixfirst.orders.ranking import lead_p_bounds, lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
+from fixfirst.stats.ranking import lead_p_bounds, lead_p_value, may_be_best, merge, rank, t_over_normal, training_spread
 
 stats = Late("scipy.stats")
 

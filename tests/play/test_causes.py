@@ -3,8 +3,8 @@
 import pytest
 from cage2 import HOST_NAMES
 
-from fixfirst.game.drawing import Cost, TurnSummary
-from fixfirst.play.description import explain_return
+from fixfirst.reporter.description import explain_return
+from fixfirst.reporter.drawing import Cost, TurnSummary
 
 
 def episode(*turns):

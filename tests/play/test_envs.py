@@ -8,9 +8,9 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 import fixfirst as ff
-from fixfirst.game import drawing
 from fixfirst.game.state import state_dtype
 from fixfirst.game.tables import SMALL
+from fixfirst.reporter import drawing
 
 
 def actions_for(steps, num_envs, seed=0):

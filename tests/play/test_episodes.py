@@ -6,15 +6,15 @@ from cage2 import HOST_ID, HOST_NAMES, NUM_ACTIONS, action_id
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game import parts
-from fixfirst.game.drawing import Cost, costs, summarise_turn
 from fixfirst.game.game import Game
 from fixfirst.game.state import RedVerb
 from fixfirst.game.world import World
 from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline
-from fixfirst.play.description import describe_episode, explain_repairs, notable
 from fixfirst.play.evaluation import play
+from fixfirst.reporter.description import describe_episode, explain_repairs, notable
+from fixfirst.reporter.drawing import Cost, costs, summarise_turn
 
 ORDER = Workflow.parse("enterprise > op_server > op_host > user > defender")
 

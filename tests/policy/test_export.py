@@ -10,11 +10,11 @@ import pytest
 from cage2 import REPAIRED_HOSTS
 
 import fixfirst as ff
+from fixfirst.adapters.export import Portable
 from fixfirst.cli import main
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.policy.action_sets import ActionSet
-from fixfirst.policy.export import Portable
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import chance_keys, uniform

@@ -6,11 +6,11 @@ import pytest
 from fixfirst.base import errors
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.world import pack
-from fixfirst.learner.config import make_config
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.policy.table import PolicyTable
+from fixfirst.settings.training import make_config
 
 USER_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")
 SLEEP, RESTORE = CAGE2.action_id("Sleep"), CAGE2.action_id("Restore", "User1")

@@ -5,7 +5,6 @@ import pytest
 from cage2 import ACTIONS, HOST_ID, action_id
 
 from fixfirst.game.parts import REPAIR_VERBS
-from fixfirst.learner.config import make_config
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
@@ -14,6 +13,7 @@ from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable, probabilities
+from fixfirst.settings.training import make_config
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > user > op_host > defender")
 USER_FIRST = Workflow.parse("user > enterprise > op_server > op_host > defender")

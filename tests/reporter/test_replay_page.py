@@ -12,11 +12,11 @@ from cage2 import HOST_NAMES
 from fixfirst.api.policies import make_defender
 from fixfirst.api.watch import replay
 from fixfirst.game.game import Game
-from fixfirst.learner.config import make_config
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import save_policy
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.replay import replay_page, write_replay
+from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > defender > op_server > op_host > user"
 GAME = {"red_agent": "b_line", "steps": 60, "seed": 0}

@@ -10,7 +10,7 @@ from fixfirst.orders.order import all_workflows
 from fixfirst.reporter.report import report
 from fixfirst.runs.layout import replay_file
 from fixfirst.runs.manifest import locked
-from fixfirst.runs.seeds import read_trials
+from fixfirst.stats.across_seeds import read_trials
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
 from fixfirst.reporter.results import print_searches, ranking_table, searches_document
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.runs.seeds import SeedResult, rank_trials
 from fixfirst.searcher.jobs import JobProgress
+from fixfirst.stats.across_seeds import SeedResult, rank_trials
 
 ORDERS = list(all_workflows())
 

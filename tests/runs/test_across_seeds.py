@@ -7,7 +7,7 @@ import pytest
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter.texts import orders_across_seeds, verdict_over_seeds
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.runs.seeds import SeedResult, compare_seeds, mean_interval, rank_trials, spread_between_seeds
+from fixfirst.stats.across_seeds import SeedResult, compare_seeds, mean_interval, rank_trials, spread_between_seeds
 
 A, B, C, D = list(all_workflows())[:4]
 

@@ -4,11 +4,11 @@ import tomllib
 
 import pytest
 
-from fixfirst.learner.config import TrainConfig
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.runs.layout import Kind
 from fixfirst.runs.manifest import flatten, result_settings, scheme_of
-from fixfirst.searcher.config import SearchConfig
+from fixfirst.settings.search import SearchConfig
+from fixfirst.settings.training import TrainConfig
 
 # As earlier versions wrote them.
 OLD_SEARCH = """

@@ -9,8 +9,8 @@ from late import Late
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import NetworkFacts, UnitScheme
 from fixfirst.reporter.figures import tallies as tallies_figure
-from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import Adaptive
+from fixfirst.stats.agreement import Agreement
+from fixfirst.stats.answer import Adaptive
 
 stats = Late("scipy.stats")
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fixfirst.orders.ranking import rank
 from fixfirst.searcher.strategy import Strategy, StrategyConfig, TrialOutcome
+from fixfirst.stats.ranking import rank
 
 
 def test_a_search_on_a_flat_landscape_names_no_winner():

@@ -29,14 +29,14 @@ from searches import (
     wait_for,
 )
 
+from fixfirst.adapters.ray import who_reaches
 from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import MAX_NODES_LOST, Finished, InlineScheduler
-from fixfirst.base.ray import who_reaches
 from fixfirst.cli import main
 from fixfirst.searcher import study
-from fixfirst.searcher.config import search_config
 from fixfirst.searcher.jobs import BaseJob, run_base
 from fixfirst.searcher.study import begin_search, collect_files, pack_job, run_remote, run_searches
+from fixfirst.settings.search import search_config
 
 on_a_cluster = pytest.mark.ray
 
@@ -110,7 +110,7 @@ def tell_and_wait(file, tell, interrupt):
 @on_a_cluster
 def test_an_orphan_can_neither_deliver_nor_report(tmp_path, cluster):
     """A first attempt that was given up, as when its node seems lost, ends after its successor began."""
-    from fixfirst.base.ray import RayScheduler
+    from fixfirst.adapters.ray import RayScheduler
 
     executor = RayScheduler(cluster.address)
     try:
@@ -234,7 +234,7 @@ def test_places_that_make_no_sense_are_one_line_and_leave_nothing_behind(tmp_pat
 
 @on_a_cluster
 def test_a_trial_larger_than_every_node_is_refused(cluster):
-    from fixfirst.base.ray import RayScheduler
+    from fixfirst.adapters.ray import RayScheduler
 
     with pytest.raises(ConfigError, match=r"asks for 3 CPUs \(--cpus-per-trial\), the largest Ray node has 2"):
         RayScheduler(cluster.address, cpus_per_job=3)

@@ -35,19 +35,19 @@ from searches import (
 
 from fixfirst.base.errors import WorkerError
 from fixfirst.base.jobs import Finished, InlineScheduler
-from fixfirst.base.statistics import stream_seed
+from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
 from fixfirst.orders.order import all_workflows
 from fixfirst.policy.file import load_policy
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.manifest import read_settings, status
 from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, SessionRow, Status, Trial, UpdateRow
-from fixfirst.runs.seeds import read_trials
 from fixfirst.searcher import jobs as searcher_jobs, published
-from fixfirst.searcher.config import search_config
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.strategy import NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome
 from fixfirst.searcher.study import begin_search, open_search, run_searches
+from fixfirst.settings.search import search_config
+from fixfirst.stats.across_seeds import read_trials
 
 SILENT = ["--quiet", "--no-report", "--workers", "1"]
 

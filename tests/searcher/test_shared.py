@@ -15,18 +15,18 @@ from fixfirst.base.errors import ConfigError, RunDirError
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.orders.pricing import Part
 from fixfirst.play.rollout import collect
 from fixfirst.reporter.report_answers import _how_section as how, _why_sections as why_sections
 from fixfirst.reporter.texts import settled, tier_name
-from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import Answer
 from fixfirst.runs.rows import ValueRow, read_rows
 from fixfirst.searcher import shared
-from fixfirst.searcher.config import search_config
 from fixfirst.searcher.shared import SharedSearch, is_falling, worst_shortfall
 from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome
 from fixfirst.searcher.study import begin_search, run_searches
+from fixfirst.settings.search import search_config
+from fixfirst.stats.agreement import Agreement
+from fixfirst.stats.answer import Answer
+from fixfirst.stats.pricing import Part
 
 QUIET = {"quiet": True, "report": False}
 

@@ -9,8 +9,8 @@ from searches import EASY, RANDOM, SHARED, NoView, ledger, one_line, outcome, ro
 import fixfirst as ff
 from fixfirst.base.jobs import InlineScheduler
 from fixfirst.cli import main
-from fixfirst.searcher.config import search_config, search_configs
 from fixfirst.searcher.study import begin_search, begin_study, open_study, run_searches, study_name
+from fixfirst.settings.search import search_config, search_configs
 
 MEMBERS = ["b_line-3", "b_line-4", "meander-3", "meander-4"]
 

@@ -1,7 +1,7 @@
 """Answers as searches give them, by hand."""
 
-from fixfirst.orders.pricing import PricedOrder, Swap
-from fixfirst.runs.answer import Answer
+from fixfirst.stats.answer import Answer
+from fixfirst.stats.pricing import PricedOrder, Swap
 
 
 def a_swap(first, second, price, low=None, high=None, **more):

@@ -2,7 +2,7 @@
 
 import re
 
-from fixfirst.learner.settings import ENVIRONMENT_PREFIX
+from fixfirst.settings.resolve import ENVIRONMENT_PREFIX
 
 SMALLER = dict(
     re.findall(

@@ -8,17 +8,18 @@ from typing import Any
 from fixfirst.api import run_objects
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
 from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, load_named, make_defender, name_of, takes_best_actions
-from fixfirst.base import checks, compile as machine_code, errors, files, jobs, statistics
+from fixfirst.base import arguments, compile as machine_code, distributions, errors, files, jobs
 from fixfirst.game import parts, red_view
 from fixfirst.game.game import Game
 from fixfirst.learner import league, red_training, training_run
-from fixfirst.play import description, evaluation
+from fixfirst.play import evaluation
 from fixfirst.policy import file as policy_file, reds
 from fixfirst.policy.file import Policy
 from fixfirst.policy.network import Weights
-from fixfirst.reporter import live
+from fixfirst.reporter import description, live
 from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.runs.run import Run
+from fixfirst.settings.league import RED_PPO, LeagueConfig
 
 STARTS = ("scratch", reds.BASE, *reds.KNOWN, "last")
 _EPISODES = 10_000
@@ -95,19 +96,19 @@ def exploit(
         found = ff.exploit("champion", train_episodes=1_000, episodes=200, quiet=True)
         found.mean, found.low, found.high, found.tried, found.habits
     """
-    checks.check_int("episodes", episodes, 2)
-    number = checks.check_seed("seed", seed, bits=63)
+    arguments.check_int("episodes", episodes, 2)
+    number = arguments.check_seed("seed", seed, bits=63)
     greedy = takes_best_actions(policy, greedy)
     defender, game = defended_game(policy, workflow, greedy, settings, say)
-    spec = red_view.RedSpec(game.scenario, checks.check_bool("picky", picky))
-    folder = _folder(policy) if out is None else checks.check_path("out", out)
+    spec = red_view.RedSpec(game.scenario, arguments.check_bool("picky", picky))
+    folder = _folder(policy) if out is None else arguments.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
     opponent = red_training.Opponent(defender.player, defender.orders)
-    budget = checks.check_int("train_episodes", train_episodes, 50)
+    budget = arguments.check_int("train_episodes", train_episodes, 50)
     machine_code.announce_compilation()
     whole = red_training.episodes_of(len(begins), budget)
     with live.ProgressLine(
-        whole, quiet=checks.check_bool("quiet", quiet)
+        whole, quiet=arguments.check_bool("quiet", quiet)
     ) as progress:  # interrupted, it leaves nothing behind
 
         def tell(done: int, mean: float) -> None:
@@ -192,15 +193,15 @@ def train_red(
     if not isinstance(against, str | list | tuple) or not against:
         raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {errors.quoted(against)}")
     names = against.split(",") if isinstance(against, str) else list(against)
-    number, said = checks.check_seed("seed", seed, bits=63), said_scenario(settings, names[0])
+    number, said = arguments.check_seed("seed", seed, bits=63), said_scenario(settings, names[0])
     sure = [takes_best_actions(name, greedy) for name in names]
     defenders = [make_defender(name, None, best, scenario=said) for name, best in zip(names, sure, strict=True)]
     game = _game(in_scenario(settings, defenders[0]), defenders[0].policy)
-    spec = red_view.RedSpec(game.scenario, checks.check_bool("picky", picky))
+    spec = red_view.RedSpec(game.scenario, arguments.check_bool("picky", picky))
     for name, defender in zip(names, defenders, strict=True):
         if defender.scenario != game.scenario:
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
-    folder = layout.RUNS / f"red-{number}" if out is None else checks.check_path("out", out)
+    folder = layout.RUNS / f"red-{number}" if out is None else arguments.check_path("out", out)
     if (folder / layout.RED_JSON).exists():
         training_run.delete_checkpoints(folder)  # a kill may have come between
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RED_JSON}")
@@ -212,7 +213,7 @@ def train_red(
         "greedy": sure,
         "picky": spec.picky,
         "start": None if first is None else first.facts.get("sha256"),
-        "episodes": checks.check_int("total_episodes", total_episodes, red_training.RED_PPO.episodes_per_update),
+        "episodes": arguments.check_int("total_episodes", total_episodes, RED_PPO.episodes_per_update),
         "seed": number,
         "game": game.model_dump(mode="json"),
     }
@@ -225,7 +226,7 @@ def train_red(
         start=None if first is None else first.weights,
     )
     machine_code.announce_compilation()
-    checks.check_bool("quiet", quiet)
+    arguments.check_bool("quiet", quiet)
     with errors.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with manifest.locked(folder):
@@ -322,12 +323,12 @@ def train_league(
         run = ff.train_league(updates=2, responses=0, out="runs/league", quiet=True)
         run.rounds[-1].in_words()
     """
-    policy, config = load_named(start), league.LeagueConfig(**settings)
+    policy, config = load_named(start), LeagueConfig(**settings)
     if policy.scheme is not None:
         raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
     Game(scenario=policy.spec.scenario, variant=config.variant, red_agent=config.scripts)  # refused before it is begun
-    folder = layout.unused_folder(f"league-{config.seed}") if out is None else checks.check_path("out", out)
-    quiet = checks.check_bool("quiet", quiet)
+    folder = layout.unused_folder(f"league-{config.seed}") if out is None else arguments.check_path("out", out)
+    quiet = arguments.check_bool("quiet", quiet)
     machine_code.announce_compilation()
     origin = str(Path(start).resolve()) if Path(start).exists() else str(start)
     options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}
@@ -347,10 +348,10 @@ def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun
     if policy.facts.get("sha256") != options.get("from_sha256"):
         raise errors.RunDirError(f"{folder}: {origin} is another policy than the one that the league was begun with")
     machine_code.announce_compilation()
-    return _run_league(league.LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
+    return _run_league(LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
 
 
-def _run_league(config: league.LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> run_objects.LeagueRun:
+def _run_league(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> run_objects.LeagueRun:
     spec, red = start.spec, red_view.RedSpec(start.spec.scenario, config.picky)
     document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
     hint = f"; mend that, then: {errors.command('resume', folder)}"
@@ -379,7 +380,7 @@ def _frozen(origin: Path, red: reds.RedPolicy) -> league.FrozenRed:
     taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
     if not isinstance(taken, int | float) or kind not in (matrix.LIVE, matrix.RESPONSE) or not isinstance(start, str):
         raise errors.PolicyError(f"{origin / layout.ATTACKERS}: holds an attacker that is not one of a league")
-    return league.FrozenRed(red.weights, max(-checks.MOST, min(checks.MOST, taken)), kind, start, 0)
+    return league.FrozenRed(red.weights, max(-arguments.MOST, min(arguments.MOST, taken)), kind, start, 0)
 
 
 def _known(spec: red_view.RedSpec) -> dict[str, Weights]:
@@ -450,7 +451,7 @@ def _save_league(folder: Path, trained: league.League, document: dict[str, Any])
 def _result_of_league(trained: league.League, last: Sequence[rows.MatrixRow]) -> dict[str, Any]:
     """Return what result.json says: against the attacker that takes most, and the last round."""
     worst, episodes = min(last, key=lambda row: row.mean), trained.config.matrix_episodes
-    margin = statistics.t_quantile(episodes - 1, 0.975) * worst.standard_error
+    margin = distributions.t_quantile(episodes - 1, 0.975) * worst.standard_error
     evaluation = {"mean": worst.mean, "low": worst.mean - margin, "high": worst.mean + margin, "episodes": episodes}
     rounds = matrix.rounds_of(last)
     return {

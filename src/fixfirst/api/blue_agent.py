@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.api.policies import load_named, takes_best_actions
-from fixfirst.base import checks, errors, statistics
+from fixfirst.base import arguments, errors, seeds
 from fixfirst.cyborg import checkout
 from fixfirst.policy import file as policy_file
 from fixfirst.policy.file import Policy
@@ -54,7 +54,7 @@ class BlueAgent:
         self.policy = load_named(named)
         self.policy.assign(workflow, 1)  # what is wrong with the order is said at once
         self._greedy = takes_best_actions(self.policy, greedy)
-        self.workflow, self._seed = workflow, checks.check_seed("seed", seed)
+        self.workflow, self._seed = workflow, arguments.check_seed("seed", seed)
         self._episode = 0
         self.policy.reset()
 
@@ -73,7 +73,7 @@ class BlueAgent:
             raise errors.PolicyError(
                 f"observations must be [{scenario.observation_bits}] bits, one at a time, got shape {shape}"
             )
-        seed = statistics.stream_seed(self._seed, "agent", self._episode)
+        seed = seeds.stream_seed(self._seed, "agent", self._episode)
         return int(self.policy.act(observation, workflow=self.workflow, greedy=self._greedy, seed=seed))
 
     def end_episode(self) -> None:

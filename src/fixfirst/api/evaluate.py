@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
-from fixfirst.base import checks, compile as machine_code, errors
+from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import game, reward
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, Scenario
@@ -50,7 +50,7 @@ def evaluate(
     """
     _check_settings(settings)
     evaluation.check_enough(episodes)
-    lengths = None if steps is None else [checks.check_int("steps", length) for length in _list_of("steps", steps)]
+    lengths = None if steps is None else [arguments.check_int("steps", length) for length in _list_of("steps", steps)]
     attackers = _reds(red_agent)
     defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings, policy))
     (home,) = games_made_for([policy], [defender], in_scenario(settings, defender), say)
@@ -149,7 +149,7 @@ def play_all(
 
     Unless quiet, stderr shows how far it is.
     """
-    seed, quiet, done = checks.check_seed("seed", seed), checks.check_bool("quiet", quiet), 0
+    seed, quiet, done = arguments.check_seed("seed", seed), arguments.check_bool("quiet", quiet), 0
     note_picky(games, quiet)
     machine_code.announce_compilation()
     with live.ProgressLine(episodes * len(games) * len(defenders), quiet=quiet) as progress:

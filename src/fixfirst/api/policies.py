@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from fixfirst.base import checks, errors
+from fixfirst.adapters import agents
+from fixfirst.base import arguments, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.world import World
 from fixfirst.orders import repairs
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.play import agents, baselines
+from fixfirst.play import baselines
 from fixfirst.play.rollout import Player, Trajectory, play_steps
 from fixfirst.policy import file as policy_file, reds, remembering, table
 from fixfirst.policy.file import Policy, load_policy
@@ -19,8 +20,8 @@ from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
 
 if TYPE_CHECKING:
-    from fixfirst.play.envs import VecCage2
-    from fixfirst.policy.export import Target
+    from fixfirst.adapters.envs import VecCage2
+    from fixfirst.adapters.export import Target
 
 Named = str | Path | Policy  # a run, a policy's folder or file, a baseline's name, or a policy itself
 # Also an ONNX file, a table, or an agent of the user's own, as `Agent` takes it.
@@ -32,7 +33,7 @@ def load_named(policy: Named) -> Policy:
     """Return the policy itself, or the one in a run, folder or file."""
     if isinstance(policy, Policy):
         return policy
-    path = checks.check_path("a policy", policy)
+    path = arguments.check_path("a policy", policy)
     if not path.exists() and str(path) in reds.shipped_reds():
         raise errors.ConfigError(f"{path} is an attacker, not a defender: name it with --red-agent")
     if not path.exists() and str(path) not in policy_file.shipped_policies():
@@ -130,7 +131,7 @@ def takes_best_actions(policy: Who, greedy: bool | None) -> bool:
 
     Unless asked for, all do but a league's, which has learned to draw them. What is no policy acts as it does.
     """
-    asked = None if greedy is None else checks.check_bool("greedy", greedy)
+    asked = None if greedy is None else arguments.check_bool("greedy", greedy)
     if isinstance(policy, PolicyTable):
         return policy.greedy and asked is not False
     if agent_of(policy) is not None:
@@ -166,7 +167,7 @@ def _defender(
     policy: Who, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, asked: Scenario | None
 ) -> Defender:
     scenario = asked or CAGE2
-    greedy = checks.check_bool("greedy", greedy)
+    greedy = arguments.check_bool("greedy", greedy)
     if isinstance(policy, str) and policy in baselines.BASELINES:
         if later and workflow is None:
             raise errors.ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
@@ -258,12 +259,12 @@ def export(policy: Named, to: "Target" = "onnx", out: str | Path | None = None, 
 
         ff.export("runs/first", "onnx", "policy.onnx")
     """
-    from fixfirst.policy import export as formats  # nobody else waits for it
+    from fixfirst.adapters import export as formats  # nobody else waits for it
 
     if not isinstance(to, str) or to not in formats.SUFFIXES:
         raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {errors.quoted(to)}")
     loaded = load_named(policy)
-    path = _default_path(policy, formats.SUFFIXES[to]) if out is None else checks.check_path("out", out)
+    path = _default_path(policy, formats.SUFFIXES[to]) if out is None else arguments.check_path("out", out)
     if not path.name:
         raise errors.ConfigError(f"out must be a file, got {str(out)!r}")
     _ = loaded.network  # its weights are finite, and those of its spec
@@ -339,15 +340,15 @@ def rollout(
         played.rewards.sum(axis=0)  # [1000] returns
         played.observations, played.actions, played.held  # [101, 1000, 52], [100, 1000], [101, 1000, 13]
     """
-    from fixfirst.play.envs import VecCage2  # here, because evaluating needs no Gymnasium
+    from fixfirst.adapters.envs import VecCage2  # here, because evaluating needs no Gymnasium
 
     if not isinstance(envs, VecCage2) or not isinstance(envs.world, World):
         raise errors.ConfigError(
             "rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, "
             f"got {errors.quoted(envs)}"
         )
-    count, number = checks.check_int("steps", steps), checks.check_seed("seed", seed, bits=63)
-    greedy, track = checks.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs, envs.world.scenario)
+    count, number = arguments.check_int("steps", steps), arguments.check_seed("seed", seed, bits=63)
+    greedy, track = arguments.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs, envs.world.scenario)
     if _is_named(policy):
         loaded = _in_scenario(policy, envs.world.scenario, say)
         if loaded.spec.scenario != envs.world.scenario:

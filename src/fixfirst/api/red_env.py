@@ -11,12 +11,12 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from fixfirst.adapters import envs
 from fixfirst.api.attackers import defended_game
 from fixfirst.api.policies import Who, takes_best_actions
-from fixfirst.base import checks, errors, statistics
+from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.world import World
-from fixfirst.play import envs
 from fixfirst.policy import table
 from fixfirst.policy.spec import bits_of
 
@@ -47,7 +47,7 @@ class VecRedEnv(gym.vector.VectorEnv):
         **settings: Any,
     ):
         self._defender, game = defended_game(against, workflow, takes_best_actions(against, greedy), settings)
-        self.spec_of_red = red_view.RedSpec(game.scenario, checks.check_bool("picky", picky))
+        self.spec_of_red = red_view.RedSpec(game.scenario, arguments.check_bool("picky", picky))
         self.world = World(game, num_envs, autoreset="disabled")
         self.num_envs = self.world.num_envs
         self._hand = _Hand(self.spec_of_red, self.num_envs)
@@ -67,14 +67,14 @@ class VecRedEnv(gym.vector.VectorEnv):
         if envs.reset_options(options).get("reset_mask") is not None:
             raise errors.WorldError("games of red begin together: leave out reset_mask")
         if seed is not None:
-            self._seed, self._episode = checks.check_seed("seed", seed), 0
+            self._seed, self._episode = arguments.check_seed("seed", seed), 0
         elif self._seed is None:
             self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         else:
             self._episode += 1
         self._step = 0
         self.world.reset(self._seed, episode=self._episode)
-        table.chance_keys(np.uint64(statistics.stream_seed(self._seed, "policy")), self._episode, self._keys)
+        table.chance_keys(np.uint64(seeds.stream_seed(self._seed, "policy")), self._episode, self._keys)
         return self._shown()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -120,7 +120,7 @@ class RedEnv(gym.Env[np.ndarray, np.int64]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a new episode."""
-        seed = None if seed is None else checks.check_seed("seed", seed)
+        seed = None if seed is None else arguments.check_seed("seed", seed)
         super().reset(seed=seed)
         observations, info = self.envs.reset(seed=seed, options=options)
         return observations[0], _first(info)
@@ -161,7 +161,7 @@ class _Hand:
 
     def take(self, choices: np.ndarray) -> None:
         """Let these be red's next choices [N]; one that red knows too little for is a turn slept."""
-        given = checks.as_array("actions", choices, errors.ActionError)
+        given = arguments.as_array("actions", choices, errors.ActionError)
         if given.shape != self._choices.shape or given.dtype.kind not in "iu":
             raise errors.ActionError(f"actions must be {len(self._choices)} whole numbers, got {errors.quoted(choices)}")
         wrong = given[(given < 0) | (given >= self._spec.actions)]

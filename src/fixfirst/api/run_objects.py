@@ -5,24 +5,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base import checks, errors, files, statistics, tables
+from fixfirst.base import arguments, distributions, errors, files, tables
 from fixfirst.game import state
-from fixfirst.learner import league
-from fixfirst.learner.config import TrainConfig
-from fixfirst.orders.ranking import Ranking
 from fixfirst.play.evaluation import Evaluation, Evaluations
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
-from fixfirst.runs import layout, manifest, matrix, rows, seeds
-from fixfirst.runs.agreement import Agreement
-from fixfirst.runs.answer import Answer
+from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
 from fixfirst.searcher import study
-from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
+from fixfirst.settings.league import LeagueConfig
+from fixfirst.settings.search import SearchConfig
+from fixfirst.settings.training import TrainConfig
+from fixfirst.stats import across_seeds
+from fixfirst.stats.agreement import Agreement
+from fixfirst.stats.answer import Answer
+from fixfirst.stats.ranking import Ranking
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,14 @@ class SearchRun(tables.Tabular):
         return tuple(self.search.trials)
 
     @property
-    def standings(self) -> seeds.RankedTrials | None:
+    def standings(self) -> across_seeds.RankedTrials | None:
         """The ranking with what it rests on; None if no order passed the gate."""
         return self.search.standings()
 
     @property
     def ranking(self) -> Ranking:
         """The orders that passed the gate, best first; without rows if none did."""
-        return Ranking((), statistics.CONFIDENCE) if self.standings is None else self.standings.ranking
+        return Ranking((), distributions.CONFIDENCE) if self.standings is None else self.standings.ranking
 
     @property
     def best(self) -> Policy:
@@ -172,9 +173,11 @@ class StudyRun(tables.Tabular):
         return [self.table()] if survey is None else survey.tables()
 
     @property
-    def comparisons(self) -> list[seeds.Comparison]:
+    def comparisons(self) -> list[across_seeds.Comparison]:
         """What the seeds say together, for each red agent."""
-        return seeds.compare_seeds([run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)])
+        return across_seeds.compare_seeds(
+            [run.search.result for run in self.searches if isinstance(run.search, PublishedSearch)]
+        )
 
     @property
     def agreement(self) -> Agreement:
@@ -203,7 +206,7 @@ class LeagueRun(tables.Tabular):
     """
 
     folder: Path
-    config: league.LeagueConfig
+    config: LeagueConfig
     rounds: tuple[matrix.Round, ...]
 
     def __repr__(self) -> str:
@@ -232,7 +235,7 @@ def load_run(path: str | Path) -> SearchRun | TrainRun | StudyRun | LeagueRun:
 
         run = ff.load_run("runs/first")  # a SearchRun, TrainRun, StudyRun or LeagueRun
     """
-    folder = checks.check_path("a run", path)
+    folder = arguments.check_path("a run", path)
     kind = layout.kind_of(folder)
     if kind == layout.Kind.TRAIN:
         return load_training(folder)
@@ -260,7 +263,7 @@ def load_training(folder: Path) -> TrainRun:
 def load_league(folder: Path) -> LeagueRun:
     """Return a league as an object; it may be running, finished or interrupted."""
     run = Run(folder)
-    return LeagueRun(folder, league.LeagueConfig(**run.config), tuple(matrix.rounds_of(run.matrix)))
+    return LeagueRun(folder, LeagueConfig(**run.config), tuple(matrix.rounds_of(run.matrix)))
 
 
 # ---------------------------------------------------------------- what is said of a run before and while it goes on

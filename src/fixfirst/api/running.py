@@ -18,17 +18,17 @@ from fixfirst.api.run_objects import (
     say_where,
 )
 from fixfirst.api.watch import write_replays
-from fixfirst.base import checks, compile as machine_code, errors, jobs
+from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game import world
 from fixfirst.learner import training, training_run
-from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.tournament import train_in
 from fixfirst.policy import file as policy_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.searcher import study
-from fixfirst.searcher.config import SearchConfig, search_configs
+from fixfirst.settings.search import SearchConfig, search_configs
+from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:
     from fixfirst.base import typed
@@ -65,17 +65,17 @@ def train(
         run = ff.train(workflow="critical_first", red_agent="meander", total_episodes=2_000, out="runs/mine", quiet=True)
         run.evaluation.mean, run.best, run.accepted
     """
-    file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
+    file, grouping = (None if path is None else arguments.check_path("config, units", path) for path in (config, units))
     resolved = TrainConfig.resolve(*TrainConfig.gather(settings, file, grouping))
-    name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", checks.check_bool("quiet", quiet)
-    folder = layout.unused_folder(name) if out is None else checks.check_path("out", out)
-    tested = checks.check_int("test_episodes", test_episodes, 2)
+    name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", arguments.check_bool("quiet", quiet)
+    folder = layout.unused_folder(name) if out is None else arguments.check_path("out", out)
+    tested = arguments.check_int("test_episodes", test_episodes, 2)
     usual = from_policy is None and tested == TEST_EPISODES
-    if out is None and usual and not checks.check_bool("again", again):
+    if out is None and usual and not arguments.check_bool("again", again):
         before = finished_before(name, resolved, quiet)
         if before is not None:
             return load_training(before)
-    processes = checks.check_int("workers", workers, 0)
+    processes = arguments.check_int("workers", workers, 0)
     training.check_trainable(resolved)
     machine_code.announce_compilation()
     start = _starting_weights(resolved, from_policy)
@@ -100,7 +100,7 @@ def _options(folder: Path) -> tuple[str | None, int]:
     options = layout.read_manifest(folder).get("options")
     options = options if isinstance(options, dict) else {}
     parent, tested = options.get("from_policy"), options.get("test_episodes", TEST_EPISODES)
-    if not isinstance(parent, str | None) or type(tested) is not int or not 2 <= tested <= checks.MOST:
+    if not isinstance(parent, str | None) or type(tested) is not int or not 2 <= tested <= arguments.MOST:
         raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
     return parent, tested
 
@@ -108,7 +108,7 @@ def _options(folder: Path) -> tuple[str | None, int]:
 def _starting_weights(config: TrainConfig, from_policy: str | Path | None) -> Weights | None:
     if from_policy is None:
         return None
-    return policy_file.load_parent(checks.check_path("from_policy", from_policy), config.spec).weights
+    return policy_file.load_parent(arguments.check_path("from_policy", from_policy), config.spec).weights
 
 
 def _run(
@@ -226,12 +226,12 @@ def search(
     callback: is told how far it is after every update (`ff.Progress`); if it returns True, the search stops as by Ctrl-C.
     Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
     """
-    file, grouping = (None if path is None else checks.check_path("config, units", path) for path in (config, units))
+    file, grouping = (None if path is None else arguments.check_path("config, units", path) for path in (config, units))
     configs = search_configs(settings, file, grouping, seeds)
-    folder = layout.unused_folder(study.study_name(configs)) if out is None else checks.check_path("out", out)
+    folder = layout.unused_folder(study.study_name(configs)) if out is None else arguments.check_path("out", out)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
-    report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
-    if out is None and len(configs) == 1 and not checks.check_bool("again", again):
+    report, quiet = arguments.check_bool("report", report), arguments.check_bool("quiet", quiet)
+    if out is None and len(configs) == 1 and not arguments.check_bool("again", again):
         before = finished_before(study.study_name(configs), configs[0], quiet)
         if before is not None:
             return SearchRun(study.open_search(before))
@@ -270,7 +270,7 @@ def run_study(
     with jobs.interrupts() as interrupt, closing(study.make_scheduler(execution, configs, interrupt)) as scheduler:
         begun = make_study()
         if execution.executor == "ray" and not quiet:
-            from fixfirst.base import ray
+            from fixfirst.adapters import ray
 
             errors.note(ray.who_reaches(execution.ray_address or "local"))
         with _View(interrupt, callback, several=len(begun.searches) > 1, quiet=quiet) as view:
@@ -343,8 +343,8 @@ def resume(
 
         run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
-    folder = checks.check_path("run", run)
-    report, quiet = checks.check_bool("report", report), checks.check_bool("quiet", quiet)
+    folder = arguments.check_path("run", run)
+    report, quiet = arguments.check_bool("report", report), arguments.check_bool("quiet", quiet)
     kind = layout.kind_of(folder)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
     if changes := manifest.changed_since(

@@ -9,10 +9,10 @@ import numpy as np
 
 from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
 from fixfirst.api.policies import Say, Who, games_made_for, home_of, make_defender, name_of
-from fixfirst.base import checks, errors
-from fixfirst.play import description, evaluation, rollout
+from fixfirst.base import arguments, errors
+from fixfirst.play import evaluation, rollout
 from fixfirst.policy.file import Policy
-from fixfirst.reporter import replay as replay_page, report
+from fixfirst.reporter import description, replay as replay_page, report
 from fixfirst.reporter.document import open_page as show_page
 from fixfirst.runs import layout
 from fixfirst.runs.run import Run
@@ -38,8 +38,11 @@ def watch(
 
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
-    place, open_page = None if out is None else checks.check_path("out", out), checks.check_bool("open_page", open_page)
-    animation = None if gif is None else replay_page.check_gif(checks.check_path("gif", gif))
+    place, open_page = (
+        None if out is None else arguments.check_path("out", out),
+        arguments.check_bool("open_page", open_page),
+    )
+    animation = None if gif is None else replay_page.check_gif(arguments.check_path("gif", gif))
     episodes = replay(policy, **options)
     path = page_path(policy, place)
     replay_page.write_replay(path, episodes)
@@ -75,13 +78,13 @@ def replay(
     """
     given = {name: value for name, value in settings.items() if value is not None}
     seed, scenario, greedy = (
-        checks.check_seed("seed", seed),
+        arguments.check_seed("seed", seed),
         said_scenario(given, policy),
-        checks.check_bool("greedy", greedy),
+        arguments.check_bool("greedy", greedy),
     )
     if steps is None:
         steps = (scenario or home_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
-    steps = checks.check_int("steps", steps)
+    steps = arguments.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
     changes = [rollout.Change(step, place) for place, (step, _) in enumerate(later, start=1)]
     if [change.step for change in changes] != sorted({change.step for change in changes}):
@@ -97,9 +100,9 @@ def replay(
     home = games_made_for(whom[:1], defenders[:1], in_scenario(given, defenders[0]), say)[0]
     games_made_for(whom[1:], defenders[1:], home, say)  # says so if the second was made for another
     game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
-    count = _EPISODES[game.backend] if episodes is None else checks.check_int("episodes", episodes, 0)
+    count = _EPISODES[game.backend] if episodes is None else arguments.check_int("episodes", episodes, 0)
     if number is not None:
-        if checks.check_int("number", number, 0) >= evaluation.MOST_KEPT:
+        if arguments.check_int("number", number, 0) >= evaluation.MOST_KEPT:
             raise errors.ConfigError(f"number must be in 0..{evaluation.MOST_KEPT - 1}, got {number}")
         count = max(count, number + 1)
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)

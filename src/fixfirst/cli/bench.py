@@ -22,6 +22,7 @@ import gymnasium as gym
 import numpy as np
 from cyclopts import Parameter
 
+from fixfirst.adapters.envs import VecCage2
 from fixfirst.base import errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout
@@ -29,7 +30,6 @@ from fixfirst.game import backends, game, state, tables
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 from fixfirst.game.world import BaseWorld
-from fixfirst.play.envs import VecCage2
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
 _RED_AGENTS = ("b_line", "meander")

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from fixfirst.base import errors
 from fixfirst.cli.app import RARE, shown, whole
 from fixfirst.game.game import Game
-from fixfirst.learner import config, settings
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
-from fixfirst.searcher.config import Exploitation
+from fixfirst.settings import resolve, training
+from fixfirst.settings.search import Exploitation
 
 if TYPE_CHECKING:
     from fixfirst.api import policies
@@ -31,10 +31,10 @@ _GROUPS: dict[type[BaseModel], str] = {
     Game: "Game",
     Judging: "Order and gate",
     compliance.Gate: "Order and gate",
-    config.Alignment: "Order and gate",
-    config.PPOConfig: "Learning",
-    config.Course: "Stages",
-    config.PlayerSettings: "Policy",
+    training.Alignment: "Order and gate",
+    training.PPOConfig: "Learning",
+    training.Course: "Stages",
+    training.PlayerSettings: "Policy",
     Exploitation: "Attackers",
 }
 FILES = ("checkpoint_every", "tensorboard", "log_episodes")
@@ -67,7 +67,7 @@ def flags_of(
         kind = str if name == "scenario" else _plain(info.annotation)  # by its name or its file
         default = defaults.get(name, None if info.default_factory else info.default)
         options: dict[str, Any] = {
-            "name": settings.flag(name),
+            "name": resolve.flag(name),
             "help": helps.get(name, info.description or ""),
             "show_default": shown(default) or False,
             "group": _group(name),
@@ -125,7 +125,7 @@ def named_agent(text: str) -> "policies.Who":
             known = [each for each in vars(found) if not each.startswith("_")] if isinstance(found, ModuleType) else []
             raise errors.ConfigError(f"{place} has no {part!r}{errors.did_you_mean(part, known)}")
         found = getattr(found, part)
-    from fixfirst.play import agents
+    from fixfirst.adapters import agents
     from fixfirst.policy.file import Policy
     from fixfirst.policy.table import PolicyTable
 

@@ -10,11 +10,11 @@ from cyclopts import Parameter
 from fixfirst.base import errors, jobs
 from fixfirst.cli.app import RARE, Again, Csv, CyborgFlag, Json, Latex, Quiet, Whole, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
-from fixfirst.learner import config, settings
-from fixfirst.learner.config import TrainConfig
-from fixfirst.learner.settings import LEAGUE
 from fixfirst.runs import layout, manifest
-from fixfirst.searcher.config import SHOWN_DEFAULTS, SearchConfig
+from fixfirst.settings import resolve as settings, training as config
+from fixfirst.settings.presets import LEAGUE
+from fixfirst.settings.search import SHOWN_DEFAULTS, SearchConfig
+from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:
     from fixfirst.api import run_objects
@@ -202,7 +202,7 @@ def _train_attackers(
 ) -> int:
     """Train an attacker, or a league."""
     from fixfirst.api import attackers
-    from fixfirst.learner.league import LeagueConfig
+    from fixfirst.settings.league import LeagueConfig
 
     common = {"seed", "variant"}
     allowed = common if league else common | {"total_episodes", "green", "max_steps"}

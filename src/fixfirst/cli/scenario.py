@@ -8,9 +8,10 @@ from cyclopts import Parameter
 
 from fixfirst.base import errors, files
 from fixfirst.cli.app import Json, Whole, print_json
-from fixfirst.game import drawing, game, parts
+from fixfirst.game import game, parts
 from fixfirst.game.scenario import Scenario
 from fixfirst.policy import action_sets
+from fixfirst.reporter import drawing
 
 NEW, HOST_TABLE = "new", ".csv"
 

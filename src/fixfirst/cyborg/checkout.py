@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random.mtrand import set_bit_generator
 
-from fixfirst.base import checks, errors, jobs
+from fixfirst.base import arguments, errors, jobs
 from fixfirst.game import documents, parts, state
 from fixfirst.game.scenario import CAGE2, Scenario
 
@@ -42,7 +42,7 @@ def find_cyborg(path: str | Path | None = None) -> Path:
     """The folder that contains the package `CybORG`: below `path`, else below FIXFIRST_CYBORG, else on Python's path."""
     given = path or os.environ.get(ENVIRONMENT_VARIABLE)
     if given:
-        start = checks.check_path("cyborg", given).expanduser().resolve()
+        start = arguments.check_path("cyborg", given).expanduser().resolve()
         for folder in (start, start / "CybORG", start / "Debugged_CybORG" / "CybORG", start.parent):
             if _holds_package(folder):
                 return folder

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import checks, errors, jobs
+from fixfirst.base import arguments, errors, jobs
 from fixfirst.cyborg.checkout import PRIVILEGED_ACCOUNTS, Cyborg, CyborgGame, Identity, check_images, identify, load_cyborg
 from fixfirst.cyborg.conformance import HOST_LETTERS, LEARNED_RED, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
 from fixfirst.cyborg.world import LearnedRed
@@ -84,7 +84,7 @@ def record(
     folder: Path, out: Path, recording: Recording, *, num_workers: int | None = None, say: Callable[[str], None] = print
 ) -> Summary:
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
-    checks.check_int("episodes", recording.episodes), checks.check_int("steps", recording.steps)
+    arguments.check_int("episodes", recording.episodes), arguments.check_int("steps", recording.steps)
     world.check_seeds(recording.seed, 1)
     scenario = game.scenario_named(recording.scenario)
     if recording.policy not in (MIXTURE, *baselines.DEFENDERS) and not _is_policy(recording.policy):

@@ -32,7 +32,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from fixfirst.base import checks, errors, jobs
+from fixfirst.base import arguments, errors, jobs
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.world import BaseWorld, World, shown_arrays
@@ -69,8 +69,10 @@ class WorkerWorld(BaseWorld):
         autoreset: str = "next_step",
         **options: Any,
     ):
-        n = checks.check_int("num_envs", num_envs)
-        num_workers = min(n, jobs.available_cores() if num_workers is None else checks.check_int("num_workers", num_workers))
+        n = arguments.check_int("num_envs", num_envs)
+        num_workers = min(
+            n, jobs.available_cores() if num_workers is None else arguments.check_int("num_workers", num_workers)
+        )
         if timeout_s is not None and not timeout_s > 0:
             raise errors.WorldError(
                 f"timeout_s must be a positive number of seconds, or None, got {errors.quoted(timeout_s)}"

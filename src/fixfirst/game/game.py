@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator, model_validator
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 from fixfirst.game.state import LEARNED, RedAgent
@@ -45,7 +45,7 @@ def scenario_named(value: Any, images: Any = None) -> Scenario:
         )
     if isinstance(value, str) and value.partition(":")[0] == _GENERATE:
         return _generated(value)
-    path = checks.check_path("scenario", value)
+    path = arguments.check_path("scenario", value)
     if isinstance(value, str) and value not in SHIPPED_SCENARIOS and path.suffix == "" and not os.path.exists(path):
         near = errors.did_you_mean(value, SHIPPED_SCENARIOS)
         raise errors.ScenarioError(
@@ -105,7 +105,7 @@ def scenario_of(value: Any, images: Any = None, reward: Any = None) -> Scenario:
     return scenario if reward is None else scenario.with_reward(reward)
 
 
-class Game(checks.Settings):
+class Game(arguments.Settings):
     """In which network, against whom, in which release of the game, for how long, and who simulates it.
 
     For example:
@@ -136,7 +136,9 @@ class Game(checks.Settings):
         "current", description="current, leaderboard or debugged: which release of the challenge is played."
     )  # None, from Python: whatever the CybORG found is
     green: bool = Field(False, description="With users who scan ports at random.")
-    max_steps: int | None = Field(100, ge=1, le=checks.MOST, description="Length of an episode.")  # None, for worlds: no end
+    max_steps: int | None = Field(
+        100, ge=1, le=arguments.MOST, description="Length of an episode."
+    )  # None, for worlds: no end
     backend: Backend = Field(
         "simulator",
         description="simulator, cyborg (the real thing, in worker processes), or workers (our simulator there).",
@@ -235,15 +237,15 @@ class Game(checks.Settings):
     @classmethod
     def of_environment(cls, **settings: Any) -> "Game":
         """Make a game from what somebody who makes environments says: types are checked as arguments of functions are."""
-        backend = checks.check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
+        backend = arguments.check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
         if "variant" in settings:
             check_variant(settings["variant"])
         elif backend == "cyborg":
             settings["variant"] = None  # CybORG says what it is
         if "green" in settings:
-            checks.check_bool("green", settings["green"])
+            arguments.check_bool("green", settings["green"])
         if settings.get("max_steps") is not None:
-            checks.check_int("max_steps", settings["max_steps"])
+            arguments.check_int("max_steps", settings["max_steps"])
         return cls(**settings)
 
 
@@ -361,7 +363,7 @@ def _agent_weights(spec: str) -> dict[str, float]:
 
 def check_variant(variant: str) -> parts.VariantName:
     """Return the variant itself, if there is one of this name."""
-    return cast(parts.VariantName, checks.check_choice("variant", variant, get_args(parts.VariantName)))
+    return cast(parts.VariantName, arguments.check_choice("variant", variant, get_args(parts.VariantName)))
 
 
 # ---------------------------------------------------------------- red agents of users

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.game import documents, parts
 from fixfirst.game.documents import PRIVILEGED, built_in
 from fixfirst.game.parts import Finding, Host, Image, Service, Subnet
@@ -60,7 +60,7 @@ def fields_of(
         hosts.append(Host(machine.name, subnet, unit, image, value, reveals, watched=machine.watched, reached=reached))
     target = next((host for host in hosts if host.name == parts.TARGET_NAME), None)
     return {
-        "subnets": tuple(Subnet(s, tuple(lists[s]), parts.GATED if s in gated else parts.OPEN) for s in subnets),
+        "subnets": tuple(Subnet(s, tuple(lists[s]), "gated" if s in gated else "open") for s in subnets),
         "hosts": tuple(hosts),
         "unit_types": unit_types,
         "start": start,
@@ -119,8 +119,8 @@ def generated(
     Usual values are much as in CAGE2: what is nearer to the target is worth more, too. To tell value and place apart,
     values "any" draws Low or Medium for all users, for all enterprise hosts, for all of a further kind.
     """
-    checks.check_choice("values", values, get_args(Values))
-    seed = checks.check_seed("seed", seed)
+    arguments.check_choice("values", values, get_args(Values))
+    seed = arguments.check_seed("seed", seed)
     fewest, most = _range("hosts", hosts, FEWEST_HOSTS, parts.MOST_HOSTS)
     few, many = _range("subnets", subnets, FEWEST_SUBNETS, MOST_SUBNETS)
     draw = _Draws(GENERATOR * _GAMMA ^ seed & _UINT64)

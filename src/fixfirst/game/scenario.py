@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.game import documents, making, notes, parts, reward as rewards, scenario_file
 from fixfirst.game.parts import BlueAction, Decoy, ExploitKind, Finding, Host, Image, Subnet
 
@@ -59,12 +59,12 @@ class Scenario:
     @classmethod
     def load(cls, path: str | Path, images: str | Path | None = None) -> "Scenario":
         """Read a scenario file of CybORG, or one of SHIPPED_SCENARIOS by its name. images: a folder of own ones."""
-        file = checks.check_path("scenario", path)
+        file = arguments.check_path("scenario", path)
         if str(path) == CAGE2.name:
             return CAGE2
         if str(path) in SHIPPED_SCENARIOS and not file.exists():
             file = SHIPPED_FOLDER / f"{path}.yaml"
-        folder = None if images is None else documents.ImageFolder(checks.check_path("images", images))
+        folder = None if images is None else documents.ImageFolder(arguments.check_path("images", images))
         return cls.from_document(documents.read_yaml(file), file.stem, str(file), folder)
 
     @classmethod
@@ -85,7 +85,7 @@ class Scenario:
 
         say: is given a line for everything that the table does not say and that was guessed.
         """
-        file = checks.check_path("a table", path)
+        file = arguments.check_path("a table", path)
         return cls(file.stem, **making.from_rows(file, say))
 
     @classmethod
@@ -105,7 +105,7 @@ class Scenario:
 
     def with_reward(self, path: str | Path) -> "Scenario":
         """Return it with the reward of a YAML file: hosts, service, restore, detection, steps (docs/scenarios.md)."""
-        file = checks.check_path("reward", path)
+        file = arguments.check_path("reward", path)
         changed = rewards.with_reward(self, documents.read_yaml(file), documents.Place(str(file)))
         return replace(changed, name=f"{self.name}+{file.stem}")
 

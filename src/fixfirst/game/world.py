@@ -1,4 +1,4 @@
-"""N environments as arrays: what `play/envs.py` shows to Gymnasium and what a learner steps directly.
+"""N environments as arrays: what `adapters/envs.py` shows to Gymnasium and what a learner steps directly.
 
 A world overwrites its arrays in every step; copy what you want to keep.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from fixfirst.base import checks, compile as machine_code, errors
+from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import parts, red_view, rules
 from fixfirst.game.attackers import BLINE_LAST_STAGE, own_addresses
 from fixfirst.game.chance import Decision, chance_dtype
@@ -58,11 +58,11 @@ class BaseWorld(ABC):
         env_ids: Sequence[int] | np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
     ):
-        self.num_envs = n = checks.check_int("num_envs", num_envs)
+        self.num_envs = n = arguments.check_int("num_envs", num_envs)
         self.game, self.scenario = game, game.scenario
         self.variant: parts.VariantName = game.variant or "current"
         self._red_odds = game.red_odds(n)  # [N, 3 and own ones]
-        self.autoreset = checks.check_choice("autoreset", autoreset, tuple(AUTORESET_MODES))
+        self.autoreset = arguments.check_choice("autoreset", autoreset, tuple(AUTORESET_MODES))
         self._autoreset = AUTORESET_MODES[autoreset]
         self.env_ids = np.arange(n) if env_ids is None else check_env_ids(env_ids, n)
 
@@ -90,12 +90,12 @@ class BaseWorld(ABC):
         """
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
-        elif np.shape(values := checks.as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
+        elif np.shape(values := arguments.as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
             raise errors.WorldError(f"reset_mask must be {self.num_envs} booleans, got {errors.quoted(mask)}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         seeds = None if seed is None else check_seeds(seed, self.num_envs)
-        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, checks.check_int("episode", episode, 0)))
+        self.begin(np.asarray(mask), seeds, np.full(self.num_envs, arguments.check_int("episode", episode, 0)))
 
     def begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
         """`reset` with arguments already checked: mask [N] bool; seeds [N] uint64 or None; episodes [N], used with seeds."""
@@ -272,7 +272,7 @@ class World(BaseWorld):
         environment repeats its future, and copies in different environments part ways.
         """
         self._require_reset("set_state")
-        array, right = checks.as_array("states", states), self._states.dtype
+        array, right = arguments.as_array("states", states), self._states.dtype
         if array.dtype != right or array.shape not in ((), (1,), (self.num_envs,)):
             raise errors.WorldError(
                 f"states must be 1 or {self.num_envs} records as get_state() returns them, "
@@ -333,9 +333,9 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping
 
 def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
     """Return seeds [N] uint64 from one seed or one per environment."""
-    if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(checks.as_array("seed", seed)):
-        return np.full(num_envs, checks.check_seed("a seed", seed), np.uint64)
-    seeds = [checks.check_seed("a seed", one) for one in seed]
+    if isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray) or not np.ndim(arguments.as_array("seed", seed)):
+        return np.full(num_envs, arguments.check_seed("a seed", seed), np.uint64)
+    seeds = [arguments.check_seed("a seed", one) for one in seed]
     if len(seeds) != num_envs:
         raise errors.WorldError(f"{len(seeds)} seeds given for {num_envs} environments; give one, or one per environment")
     return np.array(seeds, np.uint64)
@@ -343,7 +343,7 @@ def check_seeds(seed: int | Sequence[int] | str, num_envs: int) -> np.ndarray:
 
 def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndarray:
     """Return the numbers of environments [N] int64."""
-    array = checks.as_array("env_ids", env_ids)
+    array = arguments.as_array("env_ids", env_ids)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
         raise errors.WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {errors.quoted(env_ids)}")
     return np.array(array, np.int64)
@@ -351,7 +351,7 @@ def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndar
 
 def actions_array(actions: np.ndarray, num_envs: int) -> np.ndarray:
     """Return actions [N] int64 from anything that holds one whole number per environment."""
-    array = checks.as_array("actions", actions, errors.ActionError)
+    array = arguments.as_array("actions", actions, errors.ActionError)
     if array.shape != (num_envs,):
         raise errors.ActionError(f"actions must have shape ({num_envs},), one per environment, got {array.shape}")
     if array.dtype.kind not in "iu":

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.compile import called, compiled
-from fixfirst.learner.config import PPOConfig
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy import network, table
+from fixfirst.settings.training import PPOConfig
 
 
 class DistinctInputs(NamedTuple):

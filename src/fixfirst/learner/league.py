@@ -26,15 +26,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
-from fixfirst.base import checks, statistics
-from fixfirst.game import parts, red_view, state
+from fixfirst.base import seeds
+from fixfirst.game import red_view, state
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
-from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, widen
-from fixfirst.learner.red_training import RED_PPO, Opponent, RedTraining, play_red
+from fixfirst.learner.red_training import Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.rollout import Rollout
@@ -44,6 +42,7 @@ from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import FREE, PolicyTable
 from fixfirst.runs import matrix, rows
+from fixfirst.settings.league import LeagueConfig
 
 SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
@@ -51,82 +50,6 @@ SOFTENED = 0.5  # the factor on the logits of one that goes on
 _AWAKE, _ASLEEP = 40, (3, 20)  # a lapse begins before this turn, and has at least and fewer than so many
 _AT_ONCE = 2  # responses that learn side by side, and halves of the matrix
 ON_HOSTS = (state.RedVerb.SCAN, state.RedVerb.EXPLOIT, state.RedVerb.ESCALATE)
-
-
-class LeagueConfig(checks.Settings):
-    """How a defender is trained against a population of attackers."""
-
-    variant: parts.VariantName = Field("current", description="Which release of the challenge is played.")
-    updates: int = Field(900, ge=1, le=checks.MOST, description="Updates of the defender.")
-    live: int = Field(
-        6, ge=1, le=checks.MOST, description="Attackers that learn at the same time; of each order, if there are any."
-    )
-    lapsing: int = Field(
-        2, ge=0, le=checks.MOST, description="How many of these meet a defender that sleeps for some turns of an episode."
-    )
-    life: int = Field(
-        50, ge=1, le=checks.MOST, description="Updates of a round, after which a live attacker is frozen and another begins."
-    )
-    frozen: int = Field(12, ge=0, le=checks.MOST, description="Frozen attackers that are met in every update.")
-    frozen_envs: int = Field(20, ge=1, le=checks.MOST, description="Episodes against each of these in every update.")
-    responses: int = Field(
-        4, ge=0, le=checks.MOST, description="Attackers that learn against the defender as it is at the end of a round."
-    )
-    response_episodes: int = Field(4_000, ge=50, le=checks.MOST, description="Episodes of each of those.")
-    envs: int = Field(40, ge=1, le=checks.MOST, description="Episodes against each live attacker in every update.")
-    script_envs: int = Field(400, ge=1, le=checks.MOST, description="Episodes against the scripts in every update.")
-    scripts: str = Field("b_line:0.6,meander:0.3,sleep:0.1", description="Which scripts, and how often each is met.")
-    matrix_episodes: int = Field(
-        200, ge=2, le=checks.MOST, description="Episodes of every defender and attacker of the matrix."
-    )
-    counts: bool = Field(True, description="The defender also counts break-ins and Restores.")
-    learning_rate: float = Field(0.002, gt=0, le=checks.MOST, description="The defender's, falling to a twentieth.")
-    entropy: float = Field(0.03, ge=0, le=checks.MOST, description="The defender's entropy bonus, falling to 0.")
-    average: float = Field(
-        0.99, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
-    )
-    softer: float = Field(
-        0.2, gt=0, le=1, description="Factor on the logits with which the defender begins: it must explore."
-    )
-    preference: float = Field(
-        4.0, ge=0, le=checks.MOST, description="By how much a new attacker prefers one host, as a logit."
-    )
-    picky: bool = Field(False, description="Attackers name their exploit.")
-    seed: int = Field(0, ge=0, lt=2**63, description="The same seed gives the same results.")
-
-    @property
-    def episodes(self) -> int:
-        """Of one update, once there are enough frozen attackers."""
-        return self.script_envs + self.live * self.envs + self.frozen * self.frozen_envs
-
-    @property
-    def rounds(self) -> int:
-        """How many there are; the last may be shorter."""
-        return -(-self.updates // self.life)
-
-    @property
-    def total_episodes(self) -> int:
-        """Of all updates and responses."""
-        return self.updates * self.episodes + self.rounds * self.responses * self.response_episodes
-
-    @property
-    def blue_ppo(self) -> PPOConfig:
-        """How the defender learns."""
-        return PPOConfig(
-            epochs=4,
-            row_parts=2,
-            learning_rate=self.learning_rate,
-            lr_schedule="linear",
-            lr_final=0.05,
-            entropy=self.entropy,
-            entropy_schedule="linear",
-            norms_apart=True,
-        )
-
-    @property
-    def red_ppo(self) -> PPOConfig:
-        """How an attacker learns in its life."""
-        return RED_PPO.model_copy(update={"n_envs": self.envs, "episodes_per_update": self.envs, "growth": ()})
 
 
 class FrozenRed(NamedTuple):
@@ -261,13 +184,13 @@ class League:
     def _play_script(self, name: str) -> np.ndarray:
         game = self._game.model_copy(update={"red_agent": name})
         world = World(game, self.config.matrix_episodes, autoreset="disabled")
-        seed = statistics.stream_seed(self.config.seed, "matrix")
+        seed = seeds.stream_seed(self.config.seed, "matrix")
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
         return rollout.collect(world, self._defender(), workflows=self.orders, **options).returns
 
     def _play_red(self, weights: Weights, order: int, defender: PolicyTable | None = None) -> np.ndarray:
         opponent, episodes = Opponent(defender or self._defender(), self._only(order)), self.config.matrix_episodes
-        seed = statistics.stream_seed(self.config.seed, "matrix")
+        seed = seeds.stream_seed(self.config.seed, "matrix")
         duel = play_red(opponent, weights, self.red_spec, self._game, episodes=episodes, seed=seed, purpose="matrix")
         return duel.blue.returns
 
@@ -287,7 +210,7 @@ class League:
         return place // self._fronts < self.config.lapsing
 
     def _new_red(self, opponent: Opponent, start: Weights, episodes: int) -> RedTraining:
-        seed = statistics.stream_seed(self.config.seed, "red", self.born)
+        seed = seeds.stream_seed(self.config.seed, "red", self.born)
         self.born += 1
         return RedTraining(
             [opponent],
@@ -315,7 +238,7 @@ class League:
         name = others[turn // 2 % len(others)]
         if name == SCRATCH:
             inputs, actions = self.red_spec.inputs, self.red_spec.actions
-            seed = statistics.stream_seed(self.config.seed, "start", number)
+            seed = seeds.stream_seed(self.config.seed, "start", number)
             weights = initial_weights(inputs, seed, actions, self.config.red_ppo.last_layer)
         else:
             weights = raise_temperature(self._known[name], SOFTENED)
@@ -356,10 +279,10 @@ class League:
     def _update(self) -> dict[str, float]:
         """Update the defender and all live attackers."""
         config = self.config
-        seed = statistics.stream_seed(config.seed, "league")
+        seed = seeds.stream_seed(config.seed, "league")
         options: dict[str, Any] = {
             "world_seed": seed,
-            "policy_seed": statistics.stream_seed(seed, "policy"),
+            "policy_seed": seeds.stream_seed(seed, "policy"),
             "first_episode": self.updates,
         }
         parts = {"scripts": rollout.collect(self._scripts, self.player, workflows=self.orders, **options)}
@@ -391,8 +314,8 @@ class League:
             world,
             self.player,
             red.reds,
-            world_seed=statistics.stream_seed(red.seed, "world"),
-            policy_seed=statistics.stream_seed(red.seed, "policy"),
+            world_seed=seeds.stream_seed(red.seed, "world"),
+            policy_seed=seeds.stream_seed(red.seed, "policy"),
             first_episode=self.ages[place],
             workflows=self._only(place % self._fronts),
         )
@@ -448,7 +371,7 @@ class League:
             played.rewards10 / 10,
             entropy=self.learner.config.entropy_at(progress),
             progress=progress,
-            seed=statistics.stream_seed(self.config.seed, "batch", self.updates),
+            seed=seeds.stream_seed(self.config.seed, "batch", self.updates),
             groups=[len(part.assigned) for part in parts],
             beside=beside,
         )

@@ -12,14 +12,14 @@ from typing import Protocol
 
 import numpy as np
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
-from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy import network, table
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, Role
+from fixfirst.settings.training import PPOConfig
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.
 def saved_steps(tensors: Weights) -> int:
     """Return how often Adam had stepped; PolicyError if that is no number of steps."""
     steps = float(tensors["adam.step"])
-    if not 0 <= steps <= checks.MOST:
+    if not 0 <= steps <= arguments.MOST:
         raise errors.PolicyError(f"adam.step is {steps:g}, which is no number of steps")
     return int(steps)
 
@@ -232,7 +232,7 @@ class PPO:
 def make_learner(config: PPOConfig, spec: PolicySpec, seed: int) -> Learner:
     """Make the learner that a config asks for. PyTorch is an extra, and takes seconds to import: only who needs it waits."""
     if config.uses_torch:
-        learner: Learner = checks.needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, spec, seed)
+        learner: Learner = arguments.needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, spec, seed)
         return learner
     return PPO(config, spec, seed)
 

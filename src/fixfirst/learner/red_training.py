@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import statistics
+from fixfirst.base import seeds
 from fixfirst.game import red_view
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
-from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import PPO, raise_temperature
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
@@ -24,21 +23,9 @@ from fixfirst.play.rollout import Player
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
+from fixfirst.settings.league import RED_PPO
+from fixfirst.settings.training import PPOConfig
 
-RED_PPO = PPOConfig(
-    n_envs=50,
-    episodes_per_update=50,
-    growth=((10_000, 2), (25_000, 5)),
-    epochs=4,
-    row_parts=2,
-    learning_rate=0.003,
-    lr_schedule="linear",
-    lr_final=0.05,
-    entropy=0.05,
-    entropy_schedule="linear",
-    norms_apart=True,
-    last_layer=0.1,
-)
 MOST_ROWS = 150_000  # answers that a defender's table keeps from update to update: some 100 MB
 LONGER = 2  # the best goes on for so many times the episodes of a start, in these ways:
 _SOFTER = 0.25  # the factor on its logits: one that is sure of what it does finds nothing else
@@ -77,7 +64,7 @@ class RedTraining:
         ppo: PPOConfig = RED_PPO,
     ):
         self.opponents, self.spec, self.ppo, self.seed, self.total = tuple(opponents), spec, ppo, seed, episodes
-        self.learner = PPO(ppo, spec, statistics.stream_seed(seed, "weights"))
+        self.learner = PPO(ppo, spec, seeds.stream_seed(seed, "weights"))
         if start is not None:
             self.learner.start_from(start)
         self.reds = Reds([self.learner.policy], [spec])
@@ -99,7 +86,7 @@ class RedTraining:
 
     def learn(self, duel: rollout.Duel, progress: float) -> None:
         """Improve on episodes in which it played. progress in [0, 1]: share of its updates that are behind it."""
-        entropy, seed = self.ppo.entropy_at(progress), statistics.stream_seed(self.seed, "batch", self.updates)
+        entropy, seed = self.ppo.entropy_at(progress), seeds.stream_seed(self.seed, "batch", self.updates)
         self.learner.update(duel.red, -duel.red.rewards10 / 10, entropy=entropy, progress=progress, seed=seed)
         self.reds.forget()
         self.updates += 1
@@ -138,8 +125,8 @@ def play_against(opponent: Opponent, world: World, reds: Reds, seed: int, number
         world,
         player,
         reds,
-        world_seed=statistics.stream_seed(seed, "world"),
-        policy_seed=statistics.stream_seed(seed, "policy"),
+        world_seed=seeds.stream_seed(seed, "world"),
+        policy_seed=seeds.stream_seed(seed, "policy"),
         first_episode=number,
         workflows=opponent.orders,
     )
@@ -154,7 +141,7 @@ def play_red(
     world.meet(reds, [1.0])
     parts = []
     for number in range(-(-episodes // world.num_envs)):
-        parts.append(play_against(opponent, world, reds, statistics.stream_seed(seed, purpose), number))
+        parts.append(play_against(opponent, world, reds, seeds.stream_seed(seed, purpose), number))
     return rollout.Duel(
         rollout.join([part.blue for part in parts]).first(episodes),
         rollout.join([part.red for part in parts]).first(episodes),
@@ -193,7 +180,7 @@ def best_response(
 
     def attempt(name: str, start: Weights | None, budget: int, ppo: PPOConfig = RED_PPO) -> None:
         nonlocal behind
-        number = statistics.stream_seed(seed, "red", len(attempts))
+        number = seeds.stream_seed(seed, "red", len(attempts))
         training = RedTraining([opponent], game, spec, episodes=budget, seed=number, start=start, ppo=ppo)
         while not training.done and not (interrupt and attempts):
             mean = training.step()

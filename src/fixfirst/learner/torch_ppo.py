@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from fixfirst.learner.batch import distinct_rows, targets
-from fixfirst.learner.config import PPOConfig
 from fixfirst.learner.ppo import UpdateStats, initial_weights, named_moments, part_of, saved_steps
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy import table
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.torch_network import ActorCritic
+from fixfirst.settings.training import PPOConfig
 
 LOWEST = -1e9  # the logit of a masked choice; its probability is 0, and so is its share of the entropy
 

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from fixfirst.base import errors, files, jobs
 from fixfirst.learner import training_run
-from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.training import Entrant, Opening, Stage, StageKind, Training, evaluate_openings, stages_of
 from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
 from fixfirst.policy.network import Network
 from fixfirst.runs import layout, manifest, rows
+from fixfirst.settings.training import TrainConfig
 
 _Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
 _Tell = Callable[[_Message], None]

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import checks, errors, statistics
+from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import backends
 from fixfirst.game.game import Game
 from fixfirst.game.world import BaseWorld
-from fixfirst.learner.config import PPOConfig, TrainConfig
 from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
 from fixfirst.orders import compliance, repairs
 from fixfirst.orders.order import Workflow
@@ -27,6 +26,7 @@ from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import rows
+from fixfirst.settings.training import PPOConfig, TrainConfig
 
 # ---------------------------------------------------------------- stages
 #
@@ -259,7 +259,7 @@ class Training:
         self.seconds_before = 0.0  # of sessions before this one
         self._world: BaseWorld | None = None
         names = (self.entrant.number,) if self.entrant.number else ()  # each has episodes and weights of its own
-        self._seeds = {name: statistics.stream_seed(config.seed, name, *names) for name in ("world", "policy", "weights")}
+        self._seeds = {name: seeds.stream_seed(config.seed, name, *names) for name in ("world", "policy", "weights")}
         self.learner = learner if learner is not None else make_learner(self.stage.ppo, self.spec, self._seeds["weights"])
         self._rebuild_player()
 
@@ -333,7 +333,7 @@ class Training:
             (self._rewards(rollout) + alignment)[opening:],
             entropy=self._entropy(counts),
             progress=self._progress,
-            seed=statistics.stream_seed(config.seed, "batch", self.updates),
+            seed=seeds.stream_seed(config.seed, "batch", self.updates),
         )
         if not self.learner.is_sound:
             raise errors.ConfigError(
@@ -537,6 +537,6 @@ def check_trainable(config: TrainConfig) -> None:
             "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
         )
     if config.ppo.uses_torch:
-        checks.needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
+        arguments.needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":
         backends.make_world(config.game, 1).close()

@@ -17,10 +17,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.training import Entrant, Training, Update
 from fixfirst.policy.network import Weights
 from fixfirst.runs import layout, manifest, rows
+from fixfirst.settings.training import TrainConfig
 
 # ---------------------------------------------------------------- checkpoints
 #

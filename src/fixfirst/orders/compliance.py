@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from fixfirst.base import checks, statistics
+from fixfirst.base import arguments, distributions
 
 if TYPE_CHECKING:
     from fixfirst.orders.repairs import Counts
@@ -31,7 +31,7 @@ BOOTSTRAP_SAMPLES = 1_000
 MOST_KEPT_WEIGHTS = 1_000  # episodes: 8 MB
 
 
-class Judging(checks.Settings):
+class Judging(arguments.Settings):
     """When a repair is in order. Which hosts form a unit type, each workflow says itself.
 
     For example:
@@ -115,18 +115,18 @@ def _rate(hits: np.ndarray, trials: np.ndarray, weights: np.ndarray) -> Rate:
     total = int(trials.sum())
     if total == 0:
         return Rate(None, None, None, 0)
-    tail = (1 - statistics.CONFIDENCE) / 2
+    tail = (1 - distributions.CONFIDENCE) / 2
     low, high = np.quantile(_resampled(hits, trials, weights), [tail, 1 - tail])
     return Rate(float(hits.sum() / total), float(low), float(high), total)
 
 
-def lower_bound(counts: "Counts", confidence: float = statistics.CONFIDENCE) -> float | None:
+def lower_bound(counts: "Counts", confidence: float = distributions.CONFIDENCE) -> float | None:
     """Of compliance, one-sided; None where nothing was judged."""
     return _lower_bound(counts.compliant, counts.judged, _weights(len(counts.judged), 0), confidence)
 
 
 def _lower_bound(
-    hits: np.ndarray, trials: np.ndarray, weights: np.ndarray, confidence: float = statistics.CONFIDENCE
+    hits: np.ndarray, trials: np.ndarray, weights: np.ndarray, confidence: float = distributions.CONFIDENCE
 ) -> float | None:
     """One-sided bound: the smaller of the bootstrap's and Clopper-Pearson's.
 
@@ -136,7 +136,7 @@ def _lower_bound(
     total, successes = int(trials.sum()), int(hits.sum())
     if total == 0:
         return None
-    exact = statistics.beta_quantile(successes, total - successes + 1, 1 - confidence) if successes else 0.0
+    exact = distributions.beta_quantile(successes, total - successes + 1, 1 - confidence) if successes else 0.0
     return float(min(np.quantile(_resampled(hits, trials, weights), 1 - confidence), exact))
 
 
@@ -180,7 +180,7 @@ class Gate(BaseModel):
 
         It may err with probability 5 % / (n (n + 1)): summed over any number of confirmations, 5 % at most.
         """
-        bound = lower_bound(counts, 1 - (1 - statistics.CONFIDENCE) / (number * (number + 1)))
+        bound = lower_bound(counts, 1 - (1 - distributions.CONFIDENCE) / (number * (number + 1)))
         return counts.judged.sum() >= self.min_judged and bound is not None and bound >= self.compliance_threshold
 
     def accepts_latest(self, latest: "Counts") -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import checks, errors, files
+from fixfirst.base import arguments, errors, files
 from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, Scenario
 
@@ -41,7 +41,7 @@ class UnitScheme:
     scenario: Scenario = field(default=CAGE2, repr=False)
 
     def __post_init__(self) -> None:
-        checks.check_strings("names", self.names)
+        arguments.check_strings("names", self.names)
         most = self.scenario.num_hosts
         if not MIN_UNITS <= len(self.names) <= most:
             raise errors.WorkflowError(f"a unit scheme has {MIN_UNITS} to {most} unit types, got {len(self.names)}")
@@ -52,7 +52,7 @@ class UnitScheme:
                 )
         if len(set(self.names)) != len(self.names):
             raise errors.WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
-        if not all(0 <= unit < len(self.names) for unit in checks.check_ints("host_unit", self.host_unit)):
+        if not all(0 <= unit < len(self.names) for unit in arguments.check_ints("host_unit", self.host_unit)):
             # Compiled code looks up ranks by them, and checks nothing.
             raise errors.WorkflowError(f"host_unit must hold unit ids of 0..{len(self.names) - 1}, got {self.host_unit}")
         empty = [name for unit, name in enumerate(self.names) if unit not in self.host_unit]
@@ -75,7 +75,7 @@ class UnitScheme:
 
     def untouched(self, held: int) -> tuple[str, ...]:
         """Return the unit types of which a set of hosts has none, red's foothold apart."""
-        checks.check_int("a set of hosts, as bits", held, 0, 2**self.scenario.num_hosts - 1)
+        arguments.check_int("a set of hosts, as bits", held, 0, 2**self.scenario.num_hosts - 1)
         start = self.scenario.start_id
         touched = {unit for host, unit in enumerate(self.host_unit) if held >> host & 1 and host != start}
         return tuple(name for unit, name in enumerate(self.names) if unit not in touched)
@@ -93,7 +93,7 @@ class UnitScheme:
 
     def hosts(self, unit: int) -> tuple[str, ...]:
         """Return the names of a unit type's hosts."""
-        checks.check_int("unit", unit, 0, self.size - 1)
+        arguments.check_int("unit", unit, 0, self.size - 1)
         return tuple(name for name, u in zip(self.scenario.host_names, self.host_unit, strict=True) if u == unit)
 
     def as_dict(self) -> dict[str, list[str]]:
@@ -151,7 +151,7 @@ class UnitScheme:
 def read_units(path: str | Path) -> Any:
     """Return the table [units] of a TOML file, which a `UnitScheme` can be made from."""
     try:
-        document = files.read_toml(checks.check_path("units", path))
+        document = files.read_toml(arguments.check_path("units", path))
     except OSError as e:
         raise errors.WorkflowError(f"{path}: cannot be read ({e.strerror})") from e
     except ValueError as e:
@@ -192,7 +192,7 @@ class Workflow:
     def __post_init__(self) -> None:
         if not isinstance(self.scheme, UnitScheme):
             raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(self.scheme)}")
-        checks.check_ints("order", self.order)
+        arguments.check_ints("order", self.order)
         if sorted(self.order) != list(range(self.scheme.size)):
             raise errors.WorkflowError(
                 f"an order must hold each of the unit ids 0..{self.scheme.size - 1} once, got {self.order}"
@@ -230,7 +230,7 @@ class Workflow:
         """Return the order of this number, 0..U!-1."""
         if not isinstance(scheme, UnitScheme):
             raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
-        if not 0 <= checks.check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
+        if not 0 <= arguments.check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
             raise errors.WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
         units, order = list(range(scheme.size)), []
         for left in range(scheme.size - 1, -1, -1):
@@ -267,7 +267,7 @@ class Workflow:
 
     def with_last(self, units: Sequence[int]) -> "Workflow":
         """Return the same order with these unit types at its end, among themselves by id."""
-        checks.check_ints("units", units)
+        arguments.check_ints("units", units)
         kept = tuple(unit for unit in self.order if unit not in units)
         return Workflow(kept + tuple(sorted(units)), self.scheme)
 

@@ -1,6 +1,6 @@
 """Play many episodes of a frozen policy, and judge it on them: means with standard errors, intervals, compliance.
 
-Every purpose has its own stream of seeds (`base/statistics.py: stream_seed`): training, gating and final tests never share
+Every purpose has its own stream of seeds (`base/seeds.py: stream_seed`): training, gating and final tests never share
 an episode. The first episodes of a longer play are those of a shorter one. T steps, B episodes.
 
 **Two defenders.** What happens by chance is a function of (seed, environment, episode, step, decision): both meet the same
@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import errors, statistics, tables
+from fixfirst.base import distributions, errors, seeds, tables
 from fixfirst.game import backends, parts
 from fixfirst.game.game import Game
 from fixfirst.game.world import BaseWorld
-from fixfirst.orders import compliance, pricing, repairs
+from fixfirst.orders import compliance, repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Compliance, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
+from fixfirst.stats import pricing
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
@@ -76,7 +77,7 @@ class EpisodeBatch:
         return float(pricing.count_verb(self.rollout.actions, verb, self.scheme).mean())
 
     def costs(self, scheme: UnitScheme) -> np.ndarray:
-        """[U + 2, B] what each episode cost, part by part: see `orders/pricing.py`."""
+        """[U + 2, B] what each episode cost, part by part: see `stats/pricing.py`."""
         played = self.rollout
         any_session = parts.VARIANTS[parts.VARIANT_ID[self.variant]].any_session_costs
         return pricing.episode_costs(
@@ -121,8 +122,8 @@ def play(
                 collect(
                     place,
                     player,
-                    world_seed=statistics.stream_seed(seed, purpose, "world"),
-                    policy_seed=statistics.stream_seed(seed, purpose, "policy"),
+                    world_seed=seeds.stream_seed(seed, purpose, "world"),
+                    policy_seed=seeds.stream_seed(seed, purpose, "policy"),
                     first_episode=number,
                     workflows=workflows,
                     changes=changes,
@@ -162,7 +163,7 @@ class Evaluation:
     compliance: Compliance | None
     restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
     removes: float | None = None
-    costs: dict[str, float] = field(default_factory=dict)  # by part: see `orders/pricing.py`; their sum is minus the mean
+    costs: dict[str, float] = field(default_factory=dict)  # by part: see `stats/pricing.py`; their sum is minus the mean
 
     @classmethod
     def of(cls, played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
@@ -170,7 +171,7 @@ class Evaluation:
         returns, counts = played.returns, played.counts(judging)
         episodes, mean = len(returns), float(returns.mean())
         error = float(returns.std(ddof=1) / np.sqrt(episodes))
-        margin = statistics.t_quantile(episodes - 1, 0.5 + statistics.CONFIDENCE / 2) * error
+        margin = distributions.t_quantile(episodes - 1, 0.5 + distributions.CONFIDENCE / 2) * error
         return cls(
             red_agent=played.game.attacker,
             steps=len(played.rollout.actions),
@@ -253,10 +254,10 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
         inside = abs(mean) < margin
         return Difference(mean, mean, mean, margin, 0.0 if inside else 1.0, inside, abs(mean))
     freedom = error**4 / (variances[0] ** 2 / (first.episodes - 1) + variances[1] ** 2 / (second.episodes - 1))
-    half = statistics.t_quantile(freedom, 0.5 + statistics.CONFIDENCE / 2) * error
-    p_value = statistics.t_cdf(freedom, (abs(mean) - margin) / error)
-    smallest = abs(mean) + statistics.t_quantile(freedom, statistics.CONFIDENCE) * error
-    return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - statistics.CONFIDENCE, smallest)
+    half = distributions.t_quantile(freedom, 0.5 + distributions.CONFIDENCE / 2) * error
+    p_value = distributions.t_cdf(freedom, (abs(mean) - margin) / error)
+    smallest = abs(mean) + distributions.t_quantile(freedom, distributions.CONFIDENCE) * error
+    return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - distributions.CONFIDENCE, smallest)
 
 
 # ---------------------------------------------------------------- two defenders on the same episodes
@@ -327,7 +328,7 @@ def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> P
     a, b = first.returns, second.returns
     gains, episodes = b - a, len(a)
     mean, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(episodes))
-    half = statistics.t_quantile(episodes - 1, 1 - (1 - statistics.CONFIDENCE) / (2 * comparisons)) * error
+    half = distributions.t_quantile(episodes - 1, 1 - (1 - distributions.CONFIDENCE) / (2 * comparisons)) * error
     apart = a.var(ddof=1) + b.var(ddof=1)
     return Paired(
         red_agent=first.game.attacker,
@@ -355,7 +356,7 @@ def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...
     gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
     names, episodes = pricing.part_names(scheme), gains.shape[1]
     there = np.flatnonzero(np.abs(gains).max(axis=1) > 0).tolist()
-    quantile = statistics.t_quantile(episodes - 1, 1 - (1 - statistics.CONFIDENCE) / (2 * max(len(there), 1)))
+    quantile = distributions.t_quantile(episodes - 1, 1 - (1 - distributions.CONFIDENCE) / (2 * max(len(there), 1)))
     found = []
     for part in there:
         mean, half = float(gains[part].mean()), quantile * float(gains[part].std(ddof=1) / np.sqrt(episodes))
@@ -464,5 +465,5 @@ def _total(sums: Sequence[np.ndarray]) -> Total:
     if error == 0:
         return Total(mean, 0.0, mean, mean)
     freedom = error**4 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, sums, strict=True))
-    half = statistics.t_quantile(freedom, 0.5 + statistics.CONFIDENCE / 2) * error
+    half = distributions.t_quantile(freedom, 0.5 + distributions.CONFIDENCE / 2) * error
     return Total(mean, error, mean - half, mean + half)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.game import parts, tables
 from fixfirst.game.scenario import CAGE2, Scenario
 
@@ -133,15 +133,15 @@ class ActionSet:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise errors.WorldError(f"an action set is named by a text, got {errors.quoted(self.name)}")
-        checks.check_ints(f"actions of action set {self.name!r}", self.actions)
-        checks.check_strings(f"macros of action set {self.name!r}", self.macros)
+        arguments.check_ints(f"actions of action set {self.name!r}", self.actions)
+        arguments.check_strings(f"macros of action set {self.name!r}", self.macros)
         if not isinstance(self.lists, list | tuple):
             raise errors.WorldError(
                 f"lists of action set {self.name!r} must be a tuple of them, got {errors.quoted(self.lists)}"
             )
         for decoys in self.lists:
-            checks.check_strings(f"a list of action set {self.name!r}", decoys)
-        checks.check_bool("repeats", self.repeats)
+            arguments.check_strings(f"a list of action set {self.name!r}", decoys)
+        arguments.check_bool("repeats", self.repeats)
         if not all(0 <= action < self.scenario.num_actions for action in self.actions):
             raise errors.WorldError(
                 f"action set {self.name!r} needs actions of 0..{self.scenario.num_actions - 1}, got {self.actions}"
@@ -190,7 +190,7 @@ class ActionSet:
 
     def numbers(self, names: Sequence[str]) -> tuple[int, ...]:
         """Return the choices of these names."""
-        for name in checks.check_strings("choices", names):
+        for name in arguments.check_strings("choices", names):
             if name not in self.names:
                 hint = errors.did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
                 raise errors.WorldError(f"the action set {self.name} has no choice {errors.quoted(name)}{hint}")
@@ -199,8 +199,8 @@ class ActionSet:
     def first_masked(self, choices: Sequence[int]) -> int | None:
         """Return the place of the first of these choices that is masked if an episode begins with them; None if none is."""
         standing = 0
-        for place, choice in enumerate(checks.check_ints("choices", choices)):
-            checks.check_int("a choice", choice, 0, self.size - 1)
+        for place, choice in enumerate(arguments.check_ints("choices", choices)):
+            arguments.check_int("a choice", choice, 0, self.size - 1)
             macro = choice - len(self.actions)
             if self.masks and macro >= 0 and not self._slots_of(macro) & ~standing:
                 return place

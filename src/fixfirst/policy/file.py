@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.base import checks, errors, files
+from fixfirst.base import arguments, errors, files
 from fixfirst.game import world
 from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
@@ -132,11 +132,11 @@ class Policy:
         if self.spec.shield and not orders:
             raise errors.WorkflowError("this policy keeps to an order: name one, or several")
         orders = [order for one in orders for order in self.orders(one)]
-        return PolicyTable(self.network, orders, spec=self.spec, greedy=checks.check_bool("greedy", greedy))
+        return PolicyTable(self.network, orders, spec=self.spec, greedy=arguments.check_bool("greedy", greedy))
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """Return the different orders that are to be followed, and the number [N] of each environment's among them."""
-        checks.check_int("num_envs", num_envs, 0)
+        arguments.check_int("num_envs", num_envs, 0)
         if workflow is None or isinstance(workflow, Workflow | str):
             orders = self.orders(workflow)
             if workflow is not None and not orders:
@@ -151,7 +151,7 @@ class Policy:
 
     def reset(self, num_envs: int = 1) -> None:
         """Episodes begin in this many environments: nothing is remembered."""
-        self._kept["play"] = _Play(checks.check_int("num_envs", num_envs, 0), self.spec)
+        self._kept["play"] = _Play(arguments.check_int("num_envs", num_envs, 0), self.spec)
 
     def act(
         self,
@@ -171,12 +171,12 @@ class Policy:
         """
         batch = _bits("observations", obs, self.spec.scenario.observation_bits, "; what a policy remembers it keeps itself")
         orders, assigned = self.assign(workflow, len(batch))
-        player = self._player(orders, checks.check_bool("greedy", greedy))
+        player = self._player(orders, arguments.check_bool("greedy", greedy))
         play = self._play(len(batch), episode_start)
         words = world.pack(batch)
         keys = np.empty(len(words), np.uint64)
-        chance_keys(checks.check_seed("seed", seed, bits=63), 0, keys)
-        steps = play.steps if step is None else np.full(len(words), checks.check_int("step", step, 0), np.int64)
+        chance_keys(arguments.check_seed("seed", seed, bits=63), 0, keys)
+        steps = play.steps if step is None else np.full(len(words), arguments.check_int("step", step, 0), np.int64)
         numbers = np.array([player.number_of(order) for order in orders] or [0], np.int64)
         _, _, actions = player.choose_with(play.memories, words, numbers[assigned], keys, steps)
         play.steps += 1
@@ -210,7 +210,7 @@ class Policy:
 
     def to_torch(self) -> "ActorCritic":
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
-        return checks.needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
+        return arguments.needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
 
     def orders(self, workflow: NamedOrder | None = None) -> tuple[Workflow, ...]:
         """Return the order to play by: the given one, else its own; empty for a policy that knows none."""
@@ -229,7 +229,7 @@ class Policy:
 
 def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
     """[N, number] of 0 and 1, from that or from one row: compiled code looks up weights by them, and checks nothing."""
-    rows = np.atleast_2d(checks.as_array(what, values, errors.PolicyError))
+    rows = np.atleast_2d(arguments.as_array(what, values, errors.PolicyError))
     if rows.ndim != 2 or rows.shape[1] != number or rows.dtype.kind not in "biuf" or not np.isin(rows, (0, 1)).all():
         raise errors.PolicyError(f"{what} must be [N, {number}] bits, got shape {rows.shape}{hint}")
     return rows
@@ -255,7 +255,7 @@ def _one_each(workflow: Any, num_envs: int) -> list[NamedOrder]:
 
 def _mask(values: Any, num_envs: int) -> np.ndarray:
     """[N] bool: one for all, or one each."""
-    array = checks.as_array("episode_start", values, errors.PolicyError)
+    array = arguments.as_array("episode_start", values, errors.PolicyError)
     if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
         raise errors.PolicyError(f"episode_start must be {num_envs} booleans, got {errors.quoted(values)}")
     return array.reshape(-1)
@@ -282,7 +282,7 @@ def load_policy(path: str | Path) -> Policy:
         policy = ff.load_policy("champion")
         action = policy.act(np.zeros(52), greedy=True)
     """
-    folder = policy_folder(checks.check_path("a policy", path))
+    folder = policy_folder(arguments.check_path("a policy", path))
     facts, tensors = files.read_pair(folder / layout.POLICY_JSON, "policy")
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged (its {odd[0]} is not a table)")

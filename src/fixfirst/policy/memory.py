@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.game import parts, tables
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy.action_sets import decoy_slots, slot_words
@@ -152,7 +152,7 @@ class MemoryScheme:
     scenario: Scenario = field(default=CAGE2, repr=False)
 
     def __post_init__(self) -> None:
-        for group in checks.check_strings("groups", self.groups):
+        for group in arguments.check_strings("groups", self.groups):
             if group not in GROUP_NAMES:
                 hint = errors.did_you_mean(group, (*SCHEMES, *GROUP_NAMES))
                 raise errors.WorldError(f"memory {errors.quoted(group)} is not known; {_RIGHT}{hint}")

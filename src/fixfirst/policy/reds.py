@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from fixfirst.base import checks, errors, files
+from fixfirst.base import arguments, errors, files
 from fixfirst.base.compile import called, compiled
 from fixfirst.game import chance as dice, game, red_view, state
 from fixfirst.game.game import Game
@@ -77,7 +77,7 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
 
         red = ff.load_red("base-attacker")
     """
-    name = str(checks.check_path("an attacker", path))
+    name = str(arguments.check_path("an attacker", path))
     sealed = game.SEALED.fullmatch(name)
     folder = red_folder(Path(sealed[1] if sealed else name))
     place = folder / layout.RED_JSON

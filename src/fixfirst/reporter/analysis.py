@@ -9,13 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from fixfirst.base import statistics
-from fixfirst.orders import pricing
+from fixfirst.base import distributions
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.orders.ranking import Ranking
-from fixfirst.runs import manifest, seeds
+from fixfirst.runs import manifest
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
+from fixfirst.stats import across_seeds as seeds, pricing
+from fixfirst.stats.ranking import Ranking
 
 COURSE_POINTS = 200  # of a course, at most
 # Those that name a group of runs first, and those whose values need no name beside them.
@@ -55,7 +55,7 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
     half = np.full(len(coefficients), np.nan)
     if freedom > 0:
         variance = np.square(y - design @ coefficients).sum() / freedom
-        half = statistics.t_quantile(freedom, (1 + statistics.CONFIDENCE) / 2) * np.sqrt(
+        half = distributions.t_quantile(freedom, (1 + distributions.CONFIDENCE) / 2) * np.sqrt(
             variance * np.square(inverse).sum(axis=1)
         )
 

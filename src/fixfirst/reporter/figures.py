@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.orders import pricing
 from fixfirst.reporter.analysis import (
     GroupCourse,
     PairEffect,
@@ -34,10 +33,11 @@ from fixfirst.reporter.figure import (
     wrap,
 )
 from fixfirst.reporter.texts import TIERS, few_seeds, settled, short_order, some, swap_name
-from fixfirst.runs import agreement, matrix, rows, seeds
-from fixfirst.runs.answer import Answer
+from fixfirst.runs import matrix, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
+from fixfirst.stats import across_seeds, agreement, pricing
+from fixfirst.stats.answer import Answer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -466,7 +466,7 @@ def time(use: TimeUse) -> FigureData:
 
 
 def groups(
-    judged: Sequence[tuple[str, seeds.MeanInterval, Sequence[tuple[str, float]]]], name: str = "groups"
+    judged: Sequence[tuple[str, across_seeds.MeanInterval, Sequence[tuple[str, float]]]], name: str = "groups"
 ) -> FigureData:
     """Draw the final return per group: a dot per run, the mean and its interval."""
     numbers = [(label, run, value, *found) for label, found, runs in judged for run, value in runs]

@@ -1,6 +1,6 @@
 """Episodes as one self-contained page (`replay.html`), as text, or as an animated GIF for talks.
 
-They are known only as the document of `play/description.py`.
+They are known only as the document of `reporter/description.py`.
 
 The page loads nothing: style, script and data are in it, and its policy forbids everything else. Data stand in a JSON block
 in which `<` is escaped, and reach the reader as text, never as markup.
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.game import drawing, game
+from fixfirst.game import game
 from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.reporter import drawing
 from fixfirst.reporter.document import as_data, fill, read_part
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from fixfirst.base import checks, errors, files
+from fixfirst.base import arguments, errors, files
 from fixfirst.reporter.document import Document, Draw, markdown, report_page
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.report_answers import answer_report, running_report, study_report
@@ -144,9 +144,9 @@ def report(
         page = ff.report("runs/first", out="report.html").path
     """
     given = list(runs) if isinstance(runs, list | tuple) else [runs]
-    checks.check_choice("form", form, get_args(Format))
-    out, figures = (None if path is None else checks.check_path("out", path) for path in (out, figures))
-    folders = expand_run_folders([checks.check_path("a run", folder) for folder in given])
+    arguments.check_choice("form", form, get_args(Format))
+    out, figures = (None if path is None else arguments.check_path("out", path) for path in (out, figures))
+    folders = expand_run_folders([arguments.check_path("a run", folder) for folder in given])
     if out is None:  # beside the files of a single run, or of a study, else here
         above = {folder.parent for folder in folders}
         study = above.pop() if len(given) == len(above) == 1 else None

@@ -10,7 +10,6 @@ from urllib.parse import quote
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.orders import pricing
 from fixfirst.orders.order import Workflow
 from fixfirst.reporter import figures
 from fixfirst.reporter.analysis import differing_settings, training_courses
@@ -58,10 +57,11 @@ from fixfirst.reporter.texts import (
     swap_name,
     tier_name,
 )
-from fixfirst.runs import agreement, layout, manifest
-from fixfirst.runs.agreement import INDIFFERENT, Survey
-from fixfirst.runs.answer import Answer
+from fixfirst.runs import layout, manifest
 from fixfirst.runs.run import Run
+from fixfirst.stats import agreement, pricing
+from fixfirst.stats.agreement import INDIFFERENT, Survey
+from fixfirst.stats.answer import Answer
 
 _MOST_MERITS = 3  # rules whose counts stand at the top of a survey
 _MOST_SPLITS = 8  # that are drawn: the surest; the table has them all

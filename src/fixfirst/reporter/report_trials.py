@@ -29,9 +29,10 @@ from fixfirst.reporter.document import (
     share,
 )
 from fixfirst.reporter.texts import interval, num, percent, some
-from fixfirst.runs import agreement, manifest, matrix, rows, seeds
+from fixfirst.runs import manifest, matrix, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run, Score
+from fixfirst.stats import across_seeds, agreement
 
 MOST_UNKNOWN = 10  # pairs that are listed
 
@@ -72,7 +73,7 @@ def search_report(run: Run, draw: Draw) -> Document:
     )
 
 
-def _headline(run: Run, found: seeds.RankedTrials) -> tuple[str, ...]:
+def _headline(run: Run, found: across_seeds.RankedTrials) -> tuple[str, ...]:
     """Return the winner, unit type by unit type; without one, the rule that all orders share which may be the best."""
     rows = found.ranking.rows
     if len(rows) == 1 or found.ranking.winner is not None:
@@ -118,7 +119,7 @@ def _ranking_row(
     return place, trial.workflow, mean, between, *compliance, verdict, trial.id, trial.episodes
 
 
-def _precedence_section(found: seeds.RankedTrials, draw: Draw) -> Section:
+def _precedence_section(found: across_seeds.RankedTrials, draw: Draw) -> Section:
     workflows, returns = [row.workflow for row in found.ranking.rows], [row.mean for row in found.ranking.rows]
     effects, means = pair_effects(workflows, returns), position_means(workflows, returns)
     unknown = [effect for effect in effects if effect.effect is None]
@@ -216,7 +217,7 @@ def _cost_sections(score: Score | None) -> list[Section]:
 
 # ---------------------------------------------------------------- several runs
 
-Judged = tuple[str, seeds.MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
+Judged = tuple[str, across_seeds.MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
 
 
 def comparison_report(runs: Sequence[Run], skipped: Sequence[str], draw: Draw) -> Document:
@@ -270,11 +271,11 @@ def _judged(groups: Sequence[RunGroup]) -> list[Judged]:
     for group in groups:
         values = [(run.name, value) for run in group.runs if (value := final_return(run)) is not None]
         if values:
-            judged.append((group.label, seeds.mean_interval([value for _, value in values]), values))
+            judged.append((group.label, across_seeds.mean_interval([value for _, value in values]), values))
     return sorted(judged, key=lambda entry: -entry[1].mean)
 
 
-def _describe_group(label: str, found: seeds.MeanInterval, values: Sequence[tuple[str, float]]) -> str:
+def _describe_group(label: str, found: across_seeds.MeanInterval, values: Sequence[tuple[str, float]]) -> str:
     mean, low, high = found
     between = "" if low is None or high is None else f" ({interval(low, high)}{texts.few_seeds(len(values))})"
     return f"{label}: {num(mean)} per episode{between}, {some(len(values), 'run')}."
@@ -316,12 +317,12 @@ def _seeds_sections(groups: Sequence[RunGroup]) -> list[Section]:
     return sections
 
 
-def _across_seeds(group: RunGroup) -> seeds.Comparison:
+def _across_seeds(group: RunGroup) -> across_seeds.Comparison:
     results = [
-        seeds.SeedResult(str(run.config.get("red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
+        across_seeds.SeedResult(str(run.config.get("red_agent", "")), run.seed, run.scheme, run.trials, run.ranked_trials)
         for run in group.runs
     ]
-    (found,) = seeds.compare_seeds(results)
+    (found,) = across_seeds.compare_seeds(results)
     return found
 
 

@@ -23,8 +23,9 @@ from fixfirst.reporter.texts import (
     verdict_in_words,
     verdict_over_seeds,
 )
-from fixfirst.runs import agreement, layout, seeds
-from fixfirst.runs.answer import Adaptive, Answer
+from fixfirst.runs import layout
+from fixfirst.stats import across_seeds, agreement
+from fixfirst.stats.answer import Adaptive, Answer
 
 if TYPE_CHECKING:
     from fixfirst.searcher import study
@@ -68,7 +69,8 @@ def searches_document(searches: "Sequence[study.AnySearch]", folder: Path, page:
         return {"study": str(folder), **words, "runs": documents} | report
     if len(searches) > 1:
         comparisons = [
-            _comparison_document(comparison) for comparison in seeds.compare_seeds([search.result for search in separate])
+            _comparison_document(comparison)
+            for comparison in across_seeds.compare_seeds([search.result for search in separate])
         ]
         return {"study": str(folder), "runs": [str(s.folder) for s in separate], "red_agents": comparisons} | report
     search = separate[0]
@@ -157,7 +159,7 @@ def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder
     used, trials = (sum(counts) for counts in zip(*((s.used, len(s.trials)) for s in searches), strict=True))
     variant = searches[0].config.training.game.variant
     prose(console, f"{len(searches)} searches, {trials} trials, {used:,} training episodes, variant {variant}")
-    for one in seeds.compare_seeds([search.result for search in searches]):
+    for one in across_seeds.compare_seeds([search.result for search in searches]):
         console.print(f"\nred agent {one.red_agent}, {len(one.best)} seeds", style="bold")
         for best in one.best:
             found = "no order passed the gate" if best.workflow is None else f"{best.mean:.2f}  {best.workflow}"
@@ -172,7 +174,7 @@ def _print_study(console: Console, searches: "Sequence[PublishedSearch]", folder
     )
 
 
-def _comparison_document(comparison: seeds.Comparison) -> dict[str, Any]:
+def _comparison_document(comparison: across_seeds.Comparison) -> dict[str, Any]:
     marked = () if comparison.ranking is None else comparison.ranking.maybe_best
     return {
         "red_agent": comparison.red_agent,

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from fixfirst.base import errors
-from fixfirst.orders import pricing
-from fixfirst.orders.ranking import Ranking
 from fixfirst.reporter.analysis import lineage_episodes, shared_precedences
-from fixfirst.runs import seeds
-from fixfirst.runs.answer import ENOUGH_REPLICATES, Adaptive, Answer
 from fixfirst.runs.run import Run
+from fixfirst.stats import across_seeds as seeds, pricing
+from fixfirst.stats.answer import ENOUGH_REPLICATES, Adaptive, Answer
+from fixfirst.stats.ranking import Ranking
 
 MINUS = "\u2212"
 QUESTION = "Which kind of machine should the defender fix first?"

@@ -15,7 +15,6 @@ from fixfirst.base import errors, files
 from fixfirst.orders import order
 from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.runs import layout
-from fixfirst.runs.answer import Answer
 from fixfirst.runs.manifest import ASSUMED_TEST_EPISODES, RUNNING, is_locked, read_config, scheme_of
 from fixfirst.runs.matrix import complete_rounds
 from fixfirst.runs.rows import (
@@ -31,7 +30,8 @@ from fixfirst.runs.rows import (
     number,
     read_rows,
 )
-from fixfirst.runs.seeds import RankedTrials, rank_trials, read_trials
+from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
+from fixfirst.stats.answer import Answer
 
 UNKNOWN = "unknown"  # the state of a run without a record of it
 T = TypeVar("T")

@@ -33,7 +33,7 @@ import numpy as np
 
 from fixfirst.base import errors, ieee
 from fixfirst.base.compile import compiled
-from fixfirst.orders import ranking
+from fixfirst.stats import ranking
 
 # ---------------------------------------------------------------- formulas, compiled
 

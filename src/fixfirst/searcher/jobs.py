@@ -20,12 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import errors, files, jobs, statistics
+from fixfirst.base import distributions, errors, files, jobs
 from fixfirst.learner import training_run
-from fixfirst.learner.config import TrainConfig
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
-from fixfirst.orders import pricing
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy.file import load_policy
@@ -34,6 +32,8 @@ from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.rows import Trial
+from fixfirst.settings.training import TrainConfig
+from fixfirst.stats import pricing
 
 TELL_EVERY_S = 0.1
 TAIL = -60.0  # episodes that earn less are disasters
@@ -374,7 +374,7 @@ def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: Train
         tail=float((returns < TAIL).mean()),
         violations=rate,
         violations_high=rate
-        + statistics.normal_quantile(statistics.CONFIDENCE) * error
+        + distributions.normal_quantile(distributions.CONFIDENCE) * error
         + 3.0 / episodes,  # the last term: none seen in n is at most 3 / n
         compliance=_share(counts.compliant, counts.judged),
         contested=_share(counts.contested_compliant, counts.contested),

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fixfirst.base import errors, files, jobs, statistics, tables
+from fixfirst.base import errors, files, jobs, seeds, tables
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
-from fixfirst.runs import layout, manifest, rows, seeds
+from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.rows import Trial
-from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial
 from fixfirst.searcher.strategy import FAILED, NON_COMPLIANT, Choice, Strategy, StrategyConfig, TrialOutcome
+from fixfirst.settings.search import SearchConfig
+from fixfirst.stats import across_seeds
 
 R = TypeVar("R", bound=rows.Row)
 
@@ -31,13 +32,16 @@ class PublishedSearch:
     folder: Path
     trials: list[Trial] = field(default_factory=list)
     answer: None = None  # what one network for all orders ends with
-    _ranked: tuple[int, seeds.RankedTrials | None] = (0, None)  # the standings after so many trials; a live view asks often
+    _ranked: tuple[int, across_seeds.RankedTrials | None] = (
+        0,
+        None,
+    )  # the standings after so many trials; a live view asks often
 
     def __post_init__(self) -> None:
         config = self.config
         strategy = StrategyConfig(
             name=config.strategy,
-            seed=statistics.stream_seed(config.seed, "search"),
+            seed=seeds.stream_seed(config.seed, "search"),
             beta=config.gp_beta,
             beta_schedule=config.gp_beta_schedule,
             initial_orders=config.initial_orders,
@@ -46,7 +50,7 @@ class PublishedSearch:
 
     def reload(self) -> None:
         """Go to the last complete round of the ledger."""
-        ledger = seeds.read_trials(self.folder)
+        ledger = across_seeds.read_trials(self.folder)
         if len(ledger) < len(self.trials):
             raise errors.RunDirError(f"{self.folder / layout.LEDGER}: has lost trials; was it changed?")
         while (size := len(self.next_budgets())) and len(self.trials) + size <= len(ledger):
@@ -62,10 +66,10 @@ class PublishedSearch:
         """Training episodes so far."""
         return self.config.warmup_budget + sum(trial.episodes for trial in self.trials)
 
-    def standings(self) -> seeds.RankedTrials | None:
+    def standings(self) -> across_seeds.RankedTrials | None:
         """Accepted orders by return; None before there is one."""
         if self._ranked[0] != len(self.trials):
-            self._ranked = len(self.trials), seeds.rank_trials(self.trials, self.scheme, self.config.test_episodes)
+            self._ranked = len(self.trials), across_seeds.rank_trials(self.trials, self.scheme, self.config.test_episodes)
         return self._ranked[1]
 
     @property
@@ -74,10 +78,10 @@ class PublishedSearch:
         return not self.next_budgets()
 
     @property
-    def result(self) -> seeds.SeedResult:
+    def result(self) -> across_seeds.SeedResult:
         """For a comparison with other seeds."""
         red_agent = self.config.training.game.attacker
-        return seeds.SeedResult(red_agent, self.config.seed, self.scheme, self.trials, self.standings())
+        return across_seeds.SeedResult(red_agent, self.config.seed, self.scheme, self.trials, self.standings())
 
     @property
     def scheme(self) -> UnitScheme:

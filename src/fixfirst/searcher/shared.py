@@ -7,7 +7,7 @@
                          stuck: 1.5 times as many start as are needed, and the worst are dropped after 40 % of the rounds
     cross-play           under every tried order each replicate is told what serves it best there, and measured on fresh
                          episodes of its own; where training was too short for an answer, it is told the order itself
-    the answer           `orders/pricing.py`; with --exploit also against attackers that adapt (`exploiting.py`)
+    the answer           `stats/pricing.py`; with --exploit also against attackers that adapt (`exploiting.py`)
 
 Like every search it is a plan of jobs, depends on its ledger (rounds.csv) only, and ends the same after any interruption,
 with any number of workers.
@@ -23,22 +23,22 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import errors, jobs, statistics
+from fixfirst.base import errors, jobs, seeds
 from fixfirst.game.game import Game
-from fixfirst.learner.config import TrainConfig
-from fixfirst.orders import pricing
 from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
 from fixfirst.play.rollout import Player
 from fixfirst.policy import file as policy_file
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.runs import layout, manifest, rows
-from fixfirst.runs.answer import Adaptive, Answer
 from fixfirst.runs.rows import Trial
-from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round
 from fixfirst.searcher.published import choice_row
 from fixfirst.searcher.strategy import Choice, Strategy, StrategyConfig, TrialOutcome, neighbours
+from fixfirst.settings.search import SearchConfig
+from fixfirst.settings.training import TrainConfig
+from fixfirst.stats import pricing
+from fixfirst.stats.answer import Adaptive, Answer
 
 MOST_PROMPTS = 24  # orders that cross-play tries to tell
 STILL_FALLING = 0.1  # points
@@ -142,7 +142,7 @@ class SharedSearch:
         strategy = Strategy(
             StrategyConfig(
                 name="exhaustive" if config.strategy == "together" else config.strategy,
-                seed=statistics.stream_seed(config.seed, "search", self.rounds),
+                seed=seeds.stream_seed(config.seed, "search", self.rounds),
                 beta=config.gp_beta,
                 beta_schedule=config.gp_beta_schedule,
                 initial_orders=1 if tried else config.initial_orders,
@@ -280,7 +280,7 @@ class SharedSearch:
 
         plan = exploiting.Exploiting(config, self.folder, trainings, tuple(self.orders))
         measured, scripted = yield from plan.plan(self, view)
-        seed = statistics.stream_seed(config.seed, "adaptive")
+        seed = seeds.stream_seed(config.seed, "adaptive")
         return exploiting.price_adaptive(
             measured, scripted, self._relevant, config.margin, seed, long_enough=config.exploits_long
         )
@@ -329,7 +329,7 @@ class SharedSearch:
         """Return the answer, from what every replicate earned under every order, [R][W]."""
         config, scheme = self.config, self.scheme
         relevant = self._relevant
-        seed = statistics.stream_seed(config.seed, "answer")
+        seed = seeds.stream_seed(config.seed, "answer")
         prices = pricing.price(measured, relevant, config.margin, seed, sure=config.can_settle)
         histories, game = self._histories(relevant), config.training.game
         swaps = tuple(_with_history(swap, histories, config.margin) for swap in prices.swaps)

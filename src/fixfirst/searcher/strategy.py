@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.orders import order, ranking
+from fixfirst.orders import order
 from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.stats import ranking
 
 if TYPE_CHECKING:
     from fixfirst.searcher.gp import OrderGP

@@ -2,7 +2,7 @@
 
 runs/<study>/study.json, and beside it one ordinary run directory per search, <red agent>-<seed>/, or, unless CAGE2 is
 played, <scenario>-<red agent>-<seed>/. A single search is a study of one, whose folder is its run directory. What they find
-together: `runs/agreement.py`, and of the published way `runs/seeds.py`.
+together: `stats/agreement.py`, and of the published way `stats/across_seeds.py`.
 
 Each search is a plan of jobs (`base/jobs.py`), and all of them share one scheduler. Where jobs do not see our disk, a job
 travels with the files it reads, runs there in a scratch folder, and its files come back with its result: only the driver
@@ -22,10 +22,10 @@ from fixfirst.base import errors, files, jobs
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import file as policy_file
 from fixfirst.runs import layout, manifest, rows
-from fixfirst.searcher.config import SearchConfig
 from fixfirst.searcher.jobs import TellJob
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
+from fixfirst.settings.search import SearchConfig
 
 AnySearch = SharedSearch | PublishedSearch
 _MOST_NAMED = 3  # scenarios whose names a study's own has
@@ -153,7 +153,7 @@ def make_scheduler(execution: jobs.Execution, configs: Sequence[SearchConfig], i
     # Worlds of other backends have processes of their own: unless asked for, there are no workers beside them.
     plain = all(config.training.game.backend == "simulator" for config in configs)
     if execution.executor == "ray":
-        from fixfirst.base import ray  # an extra
+        from fixfirst.adapters import ray  # an extra
 
         cpus = execution.cpus_per_trial or (1 if plain else 0)
         address = execution.ray_address or "local"

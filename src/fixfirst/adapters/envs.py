@@ -15,14 +15,15 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from fixfirst.base import checks, errors
-from fixfirst.game import backends, drawing, world
+from fixfirst.base import arguments, errors
+from fixfirst.game import backends, world
 from fixfirst.game.game import Game
 from fixfirst.game.scenario import CAGE2
 from fixfirst.game.world import BaseWorld
 from fixfirst.policy import action_sets, remembering
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.reporter import drawing
 
 if TYPE_CHECKING:
     from fixfirst.base import typed
@@ -37,7 +38,7 @@ def _bits(count: int) -> gym.spaces.Box:
 
 def single_action(action: np.int64 | int) -> np.ndarray:
     """Return the action of a single environment as that of a batch of one."""
-    if np.ndim(checks.as_array("action", action)) != 0:
+    if np.ndim(arguments.as_array("action", action)) != 0:
         raise errors.ActionError(f"action must be one whole number, got {errors.quoted(action)}")
     return np.array([action])
 
@@ -277,7 +278,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a new episode."""
         reset_options(options)
-        seed = None if seed is None else checks.check_seed("seed", seed)
+        seed = None if seed is None else arguments.check_seed("seed", seed)
         super().reset(seed=seed)
         self.world.reset(seed)
         return self.world.observations[0].copy(), {"access": self.world.access[0].copy()}

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import errors, statistics, tables
+from fixfirst.base import distributions, errors, tables
 from fixfirst.orders.order import NetworkFacts, Pair
-from fixfirst.runs.answer import NO_ANSWER, Answer, nothing_shown
-from fixfirst.runs.seeds import SearchedWorld, Verdict
+from fixfirst.stats.across_seeds import SearchedWorld, Verdict
+from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown
 
 # ---------------------------------------------------------------- in several networks
 #
@@ -91,11 +91,11 @@ class Tally:
     @property
     def share(self) -> tuple[float, float] | None:
         """Return between what the share of worlds lies in which it holds, 95 %; None where none tells."""
-        k, n, tail = self.holds, self.told, (1 - statistics.CONFIDENCE) / 2
+        k, n, tail = self.holds, self.told, (1 - distributions.CONFIDENCE) / 2
         if not n:
             return None
-        low = 0.0 if k == 0 else statistics.beta_quantile(k, n - k + 1, tail)
-        return low, 1.0 if k == n else statistics.beta_quantile(k + 1, n - k, 1 - tail)
+        low = 0.0 if k == 0 else distributions.beta_quantile(k, n - k + 1, tail)
+        return low, 1.0 if k == n else distributions.beta_quantile(k + 1, n - k, 1 - tail)
 
     @property
     def counted(self) -> str:
@@ -422,7 +422,7 @@ def _welch(more: Sequence[float], fewer: Sequence[float], looks: int) -> tuple[f
     error = math.sqrt(sum(shares))
     weights = sum(share**2 / (len(side) - 1) for share, side in zip(shares, (more, fewer), strict=True))
     freedom = sum(shares) ** 2 / weights if weights else len(more) + len(fewer) - 2
-    half = statistics.t_quantile(freedom, 1 - (1 - statistics.CONFIDENCE) / 2 / looks) * error
+    half = distributions.t_quantile(freedom, 1 - (1 - distributions.CONFIDENCE) / 2 / looks) * error
     difference = float(np.mean(more) - np.mean(fewer))
     return difference - half, difference + half
 

@@ -6,7 +6,6 @@ and every command would wait for it.
 I_x(a, b)   regularised incomplete beta function: the probability that a beta(a, b) variable is at most x
 """
 
-import hashlib
 import math
 from functools import cache
 from statistics import NormalDist
@@ -90,13 +89,3 @@ def t_quantile(freedom: float, p: float) -> float:
         x = beta_quantile(freedom / 2, 0.5, 2 * min(p, 1 - p))
         y = 1 - x
     return math.copysign(math.sqrt(freedom * y / x), p - 0.5)
-
-
-# ---------------------------------------------------------------- seeds
-# One seed at the door, named streams inside: training, gating and testing never share a random number.
-
-
-def stream_seed(seed: int, *names: str | int) -> int:
-    """Return the seed of the stream with this name, 0..2**63-1, e.g. derive(0, "trial", 3, "world")."""
-    text = "/".join(map(str, (seed, *names)))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

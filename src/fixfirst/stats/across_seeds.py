@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base import errors, statistics
+from fixfirst.base import distributions, errors
 from fixfirst.orders.order import NetworkFacts, Pair, UnitScheme, Workflow
-from fixfirst.orders.ranking import Ranking, rank, training_spread
-from fixfirst.runs.answer import NO_ANSWER, Answer, nothing_shown, round_up
 from fixfirst.runs.layout import LEDGER
 from fixfirst.runs.rows import Trial, read_rows
+from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown, round_up
+from fixfirst.stats.ranking import Ranking, rank, training_spread
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def mean_interval(values: Sequence[float]) -> MeanInterval:
     if len(values) < 2:
         return MeanInterval(mean, None, None)
     half = float(
-        statistics.t_quantile(len(values) - 1, (1 + statistics.CONFIDENCE) / 2)
+        distributions.t_quantile(len(values) - 1, (1 + distributions.CONFIDENCE) / 2)
         * np.std(values, ddof=1)
         / math.sqrt(len(values))
     )

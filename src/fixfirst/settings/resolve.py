@@ -1,8 +1,6 @@
 """From what a person says to one checked config: Python or command line > environment > file > preset > default.
 
-    TrainConfig.resolve({"preset": "hybrid", "red_agent": "meander"})
-
-Presets are nothing but values, by the names that flags have: what differs between two of them stands here.
+TrainConfig.resolve({"preset": "hybrid", "red_agent": "meander"})
 """
 
 import os
@@ -14,91 +12,16 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ValidationError
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.orders import order
 from fixfirst.runs import manifest
+from fixfirst.settings.presets import PRESETS, check_preset
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 # By setting: under which condition it has an effect, in words and as a test of a config.
 Needs = Mapping[str, tuple[str, Callable[[Any], bool]]]
-
-# The published ways of training (docs/method.md): Monte-Carlo returns normalised over the batch, the reward for compliance
-# gained, the published gate, no warm-up, and inherited preferences taken as they are.
-_PUBLISHED: Mapping[str, Any] = MappingProxyType(
-    {
-        "returns": "monte_carlo",
-        "bootstrap": False,
-        "entropy": 0.01,
-        "reward_scale": 1.0,
-        "keep": "delta",
-        "softening": 1.0,
-        "gate_rule": "latest",
-        "min_episodes": 0,
-        "warmup_episodes": 0,
-        "separate": True,
-    }
-)
-
-PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "sequential": {**_PUBLISHED, "n_envs": 1, "episodes_per_update": 1, "max_episodes": 50},
-        "hybrid": {**_PUBLISHED, "n_envs": 1, "episodes_per_update": 5, "max_episodes": 50},
-        # Ten episodes per environment before the gate may end it.
-        "parallel-25": {
-            **_PUBLISHED,
-            "n_envs": 25,
-            "episodes_per_update": 25,
-            "max_episodes": 50 * 25,
-            "min_episodes": 10 * 25,
-        },
-        "parallel-100": {**_PUBLISHED, "n_envs": 100, "episodes_per_update": 100, "max_episodes": 100 * 100},
-        # The challenge's winner, one red agent at a time.
-        "original": {
-            **_PUBLISHED,
-            "workflow": "none",
-            "memory": "scans",
-            "action_set": "original",
-            "n_envs": 1,
-            "episodes_per_update": 200,
-            "epochs": 6,
-        },
-        "default": {},
-        # One defender for both red agents that remembers, chooses among what can help, and has an opening (docs/model.md).
-        "champion": {
-            "workflow": "none",
-            "red_agent": "b_line:0.46,meander:0.46,sleep:0.04,late:0.04",  # without the last two it restores without a cause
-            "variant": "leaderboard",
-            "memory": "full",
-            "action_set": "macros",
-            "n_envs": 50,
-            "episodes_per_update": 50,
-            "growth": ((10_000, 2), (25_000, 5)),  # early on nearly every row is new, and small updates learn faster
-            "total_episodes": 620_000,
-            "starts": 4,  # one in six gets stuck
-            "start_episodes": 25_000,
-            "opening": "find",
-            "seek_episodes": 50_000,
-            "final_episodes": 10_000,
-            "ends": 2,
-            "opening_episodes": 200_000,  # with half of it 0.2 to 0.4 less
-            "entropy": 0.01,
-            "entropy_schedule": "linear",
-            "learning_rate": 0.003,
-            "lr_schedule": "linear",
-            "lr_final": 0.02,
-            "norms_apart": True,
-            "row_parts": 2,
-            "last_layer": 0.1,
-            "free_restores": 12_000,  # else it never learns to restore users early
-            "checkpoint_every": 25,
-        },
-    }
-)
-
-
-LEAGUE = "guardian"  # the preset of a league, whose settings are its own (`league.py`)
 
 
 def flag(name: str) -> str:
@@ -111,17 +34,7 @@ def needs(words: str, holds: Callable[[Any], bool], *names: str) -> Needs:
     return dict.fromkeys(names, (words, holds))
 
 
-def check_preset(name: Any) -> str:
-    """Return the name itself, if there is a preset of this name."""
-    if isinstance(name, str) and name == LEAGUE:  # an array is compared element by element
-        raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
-    if not isinstance(name, str) or name not in PRESETS:
-        hint = errors.did_you_mean(name, (*PRESETS, LEAGUE)) if isinstance(name, str) else ""
-        raise errors.ConfigError(f"--preset must be one of {', '.join((*PRESETS, LEAGUE))}, got {errors.quoted(name)}{hint}")
-    return name
-
-
-class Resolvable(checks.Settings):
+class Resolvable(arguments.Settings):
     """Settings that come from several places, with the presets' values where none of them says anything."""
 
     needs: ClassVar[Needs] = EMPTY
@@ -171,7 +84,7 @@ class Resolvable(checks.Settings):
         try:
             config = cls.model_validate({**usual, **said})
         except ValidationError as error:  # one ConfigError that names the setting as it is typed, and what came
-            raise checks.first_problem(error, lambda place: flag(place[0]) if place else "") from None
+            raise arguments.first_problem(error, lambda place: flag(place[0]) if place else "") from None
         for name, (words, holds) in cls.needs.items():
             if (
                 (name in given or name in file)

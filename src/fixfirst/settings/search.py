@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from fixfirst.base import checks, errors, statistics
+from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import game
-from fixfirst.learner import config, settings
-from fixfirst.learner.config import TrainConfig
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
+from fixfirst.settings import presets, resolve, training
+from fixfirst.settings.training import TrainConfig
 
 Inherit = Literal["last", "nearest", "best", "none"]
 StrategyName = Literal["gp_ucb", "random", "exhaustive", "together"]
@@ -54,7 +54,7 @@ GROWTH = (0.2, 0.6)
 LEAST_ATTACK, LEAST_UPDATES = 1_000, 30
 
 
-class Exploitation(checks.Settings):
+class Exploitation(arguments.Settings):
     """How prices against an attacker who adapts are measured, after the search (`exploiting.py`)."""
 
     exploit: bool = Field(
@@ -74,7 +74,7 @@ class Exploitation(checks.Settings):
     exploit_test_episodes: int = Field(1_000, ge=2, description="Fresh episodes on which the best attacker is played.")
 
 
-class SearchConfig(config.PlayerSettings, Exploitation):
+class SearchConfig(training.PlayerSettings, Exploitation):
     """A search: how every trial is trained, which orders are tried, and for how long.
 
     By default one network is trained for all orders, under several seeds (`shared.py`); `separate` is the published way, one
@@ -154,25 +154,25 @@ class SearchConfig(config.PlayerSettings, Exploitation):
     test_episodes: int = Field(1_000, ge=2, description="Held-out episodes each trained policy is judged on.")
     log_episodes: bool = Field(False, description="Write one row per training episode to episodes.csv.")
 
-    needs: ClassVar[settings.Needs] = {
-        **config.PlayerSettings.needs,
-        **settings.needs(
+    needs: ClassVar[resolve.Needs] = {
+        **training.PlayerSettings.needs,
+        **resolve.needs(
             "--separate",
             lambda c: c.separate,
             *("n_workflows", "inherit", "warmup_episodes", "max_episodes", "round_size", "test_episodes", "log_episodes"),
             *("tensorboard", "softening", "gate_rule", "compliance_threshold", "gate_episodes", "min_judged", "min_repairs"),
             *("min_episodes", "stop_when_compliant"),
         ),
-        **settings.needs(
+        **resolve.needs(
             "a search without --separate",
             lambda c: not c.separate,
             *("replicates", "trainings", "rounds", "round_orders", "base_episodes", "watch_episodes", "selection_episodes"),
             *("measure_episodes", "margin", "exploit"),
         ),
-        **settings.needs(
+        **resolve.needs(
             "--exploit", lambda c: c.exploit, *(name for name in Exploitation.model_fields if name != "exploit")
         ),
-        **settings.needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
+        **resolve.needs("--no-gp-beta-schedule", lambda c: not c.gp_beta_schedule, "gp_beta"),
     }
 
     @staticmethod
@@ -187,7 +187,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
             return values
         named = values.get("workflow")
         order = (
-            {"workflow": config.NONE} if isinstance(named, str) and named == config.ALL else {}
+            {"workflow": training.NONE} if isinstance(named, str) and named == training.ALL else {}
         )  # which of all, the strategy will say
         return {**cls.defaults_of(values), **values, **order}
 
@@ -208,17 +208,17 @@ class SearchConfig(config.PlayerSettings, Exploitation):
 
     @model_validator(mode="after")
     def _searchable(self) -> "SearchConfig":
-        if settings.PRESETS[self.preset].get("workflow") == config.NONE:
+        if presets.PRESETS[self.preset].get("workflow") == training.NONE:
             raise errors.ConfigError(f"--preset {self.preset} knows no order; it cannot search for one")
         if not self.separate and self.trainings < self.replicates:
             raise errors.ConfigError(
                 f"--trainings begin and --replicates go on: give {self.replicates} or more, got --trainings {self.trainings}"
             )
-        if self.workflow != config.NONE:
+        if self.workflow != training.NONE:
             raise errors.ConfigError(
                 f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}"
             )
-        if self.starts > 1 or self.opening != config.NONE:
+        if self.starts > 1 or self.opening != training.NONE:
             raise errors.ConfigError("--starts and --opening are for trainings without an order; leave them out of a search")
         _ = self.training.spec  # it makes sense
         if self.separate:
@@ -262,7 +262,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
     @property
     def training(self) -> TrainConfig:
         """A trial, before it has an order and a seed of its own."""
-        shared = {name: getattr(self, name) for name in config.PlayerSettings.model_fields}
+        shared = {name: getattr(self, name) for name in training.PlayerSettings.model_fields}
         return TrainConfig.model_construct(**shared, total_episodes=self.max_episodes)
 
     # ---- one network for all orders
@@ -367,7 +367,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
             self.base_budget // (BASE_STARTS + 1) // self.episodes_per_update * self.episodes_per_update,
         )
         several = {"starts": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * self.episodes_per_update else {}
-        return self._training(config.NONE, budget, statistics.stream_seed(self.seed, "replicate", number, "base"), **several)
+        return self._training(training.NONE, budget, seeds.stream_seed(self.seed, "replicate", number, "base"), **several)
 
     def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
         """Return how one is trained on orders, in all rounds together. first: any of them."""
@@ -378,7 +378,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
             "growth": tuple(zip(from_on, (2, 4), strict=False)),
             "learning_rate": self.learning_rate * faster,
         }
-        seed = statistics.stream_seed(self.seed, "replicate", number, "orders")
+        seed = seeds.stream_seed(self.seed, "replicate", number, "orders")
         return self._training(str(first), self.orders_budget, seed, idle=idle, softening=1.0, **sizes)
 
     @property
@@ -402,7 +402,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
 
     def warmup_config(self) -> TrainConfig:
         """Return how to defend at all, before keeping to an order."""
-        return self._training(config.NONE, self.warmup_budget, statistics.stream_seed(self.seed, "warmup"), min_episodes=0)
+        return self._training(training.NONE, self.warmup_budget, seeds.stream_seed(self.seed, "warmup"), min_episodes=0)
 
     @property
     def trial_role(self) -> PolicySpec:
@@ -413,7 +413,7 @@ class SearchConfig(config.PlayerSettings, Exploitation):
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """Return how trial `number` is trained, with streams of its own."""
-        return self._training(str(workflow), budget, statistics.stream_seed(self.seed, "trial", number))
+        return self._training(str(workflow), budget, seeds.stream_seed(self.seed, "trial", number))
 
     def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
         own = {"workflow": workflow, "total_episodes": budget, "seed": seed}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fixfirst.game import drawing, parts, red_view, reward, state
+from fixfirst.game import parts, red_view, reward, state
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders import repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging, Rule
@@ -18,6 +18,7 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.evaluation import EpisodeBatch
 from fixfirst.play.rollout import Duel, Rollout
 from fixfirst.policy.spec import PLAIN_SPEC, PolicySpec, bits_of
+from fixfirst.reporter import drawing
 
 # ---------------------------------------------------------------- why a repair is in order
 

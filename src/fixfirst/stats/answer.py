@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import errors, files, tables
-from fixfirst.orders import pricing
 from fixfirst.runs.layout import ANSWER
+from fixfirst.stats import pricing
 
 NO_ANSWER = "No answer yet"
 LEAST_PART = 0.05  # points: smaller parts of a price are not named

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fixfirst.base import errors, statistics
+from fixfirst.base import distributions, errors
 from fixfirst.orders.order import Workflow
 
 
@@ -89,7 +89,7 @@ def may_be_best(mean: np.ndarray, error: np.ndarray, level: float) -> np.ndarray
     np.fill_diagonal(lead, -np.inf)
     largest = lead.max(axis=1)
     # Bounds decide most cases: that probability is at least one comparison's and at most the sum of all k - 1.
-    single = statistics.normal_cdf(-largest)
+    single = distributions.normal_cdf(-largest)
     may = single >= level
     for i in np.flatnonzero(~may & ((len(mean) - 1) * single >= level)):
         others = np.delete(error, i)
@@ -111,7 +111,7 @@ def lead_p_value(lead: float, error: float, ses: np.ndarray) -> float:
 
     1 - E_z prod_j Phi((lead * sqrt(s_i^2 + s_j^2) + s_i * z) / s_j); z, standard normal, is the noise of the order itself.
     """
-    below = statistics.normal_cdf((lead * np.hypot(error, ses)[:, None] + error * Z) / ses[:, None]).prod(axis=0)
+    below = distributions.normal_cdf((lead * np.hypot(error, ses)[:, None] + error * Z) / ses[:, None]).prod(axis=0)
     return float(1 - below @ Z_WEIGHT)
 
 
@@ -130,14 +130,14 @@ def lead_p_bounds(lead: float, error: float, ses: np.ndarray) -> tuple[float, fl
         return np.asarray(lead * np.sqrt(1 + r**2) + r * Z)
 
     smallest, largest = value(np.clip(flat, first, last)), np.maximum(value(first), value(last))
-    powers = (statistics.normal_cdf(terms) ** count[:, None] for terms in (largest, smallest))
+    powers = (distributions.normal_cdf(terms) ** count[:, None] for terms in (largest, smallest))
     low, high = (1 - power.prod(axis=0) @ Z_WEIGHT for power in powers)
     return float(low), float(high)
 
 
 def t_over_normal(freedom: int, tail: float) -> float:
     """Return how much wider a t distribution is than a normal one at this tail."""
-    return statistics.t_quantile(freedom, 1 - tail) / statistics.normal_quantile(1 - tail)
+    return distributions.t_quantile(freedom, 1 - tail) / distributions.normal_quantile(1 - tail)
 
 
 def training_spread(workflows: Sequence[Workflow], means: Sequence[float], standard_errors: Sequence[float]) -> float:
@@ -195,9 +195,9 @@ def rank(
     if episodes is not None:
         wide *= t_over_normal(min(episodes) - 1, half_alpha / k)
     maybe_best = may_be_best(mean, wide, half_alpha)
-    if (mean[0] - mean[1:] > -statistics.normal_quantile(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
+    if (mean[0] - mean[1:] > -distributions.normal_quantile(half_alpha / 2) * np.hypot(wide[0], wide[1:])).all():
         maybe_best[1:] = False
-    half_width = statistics.normal_quantile((1 + confidence ** (1 / k)) / 2) * wide
+    half_width = distributions.normal_quantile((1 + confidence ** (1 / k)) / 2) * wide
     rows = (
         Ranked(
             Workflow(tuple(orders[i].tolist()), scheme),

@@ -26,7 +26,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fixfirst.base import statistics
+from fixfirst.base import distributions
 from fixfirst.orders.order import UnitScheme, Workflow
 
 PRIOR_FREEDOM = 4
@@ -246,7 +246,7 @@ def _intervals(samples: np.ndarray, sure: bool) -> tuple[Sequence[float | None],
     if not sure or not count:
         return (None,) * count, (None,) * count
     error, freedom = standard_errors(samples)
-    half = statistics.t_quantile(freedom, 1 - (1 - statistics.CONFIDENCE) / 2 / count) * error
+    half = distributions.t_quantile(freedom, 1 - (1 - distributions.CONFIDENCE) / 2 / count) * error
     mean = samples.mean(axis=0)
     return (mean - half).tolist(), (mean + half).tolist()
 
@@ -269,14 +269,14 @@ def _orders(
     tiers = [UNDECIDED] * count
     if sure:
         error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
-        half = statistics.t_quantile(freedom, 1 - (1 - statistics.CONFIDENCE) / 2 / count) * error
+        half = distributions.t_quantile(freedom, 1 - (1 - distributions.CONFIDENCE) / 2 / count) * error
         rng = np.random.default_rng(seed)
         normal, chi2 = rng.standard_normal((DRAWS, count)), rng.chisquare(freedom, (DRAWS, count))
         draws = mean + error * normal / np.sqrt(chi2 / freedom)
         p_best = np.bincount(draws.argmax(axis=1), minlength=count) / DRAWS
         p_close = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
         tiers = np.where(
-            p_close >= statistics.CONFIDENCE, _GOOD, np.where(p_close <= 1 - statistics.CONFIDENCE, WORSE, UNDECIDED)
+            p_close >= distributions.CONFIDENCE, _GOOD, np.where(p_close <= 1 - distributions.CONFIDENCE, WORSE, UNDECIDED)
         ).tolist()
         lows, highs, bests, closes = (column.tolist() for column in (mean - half, mean + half, p_best, p_close))
     rows = []

@@ -13,15 +13,16 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
-from fixfirst.base import checks, errors
+from fixfirst.base import arguments, errors
 from fixfirst.game.game import Game
-from fixfirst.learner.settings import LEAGUE, PRESETS, Needs, Resolvable, check_preset, flag, needs
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy import action_sets
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import SHIELDS, PolicySpec
+from fixfirst.settings.presets import LEAGUE, PRESETS, check_preset
+from fixfirst.settings.resolve import Needs, Resolvable, flag, needs
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
@@ -32,7 +33,7 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 _Part = TypeVar("_Part", bound=BaseModel)
 
 
-class PPOConfig(checks.Settings):
+class PPOConfig(arguments.Settings):
     """How one update learns. A batch is what one update sees: `episodes_per_update` whole episodes."""
 
     n_envs: int = Field(50, ge=1, description="Environments side by side.")
@@ -133,7 +134,7 @@ class PPOConfig(checks.Settings):
         return min(episodes / self.free_restores, 1.0) if self.free_restores else 1.0
 
 
-class Alignment(checks.Settings):
+class Alignment(arguments.Settings):
     """How a policy is made to keep to the order; reports never include its rewards.
 
     shield: what would break the order is masked (`policy/spec.py`); there is nothing to reward.
@@ -172,7 +173,7 @@ class Alignment(checks.Settings):
         return min(max(moved, 0.0), self.alignment_limit)
 
 
-class Course(checks.Settings):
+class Course(arguments.Settings):
     """What a training goes through; by default one start that is trained to the end (`tournament.py`)."""
 
     starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best go on.")
@@ -466,8 +467,8 @@ def _check_size(name: str, value: Any) -> None:
     """Finite numbers that nothing overflows with, alone or in tuples."""
     for one in value if isinstance(value, tuple) else ():
         _check_size(name, one)
-    if isinstance(value, int | float) and not abs(value) <= checks.MOST:
-        raise errors.ConfigError(f"{flag(name)} must be a number of at most {checks.MOST:,}, got {errors.quoted(value)}")
+    if isinstance(value, int | float) and not abs(value) <= arguments.MOST:
+        raise errors.ConfigError(f"{flag(name)} must be a number of at most {arguments.MOST:,}, got {errors.quoted(value)}")
 
 
 def make_config(preset: str = "default", **settings: Any) -> TrainConfig:

@@ -1,0 +1,1 @@
+"""What orders earned and what follows: intervals, prices, rankings, answers, agreement between networks."""
