@@ -18,6 +18,7 @@ from fixfirst.policy import file as policy_file, reds, remembering, table
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
+from fixfirst.runs import layout
 
 if TYPE_CHECKING:
     from fixfirst.adapters.envs import VecCage2
@@ -264,9 +265,7 @@ def export(policy: Named, to: "Target" = "onnx", out: str | Path | None = None, 
     if not isinstance(to, str) or to not in formats.SUFFIXES:
         raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {errors.quoted(to)}")
     loaded = load_named(policy)
-    path = _default_path(policy, formats.SUFFIXES[to]) if out is None else arguments.check_path("out", out)
-    if not path.name:
-        raise errors.ConfigError(f"out must be a file, got {str(out)!r}")
+    path = _default_path(policy, formats.SUFFIXES[to]) if out is None else layout.check_output("out", out, policy)
     _ = loaded.network  # its weights are finite, and those of its spec
     with errors.writing(path, error=errors.ConfigError):
         formats.export_policy(loaded, path, to, workflow)

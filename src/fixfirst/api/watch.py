@@ -38,13 +38,9 @@ def watch(
 
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
-    place, open_page = (
-        None if out is None else arguments.check_path("out", out),
-        arguments.check_bool("open_page", open_page),
-    )
-    animation = None if gif is None else replay_page.check_gif(arguments.check_path("gif", gif))
+    open_page, path = arguments.check_bool("open_page", open_page), page_path(policy, out)
+    animation = None if gif is None else replay_page.check_gif(layout.check_output("gif", gif, policy))
     episodes = replay(policy, **options)
-    path = page_path(policy, place)
     replay_page.write_replay(path, episodes)
     if animation is not None:
         replay_page.write_gif(animation, episodes)
@@ -164,11 +160,13 @@ def _change(text: str, steps: int) -> tuple[int, str]:
     return int(step), order.strip()
 
 
-def page_path(policy: Who, out: Path | None) -> Path:
+def page_path(policy: Who, out: str | Path | None) -> Path:
     """Return where the page goes: where the user says, else beside the policy, else here."""
     if out is not None:
-        is_page = out.is_file() or (out.suffix and not out.is_dir())
-        return out if is_page else out / layout.REPLAY  # a browser shows a page without a suffix as text
+        path = arguments.check_path("out", out)
+        is_page = path.is_file() or (path.suffix and not path.is_dir())
+        # A browser shows a page without a suffix as text.
+        return layout.check_output("out", path if is_page else path / layout.REPLAY, policy)
     if not isinstance(policy, str | Path) or not Path(policy).exists():
         return Path(layout.REPLAY)
     path = Path(policy)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fixfirst.base.errors import ConfigError, FixfirstError, WorldError, quoted
 
-LONGEST_NAME, LONGEST_PATH = 255, 4_000  # of a file, bytes and characters
+LONGEST_NAME, LONGEST_PATH = 255, 1_000  # of a file, bytes and characters
 LONGEST_RANGE = 10**7
 MOST = 2**31 - 1  # steps, environments, episodes: what a state counts with
 

@@ -98,6 +98,15 @@ def say(text: str) -> None:
     errors.note(f"{text} ...")
 
 
+def check_tables(csv: Path | None, latex: Path | None, *inputs: object) -> None:
+    """Refuse files for tables that would replace an input or a file of a run, before anything is played."""
+    from fixfirst.runs import layout  # brings NumPy, which `fixfirst --help` does not wait for
+
+    for what, path in (("csv", csv), ("latex", latex)):
+        if path is not None:
+            layout.check_output(what, path, *inputs)
+
+
 def write_tables(result: "tables.Tabular", csv: Path | None, latex: Path | None) -> None:
     """Write a result to the files that were named."""
     if csv is not None:

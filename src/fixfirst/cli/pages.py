@@ -164,7 +164,8 @@ def watch_command(
     from fixfirst.reporter.document import open_page
 
     if gif is not None:
-        replay.check_gif(gif)
+        replay.check_gif(layout.check_output("gif", gif, policy))
+    path = watch.page_path(policy, out)
     document = watch.replay(
         named_agent(policy),
         beside=None if beside is None else named_agent(beside),
@@ -187,7 +188,6 @@ def watch_command(
     if as_json or text:
         print(json.dumps(document) if as_json else screen.fitted(replay.replay_text(document).split("\n")))
         return 0
-    path = watch.page_path(policy, out)
     replay.write_replay(path, document)
     lines = [replay.headline(document)]
     for episode in document["episodes"]:

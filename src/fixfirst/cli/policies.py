@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from fixfirst.api import evaluate
 from fixfirst.base import errors
-from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, print_json, write_tables
+from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, check_tables, print_json, write_tables
 from fixfirst.cli.flags import OrderFlag, flags_of, given, named_agent
 from fixfirst.game.game import Game
 from fixfirst.orders import order
@@ -93,6 +93,7 @@ def evaluate_command(
     margin
         With --backend both: how far apart mean returns may be and still count as equivalent.
     """
+    check_tables(csv, latex, policy)
     settings: dict[str, Any] = {"workflow": workflow, "greedy": bool(greedy), "seed": seed, "quiet": quiet}
     settings |= given(game) | given(judging)
     who = named_agent(policy)
@@ -222,6 +223,7 @@ def compare_command(
     from fixfirst.api import evaluate  # --help need not wait for it
     from fixfirst.reporter import results
 
+    check_tables(csv, latex, first, second)
     settings: dict[str, Any] = {
         "workflow": workflow,
         "greedy": greedy,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from fixfirst.base import errors, jobs
-from fixfirst.cli.app import RARE, Again, Csv, CyborgFlag, Json, Latex, Quiet, Whole, print_json, write_tables
+from fixfirst.cli.app import RARE, Again, Csv, CyborgFlag, Json, Latex, Quiet, Whole, check_tables, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.runs import layout, manifest
 from fixfirst.settings import resolve as settings, training as config
@@ -70,6 +70,7 @@ def search_command(
     """
     from fixfirst.api import running  # --help need not wait for it
 
+    check_tables(csv, latex, config, units)
     run = running.search(
         out=out,
         seeds=seeds,

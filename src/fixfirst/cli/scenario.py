@@ -12,6 +12,7 @@ from fixfirst.game import game, parts
 from fixfirst.game.scenario import Scenario
 from fixfirst.policy import action_sets
 from fixfirst.reporter import drawing
+from fixfirst.runs import layout
 
 NEW, HOST_TABLE = "new", ".csv"
 
@@ -41,6 +42,8 @@ def scenario_command(
     out
         Write it as a scenario file of CybORG.
     """
+    if out is not None:
+        layout.check_output("out", out, file)
     if file == NEW:
         sizes = (("hosts", hosts), ("subnets", subnets))
         chosen: dict[str, Any] = {name: value for name, value in sizes if value is not None}

@@ -30,6 +30,7 @@ from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.play import baselines
 from fixfirst.policy import file as policy_file, reds
 from fixfirst.policy.file import load_policy
+from fixfirst.runs import layout
 
 MIXTURE = "mixture"  # another policy for every episode
 _BLUE_STREAM, _GAME_STREAM = range(2)
@@ -84,6 +85,7 @@ def record(
     folder: Path, out: Path, recording: Recording, *, num_workers: int | None = None, say: Callable[[str], None] = print
 ) -> Summary:
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
+    layout.check_output("out", out, recording.scenario, recording.policy)
     arguments.check_int("episodes", recording.episodes), arguments.check_int("steps", recording.steps)
     world.check_seeds(recording.seed, 1)
     scenario = game.scenario_named(recording.scenario)

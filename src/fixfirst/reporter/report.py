@@ -152,6 +152,7 @@ def report(
         study = above.pop() if len(given) == len(above) == 1 else None
         home = folders[0] if len(folders) == 1 else study if study is not None and (study / layout.STUDY).is_file() else None
         out = (home or Path()) / f"{layout.REPORT}.{form}"
+    layout.check_output("out", out)
     try:
         for place in (out.parent, figures):  # before drawing: a place that cannot be is named at once
             if place is not None:

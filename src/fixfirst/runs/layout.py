@@ -42,7 +42,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fixfirst.base import errors, files
+from fixfirst.base import arguments, errors, files
 
 SCHEMA = 2  # of a run directory; what version 1 wrote can be looked at
 
@@ -74,6 +74,12 @@ WHY_PAGE = "why"  # the replay with the same episodes under two orders
 LOCK = ".lock"
 WARMUP_RESULT = f"{WARMUP}/{RESULT}"
 _DEPTH = 2  # a study holds its runs one level down
+_MARKS = (MANIFEST, STUDY, RESULT, POLICY_JSON, RED_JSON)  # a folder with one of these is a run, or a part of one
+_RECORDS = {  # what only the run itself may write
+    *_MARKS,
+    *(CONFIG, SCENARIO, RUNTIME, TRAINING_LOG, EPISODE_LOG, LEDGER, CHOICES, MATRIX, ANSWER, ROUNDS, LOCK),
+    *(POLICY_TENSORS, RED_TENSORS),
+}
 
 
 def trial_folder(run: Path, number: int) -> Path:
@@ -111,6 +117,22 @@ def folder_of(name: str, number: int = 1) -> Path:
 def plain_name(name: str) -> str:
     """Return a name for a folder: mixtures in one word, of learned attackers neither their folder nor their hash."""
     return re.sub(r"[^,\s]*/|@[0-9a-f]{8}|:", "", name).replace(",", "-")
+
+
+def check_output(what: str, value: str | Path, *inputs: object) -> Path:
+    """Return the path of a file to write, or refuse it: it would replace an input of the command, or a record of a run."""
+    path = arguments.check_path(what, value)
+    real = path.resolve()
+    if real.is_dir():
+        raise errors.ConfigError(f"{what} must be a file, got the folder {str(path)!r}")
+    for source in inputs:
+        names = [source] if isinstance(source, Path) else [source, source.rpartition(":")[0]] if isinstance(source, str) else []
+        if any(name and Path(name).resolve() == real for name in names):
+            raise errors.ConfigError(f"{what} is {path}, which is read here and would be lost; name another file")
+    is_record = real.name in _RECORDS or real.name.startswith(CHECKPOINT_PREFIX)
+    if is_record and any((real.parent / name).exists() for name in _MARKS):
+        raise errors.ConfigError(f"{what} is {path}, a file of a run, which would be lost; name another file")
+    return path
 
 
 def read_manifest(folder: Path, file: str = MANIFEST) -> dict[str, Any]:
