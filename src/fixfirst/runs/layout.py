@@ -126,7 +126,9 @@ def check_output(what: str, value: str | Path, *inputs: object) -> Path:
     if real.is_dir():
         raise errors.ConfigError(f"{what} must be a file, got the folder {str(path)!r}")
     for source in inputs:
-        names = [source] if isinstance(source, Path) else [source, source.rpartition(":")[0]] if isinstance(source, str) else []
+        names = (
+            [source] if isinstance(source, Path) else [source, source.rpartition(":")[0]] if isinstance(source, str) else []
+        )
         if any(name and Path(name).resolve() == real for name in names):
             raise errors.ConfigError(f"{what} is {path}, which is read here and would be lost; name another file")
     is_record = real.name in _RECORDS or real.name.startswith(CHECKPOINT_PREFIX)
