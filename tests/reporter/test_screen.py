@@ -13,7 +13,7 @@ from fixfirst.game.game import Game
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter import document, live
 from fixfirst.reporter.live import ProgressLine, SearchView, sparkline
-from fixfirst.reporter.results import print_searches, ranking_table, searches_document
+from fixfirst.reporter.results import print_searches, searches_document
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.jobs import JobProgress
@@ -75,26 +75,6 @@ def test_a_sparkline_shows_each_value_or_the_mean_of_its_share():
 def test_a_terrible_start_does_not_flatten_the_rest_of_a_sparkline():
     """Median -20, highest -14: everything below -38 is drawn as -38, so that -26 and -20 are still told apart."""
     assert sparkline([-900, -26, -20, -20, -14]) == "▁▅▆▆█"
-
-
-def lines_of_ranking(width):
-    search = FakeSearch([trial(number, -14.0 - number) for number in range(3)])
-    console = Console(width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(ranking_table(search.standings().ranking, search.trials, width))
-    return [line.rstrip() for line in capture.get().splitlines()]
-
-
-def test_a_narrow_terminal_breaks_orders_between_words_and_keeps_interval_and_compliance():
-    wide, middle, narrow, tiny = (lines_of_ranking(width) for width in (120, 80, 70, 40))
-    assert wide[0].split() == middle[0].split() == ["order", "return", "95", "%", "interval", "compliance", "contested"]
-    assert narrow[0].split() == ["order", "return", "95", "%", "interval", "compliance"]
-    assert tiny[0].split() == ["order", "return"]
-    assert wide[1].split()[-4:] == ["98.0", "%", "90.0", "%"] and len(wide) == 4
-    words = set(" ".join(wide[1:]).split())
-    for lines, width in ((narrow, 70), (tiny, 40)):
-        assert set(" ".join(lines[1:]).split()) <= words and max(map(len, lines)) <= width
-        assert [returns for line in lines if (returns := re.findall(r" (-1[456]\.00)", line))]
 
 
 # ---------------------------------------------------------------- while it runs

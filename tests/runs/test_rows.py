@@ -15,7 +15,6 @@ from fixfirst.runs.rows import (
     Status,
     Trial,
     UpdateRow,
-    last_checksum,
     read_rows,
 )
 
@@ -123,7 +122,7 @@ def test_every_changed_digit_is_noticed(ledger):
 )
 def test_rows_that_are_gone_elsewhere_or_twice_are_noticed(ledger, damage, said):
     ledger.write_text("".join(damage(ledger.read_text().splitlines(keepends=True))))
-    for use in (lambda: read_rows(ledger, Trial), lambda: CsvLog(ledger, Trial), lambda: last_checksum(ledger, Trial)):
+    for use in (lambda: read_rows(ledger, Trial), lambda: CsvLog(ledger, Trial)):
         with pytest.raises(RunDirError, match=re.escape(said)):
             use()
 
@@ -162,4 +161,4 @@ def test_what_lies_where_a_log_is_written_must_be_a_log(ledger):
 def test_a_file_that_is_not_there_or_empty_has_no_rows(tmp_path):
     (tmp_path / "empty.csv").touch()
     for name in ("nowhere.csv", "empty.csv"):
-        assert read_rows(tmp_path / name, Trial) == [] and last_checksum(tmp_path / name, Trial) == ""
+        assert read_rows(tmp_path / name, Trial) == []

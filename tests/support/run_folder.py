@@ -90,7 +90,7 @@ def write_manifest(folder, kind, seed, command="fixfirst search"):
     document = {"schema": 2, "created": BEGUN, "command": command, "seed": seed}
     document |= {"options": {}, "versions": {"numpy": "2.4.6"}, "machine": {"system": "Linux", "cores": 2}}
     document |= {"config_sha256": sha256((folder / "config.toml").read_bytes())}
-    write_document(folder / "manifest.json", kind, document, run=digest(seed))
+    write_document(folder / "manifest.json", kind, document)
 
 
 def write_config(folder, config):
