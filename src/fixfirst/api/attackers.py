@@ -8,7 +8,7 @@ from typing import Any
 from fixfirst.api import run_objects
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
 from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, load_named, make_defender, name_of, takes_best_actions
-from fixfirst.base import arguments, compile as machine_code, distributions, errors, files, jobs
+from fixfirst.base import arguments, compile as machine_code, errors, files, jobs
 from fixfirst.game import parts, red_view
 from fixfirst.game.game import Game
 from fixfirst.learner import league, red_training, training_run
@@ -20,6 +20,7 @@ from fixfirst.reporter import description, live
 from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.runs.run import Run
 from fixfirst.settings.league import RED_PPO, LeagueConfig
+from fixfirst.stats import intervals
 
 STARTS = ("scratch", reds.BASE, *reds.KNOWN, "last")
 _EPISODES = 10_000
@@ -451,8 +452,8 @@ def _save_league(folder: Path, trained: league.League, document: dict[str, Any])
 def _result_of_league(trained: league.League, last: Sequence[rows.MatrixRow]) -> dict[str, Any]:
     """Return what result.json says: against the attacker that takes most, and the last round."""
     worst, episodes = min(last, key=lambda row: row.mean), trained.config.matrix_episodes
-    margin = distributions.t_quantile(episodes - 1, 0.975) * worst.standard_error
-    evaluation = {"mean": worst.mean, "low": worst.mean - margin, "high": worst.mean + margin, "episodes": episodes}
+    low, high = intervals.Estimate(worst.mean, worst.standard_error, episodes - 1).interval()
+    evaluation = {"mean": worst.mean, "low": low, "high": high, "episodes": episodes}
     rounds = matrix.rounds_of(last)
     return {
         "evaluation": evaluation | {"attacker": worst.attacker},

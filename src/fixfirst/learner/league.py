@@ -43,6 +43,7 @@ from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import FREE, PolicyTable
 from fixfirst.runs import matrix, rows
 from fixfirst.settings.league import LeagueConfig
+from fixfirst.stats import intervals
 
 SHOWN_SCRIPTS = ("b_line", "meander", "sleep")
 SCRATCH, PAST = "scratch", "an attacker of the past"  # where attackers begin, beside those that are known
@@ -169,7 +170,6 @@ class League:
         return {place: self._play_red(self.pool[place].weights, self.pool[place].order, defender) for place in places}
 
     def _cell(self, name: str, kind: str, start: str | None, born: int, returns: np.ndarray) -> rows.MatrixRow:
-        error = float(returns.std(ddof=1)) / len(returns) ** 0.5
         return rows.MatrixRow(
             round=self.rounds,
             updates=self.updates,
@@ -178,7 +178,7 @@ class League:
             start=start,
             born=born,
             mean=float(returns.mean()),
-            standard_error=error,
+            standard_error=intervals.standard_error(returns),
         )
 
     def _play_script(self, name: str) -> np.ndarray:

@@ -28,7 +28,7 @@ from fixfirst.orders import compliance, repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Compliance, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
-from fixfirst.stats import pricing
+from fixfirst.stats import intervals, pricing
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
@@ -169,18 +169,16 @@ class Evaluation:
     def of(cls, played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
         """Judge at least two episodes."""
         returns, counts = played.returns, played.counts(judging)
-        episodes, mean = len(returns), float(returns.mean())
-        error = float(returns.std(ddof=1) / np.sqrt(episodes))
-        margin = distributions.t_quantile(episodes - 1, 0.5 + distributions.CONFIDENCE / 2) * error
+        earned = intervals.estimate(returns)
         return cls(
             red_agent=played.game.attacker,
             steps=len(played.rollout.actions),
             variant=played.variant,
-            episodes=episodes,
-            mean=mean,
-            standard_error=error,
-            low=mean - margin,
-            high=mean + margin,
+            episodes=len(returns),
+            mean=earned.mean,
+            standard_error=earned.standard_error,
+            low=earned.low,
+            high=earned.high,
             compliance=None if counts is None else compliance.summarise(counts),
             restores=played.count("Restore"),
             removes=played.count("Remove"),
@@ -249,15 +247,14 @@ def difference(first: Evaluation, second: Evaluation, margin: float) -> Differen
     """Welch's interval of the difference of mean returns, and TOST against +-margin at 5 %."""
     mean = second.mean - first.mean
     variances = first.standard_error**2, second.standard_error**2
-    error = sum(variances) ** 0.5
+    gain = intervals.welch(mean, variances, (first.episodes, second.episodes))
+    _, error, freedom = gain
     if error == 0:
-        inside = abs(mean) < margin
-        return Difference(mean, mean, mean, margin, 0.0 if inside else 1.0, inside, abs(mean))
-    freedom = error**4 / (variances[0] ** 2 / (first.episodes - 1) + variances[1] ** 2 / (second.episodes - 1))
-    half = distributions.t_quantile(freedom, 0.5 + distributions.CONFIDENCE / 2) * error
-    p_value = distributions.t_cdf(freedom, (abs(mean) - margin) / error)
+        p_value = 0.0 if abs(mean) < margin else 1.0
+    else:
+        p_value = distributions.t_cdf(freedom, (abs(mean) - margin) / error)
     smallest = abs(mean) + distributions.t_quantile(freedom, distributions.CONFIDENCE) * error
-    return Difference(mean, mean - half, mean + half, margin, p_value, p_value < 1 - distributions.CONFIDENCE, smallest)
+    return Difference(mean, gain.low, gain.high, margin, p_value, p_value < 1 - distributions.CONFIDENCE, smallest)
 
 
 # ---------------------------------------------------------------- two defenders on the same episodes
@@ -326,22 +323,21 @@ def paired(first: EpisodeBatch, second: EpisodeBatch, comparisons: int = 1) -> P
     comparisons: how many are made and have to hold together (Bonferroni).
     """
     a, b = first.returns, second.returns
-    gains, episodes = b - a, len(a)
-    mean, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(episodes))
-    half = distributions.t_quantile(episodes - 1, 1 - (1 - distributions.CONFIDENCE) / (2 * comparisons)) * error
+    gain = intervals.estimate(b - a)
+    low, high = gain.interval(comparisons)
     apart = a.var(ddof=1) + b.var(ddof=1)
     return Paired(
         red_agent=first.game.attacker,
         steps=len(first.rollout.actions),
         variant=first.variant,
-        episodes=episodes,
+        episodes=len(a),
         first=float(a.mean()),
         second=float(b.mean()),
-        mean=mean,
-        standard_error=error,
-        low=mean - half,
-        high=mean + half,
-        independent_episodes=round(apart / error**2) if error > 0 else None,
+        mean=gain.mean,
+        standard_error=gain.standard_error,
+        low=low,
+        high=high,
+        independent_episodes=round(apart / gain.standard_error**2) if gain.standard_error > 0 else None,
         worst_of_first=_worst(a, a, b),
         worst_of_second=_worst(b, a, b),
         parts=_parts(first, second),
@@ -354,14 +350,11 @@ def _parts(first: EpisodeBatch, second: EpisodeBatch) -> tuple[pricing.Part, ...
     """Take the difference apart: how much less the second pays for each part, with intervals that hold for all parts."""
     scheme = UnitScheme.by_type(first.game.scenario)
     gains = first.costs(scheme) - second.costs(scheme)  # [parts, B]
-    names, episodes = pricing.part_names(scheme), gains.shape[1]
+    names = pricing.part_names(scheme)
     there = np.flatnonzero(np.abs(gains).max(axis=1) > 0).tolist()
-    quantile = distributions.t_quantile(episodes - 1, 1 - (1 - distributions.CONFIDENCE) / (2 * max(len(there), 1)))
-    found = []
-    for part in there:
-        mean, half = float(gains[part].mean()), quantile * float(gains[part].std(ddof=1) / np.sqrt(episodes))
-        found.append(pricing.Part(names[part], mean, mean - half, mean + half))
-    return tuple(sorted(found, key=lambda part: -abs(part.price)))
+    found = [(names[part], intervals.estimate(gains[part])) for part in there]
+    parts = (pricing.Part(name, gain.mean, *gain.interval(len(there))) for name, gain in found)
+    return tuple(sorted(parts, key=lambda part: -abs(part.price)))
 
 
 def _worst(returns: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[PairedEpisode, ...]:
@@ -460,10 +453,5 @@ def column_name(red_agent: str, steps: int) -> str:
 def _total(sums: Sequence[np.ndarray]) -> Total:
     """From the episodes' sums [B], one array for each red agent; Welch's interval."""
     mean = float(sum(each.mean() for each in sums))
-    variances = [float(each.var(ddof=1) / len(each)) for each in sums]
-    error = sum(variances) ** 0.5
-    if error == 0:
-        return Total(mean, 0.0, mean, mean)
-    freedom = error**4 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, sums, strict=True))
-    half = distributions.t_quantile(freedom, 0.5 + distributions.CONFIDENCE / 2) * error
-    return Total(mean, error, mean - half, mean + half)
+    total = intervals.welch(mean, [intervals.mean_variance(each) for each in sums], [len(each) for each in sums])
+    return Total(mean, total.standard_error, total.low, total.high)

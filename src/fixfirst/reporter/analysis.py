@@ -9,12 +9,11 @@ from itertools import combinations
 
 import numpy as np
 
-from fixfirst.base import distributions
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.runs import manifest
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
-from fixfirst.stats import across_seeds as seeds, pricing
+from fixfirst.stats import intervals, pricing
 from fixfirst.stats.ranking import Ranking
 
 COURSE_POINTS = 200  # of a course, at most
@@ -55,9 +54,7 @@ def pair_effects(workflows: Sequence[Workflow], returns: Sequence[float]) -> lis
     half = np.full(len(coefficients), np.nan)
     if freedom > 0:
         variance = np.square(y - design @ coefficients).sum() / freedom
-        half = distributions.t_quantile(freedom, (1 + distributions.CONFIDENCE) / 2) * np.sqrt(
-            variance * np.square(inverse).sum(axis=1)
-        )
+        half = intervals.two_sided(freedom) * np.sqrt(variance * np.square(inverse).sum(axis=1))
 
     effects = []
     for column, (a, b) in enumerate(combinations(scheme.names, 2), start=1):
@@ -304,7 +301,7 @@ def group_course(group: RunGroup) -> GroupCourse | None:
         return None
     grid = grid[np.unique(np.linspace(0, len(grid) - 1, COURSE_POINTS).astype(int))]
     values = np.stack([step[np.searchsorted(step[:, 0], grid, side="right") - 1, 1] for step in steps], axis=1)
-    mean, low, high = zip(*map(seeds.mean_interval, values), strict=True)
+    mean, low, high = zip(*map(intervals.mean_interval, values), strict=True)
     if len(group.runs) == 1:
         low = high = mean
     found = float(values.min()), float(values.max())

@@ -36,7 +36,7 @@ from fixfirst.reporter.texts import TIERS, few_seeds, settled, short_order, some
 from fixfirst.runs import matrix, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run
-from fixfirst.stats import across_seeds, agreement, pricing
+from fixfirst.stats import agreement, intervals, pricing
 from fixfirst.stats.answer import Answer
 
 if TYPE_CHECKING:
@@ -466,7 +466,7 @@ def time(use: TimeUse) -> FigureData:
 
 
 def groups(
-    judged: Sequence[tuple[str, across_seeds.MeanInterval, Sequence[tuple[str, float]]]], name: str = "groups"
+    judged: Sequence[tuple[str, intervals.MeanInterval, Sequence[tuple[str, float]]]], name: str = "groups"
 ) -> FigureData:
     """Draw the final return per group: a dot per run, the mean and its interval."""
     numbers = [(label, run, value, *found) for label, found, runs in judged for run, value in runs]

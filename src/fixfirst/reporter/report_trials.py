@@ -32,7 +32,7 @@ from fixfirst.reporter.texts import interval, num, percent, some
 from fixfirst.runs import manifest, matrix, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.runs.run import Run, Score
-from fixfirst.stats import across_seeds, agreement
+from fixfirst.stats import across_seeds, agreement, intervals
 
 MOST_UNKNOWN = 10  # pairs that are listed
 
@@ -217,7 +217,7 @@ def _cost_sections(score: Score | None) -> list[Section]:
 
 # ---------------------------------------------------------------- several runs
 
-Judged = tuple[str, across_seeds.MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
+Judged = tuple[str, intervals.MeanInterval, list[tuple[str, float]]]  # a group's label, its mean return, its runs
 
 
 def comparison_report(runs: Sequence[Run], skipped: Sequence[str], draw: Draw) -> Document:
@@ -271,11 +271,11 @@ def _judged(groups: Sequence[RunGroup]) -> list[Judged]:
     for group in groups:
         values = [(run.name, value) for run in group.runs if (value := final_return(run)) is not None]
         if values:
-            judged.append((group.label, across_seeds.mean_interval([value for _, value in values]), values))
+            judged.append((group.label, intervals.mean_interval([value for _, value in values]), values))
     return sorted(judged, key=lambda entry: -entry[1].mean)
 
 
-def _describe_group(label: str, found: across_seeds.MeanInterval, values: Sequence[tuple[str, float]]) -> str:
+def _describe_group(label: str, found: intervals.MeanInterval, values: Sequence[tuple[str, float]]) -> str:
     mean, low, high = found
     between = "" if low is None or high is None else f" ({interval(low, high)}{texts.few_seeds(len(values))})"
     return f"{label}: {num(mean)} per episode{between}, {some(len(values), 'run')}."

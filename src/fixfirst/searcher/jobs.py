@@ -33,7 +33,7 @@ from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.settings.training import TrainConfig
-from fixfirst.stats import pricing
+from fixfirst.stats import intervals, pricing
 
 TELL_EVERY_S = 0.1
 TAIL = -60.0  # episodes that earn less are disasters
@@ -365,12 +365,12 @@ def judge_order(played: evaluation.EpisodeBatch, prompt: Workflow, config: Train
     (order,), returns, counts = played.rollout.workflows, played.returns, played.counts(config.judging)
     assert counts is not None
     episodes, broken = len(returns), counts.judged - counts.compliant
-    rate, error = float(broken.mean()), float(broken.std(ddof=1)) / np.sqrt(episodes)
+    rate, error = float(broken.mean()), intervals.standard_error(broken)
     return pricing.OrderResult(
         order=order,
         prompt=prompt,
         mean=float(returns.mean()),
-        standard_error=float(returns.std(ddof=1) / np.sqrt(episodes)),
+        standard_error=intervals.standard_error(returns),
         tail=float((returns < TAIL).mean()),
         violations=rate,
         violations_high=rate

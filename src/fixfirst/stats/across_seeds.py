@@ -22,11 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base import distributions, errors
+from fixfirst.base import errors
 from fixfirst.orders.order import NetworkFacts, Pair, UnitScheme, Workflow
 from fixfirst.runs.layout import LEDGER
 from fixfirst.runs.rows import Trial, read_rows
 from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown, round_up
+from fixfirst.stats.intervals import mean_interval
 from fixfirst.stats.ranking import Ranking, rank, training_spread
 
 
@@ -77,14 +78,6 @@ class SeedResult(NamedTuple):
     scheme: UnitScheme
     trials: Sequence[Trial]
     standings: RankedTrials | None
-
-
-class MeanInterval(NamedTuple):
-    """A mean of independent values and its 95 % t-interval, which needs two of them."""
-
-    mean: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)
@@ -155,19 +148,6 @@ def _compare(results: Sequence[SeedResult], red_agent: str) -> Comparison:
         ses = [spread / math.sqrt(len(values)) for values in returns.values()]
         ranking = rank(list(returns), means, ses, [freedom + 1] * len(returns))
     return Comparison(red_agent, tuple(orders), tuple(best), ranking, spread, freedom)
-
-
-def mean_interval(values: Sequence[float]) -> MeanInterval:
-    """Of at least one value."""
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return MeanInterval(mean, None, None)
-    half = float(
-        distributions.t_quantile(len(values) - 1, (1 + distributions.CONFIDENCE) / 2)
-        * np.std(values, ddof=1)
-        / math.sqrt(len(values))
-    )
-    return MeanInterval(mean, mean - half, mean + half)
 
 
 def spread_between_seeds(returns: Sequence[Sequence[float]]) -> tuple[float | None, int]:

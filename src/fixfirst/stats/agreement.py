@@ -17,6 +17,7 @@ import numpy as np
 
 from fixfirst.base import distributions, errors, tables
 from fixfirst.orders.order import NetworkFacts, Pair
+from fixfirst.stats import intervals
 from fixfirst.stats.across_seeds import SearchedWorld, Verdict
 from fixfirst.stats.answer import NO_ANSWER, Answer, nothing_shown
 
@@ -410,21 +411,16 @@ def _splits(pair: Pair, attacker: str, worlds: Sequence[SearchedWorld]) -> list[
             len(fewer),
             float(np.mean(more)),
             float(np.mean(fewer)),
-            *_welch(more, fewer, len(sides)),
+            *_difference(more, fewer).interval(len(sides)),
         )
         for trait, at, more, fewer in sides
     ]
 
 
-def _welch(more: Sequence[float], fewer: Sequence[float], looks: int) -> tuple[float, float]:
-    """Return the interval of the difference of two means, as sure as if there were no other looks."""
-    shares = [float(np.var(side, ddof=1)) / len(side) for side in (more, fewer)]
-    error = math.sqrt(sum(shares))
-    weights = sum(share**2 / (len(side) - 1) for share, side in zip(shares, (more, fewer), strict=True))
-    freedom = sum(shares) ** 2 / weights if weights else len(more) + len(fewer) - 2
-    half = distributions.t_quantile(freedom, 1 - (1 - distributions.CONFIDENCE) / 2 / looks) * error
-    difference = float(np.mean(more) - np.mean(fewer))
-    return difference - half, difference + half
+def _difference(more: Sequence[float], fewer: Sequence[float]) -> intervals.Estimate:
+    """Estimate how much more the mean of one side is than that of the other."""
+    mean = float(np.mean(more) - np.mean(fewer))
+    return intervals.welch(mean, [intervals.mean_variance(side) for side in (more, fewer)], [len(more), len(fewer)])
 
 
 # ---------------------------------------------------------------- in every world

@@ -16,7 +16,7 @@ expected of it, which counts for PRIOR_FREEDOM degrees of freedom:
 A dear swap is harder to learn, and trainings differ more in it; one that is worth nothing need not inherit that. How much
 more trainings differ here, as a factor (k >= 1) or as a level (>= LEAST_SPREAD^2), is the mean over swaps of fourth
 powers, so that those which stand out count most. Intervals hold for all swaps at once (Bonferroni); docs/method.md and
-tests/orders/test_pricing.py have their coverage.
+tests/stats/test_pricing.py have their coverage.
 """
 
 import math
@@ -28,6 +28,7 @@ import numpy as np
 
 from fixfirst.base import distributions
 from fixfirst.orders.order import UnitScheme, Workflow
+from fixfirst.stats import intervals
 
 PRIOR_FREEDOM = 4
 LEAST_SPREAD = 0.05  # between trainings, in points of return
@@ -246,7 +247,7 @@ def _intervals(samples: np.ndarray, sure: bool) -> tuple[Sequence[float | None],
     if not sure or not count:
         return (None,) * count, (None,) * count
     error, freedom = standard_errors(samples)
-    half = distributions.t_quantile(freedom, 1 - (1 - distributions.CONFIDENCE) / 2 / count) * error
+    half = intervals.two_sided(freedom, count) * error
     mean = samples.mean(axis=0)
     return (mean - half).tolist(), (mean + half).tolist()
 
@@ -269,7 +270,7 @@ def _orders(
     tiers = [UNDECIDED] * count
     if sure:
         error, freedom = standard_errors(values - values.mean(axis=1, keepdims=True))
-        half = distributions.t_quantile(freedom, 1 - (1 - distributions.CONFIDENCE) / 2 / count) * error
+        half = intervals.two_sided(freedom, count) * error
         rng = np.random.default_rng(seed)
         normal, chi2 = rng.standard_normal((DRAWS, count)), rng.chisquare(freedom, (DRAWS, count))
         draws = mean + error * normal / np.sqrt(chi2 / freedom)

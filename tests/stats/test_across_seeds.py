@@ -7,7 +7,7 @@ import pytest
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter.texts import orders_across_seeds, verdict_over_seeds
 from fixfirst.runs.rows import Status, Trial
-from fixfirst.stats.across_seeds import SeedResult, compare_seeds, mean_interval, rank_trials, spread_between_seeds
+from fixfirst.stats.across_seeds import SeedResult, compare_seeds, rank_trials, spread_between_seeds
 
 A, B, C, D = list(all_workflows())[:4]
 
@@ -26,12 +26,6 @@ def found(seed, *trials, red_agent="b_line"):
         for number, (workflow, mean) in enumerate(trials)
     ]
     return SeedResult(red_agent, seed, FIVE_TYPES, rows, rank_trials(rows, FIVE_TYPES, test_episodes=1000))
-
-
-def test_the_mean_over_two_seeds_and_its_t_interval():
-    """1 and 3: mean 2, standard error 1, and t with 1 degree of freedom is 12.706."""
-    assert mean_interval([1.0, 3.0]) == (2.0, pytest.approx(2 - 12.706, abs=1e-3), pytest.approx(2 + 12.706, abs=1e-3))
-    assert mean_interval([-14.0]) == (-14.0, None, None)
 
 
 def test_the_spread_between_seeds_is_pooled_over_orders():

@@ -1,0 +1,82 @@
+"""Intervals of means: Student's t of one mean, Welch's of a sum or a difference of independent ones.
+
+All hold with the same confidence (`base/distributions.py: CONFIDENCE`). looks: of how many intervals that must hold
+together this is one (Bonferroni).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fixfirst.base import distributions
+
+
+class Estimate(NamedTuple):
+    """A mean, its standard error, and the degrees of freedom that error was estimated with."""
+
+    mean: float
+    standard_error: float
+    freedom: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.interval()[0]
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.interval()[1]
+
+    def interval(self, looks: int = 1) -> tuple[float, float]:
+        """Return both ends of the interval."""
+        half = two_sided(self.freedom, looks) * self.standard_error
+        return self.mean - half, self.mean + half
+
+
+class MeanInterval(NamedTuple):
+    """A mean of independent values and its interval, which needs two of them."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def two_sided(freedom: float, looks: int = 1) -> float:
+    """Return how many standard errors an interval reaches to either side."""
+    return distributions.t_quantile(freedom, 1 - (1 - distributions.CONFIDENCE) / 2 / looks)
+
+
+def estimate(values: np.ndarray | Sequence[float]) -> Estimate:
+    """Estimate a mean from at least two independent values."""
+    return Estimate(float(np.mean(values)), standard_error(values), len(values) - 1)
+
+
+def standard_error(values: np.ndarray | Sequence[float]) -> float:
+    """Return the standard error of the mean of at least two independent values."""
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def mean_interval(values: Sequence[float]) -> MeanInterval:
+    """Estimate a mean from at least one value."""
+    if len(values) < 2:
+        return MeanInterval(float(np.mean(values)), None, None)
+    found = estimate(values)
+    return MeanInterval(found.mean, *found.interval())
+
+
+def welch(mean: float, variances: Sequence[float], counts: Sequence[int]) -> Estimate:
+    """Estimate a sum or a difference of independent means.
+
+    variances: of each of these means, the square of its standard error. counts: of how many values each is the mean.
+    """
+    error = sum(variances) ** 0.5
+    weights = sum(variance**2 / (count - 1) for variance, count in zip(variances, counts, strict=True))
+    return Estimate(mean, error, error**4 / weights if weights else sum(counts) - len(counts))
+
+
+def mean_variance(values: np.ndarray | Sequence[float]) -> float:
+    """Return the variance of the mean of at least two independent values."""
+    return float(np.var(values, ddof=1) / len(values))
