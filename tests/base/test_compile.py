@@ -148,12 +148,21 @@ while len(list(code.PACKAGE.glob("ready-*"))) < 2: time.sleep(0.001)
     assert sorted(said for _, said in outcomes) == ["", MESSAGE]
 
 
+WAITING = """
+lock = code.lock
+def say_and_lock(file, wait=False):
+    if wait: print("waits", flush=True)
+    lock(file, wait=wait)
+code.lock = say_and_lock
+"""
+
+
 def test_a_killed_process_leaves_no_lock_behind(tmp_path):
     house = House(tmp_path, ["double"])
-    killed = house.start("def stop(*_): print('compiled', flush=True); sys.stdin.read()\ncode._write = stop")
+    killed = house.start("def stop(*_): print('compiled', flush=True); time.sleep(3_600)\ncode._write = stop")
     assert killed.stdout.readline() == "compiled\n"
-    waiting = house.start()
-    time.sleep(0.1)
+    waiting = house.start(WAITING)
+    assert waiting.stdout.readline() == "waits\n"
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert told(waiting)[0] == {"double": (42, 1)}

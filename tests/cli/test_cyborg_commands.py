@@ -8,7 +8,9 @@ import sys
 
 import numpy as np
 import pytest
+from held import Holds, checkpoint
 from processes import children, eventually, gone
+from searches import wait_for
 
 from fixfirst.cli import main
 from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, find_cyborg, identify
@@ -108,8 +110,11 @@ def test_a_training_on_cyborg_that_is_killed_goes_on_to_the_same_bytes(tmp_path)
     options += [*SMALL, *ROLE]
     assert main(["train", *options, "--out", str(tmp_path / "whole")]) == 0
     folder = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-m", "fixfirst", "train", *options, "--out", str(folder)])
-    assert eventually(lambda: any(folder.glob("checkpoint-*.json")))
+    holds = Holds(tmp_path / "holds")
+    holds.at(checkpoint(2))
+    command = [sys.executable, "-m", "fixfirst", "train", *options, "--out", str(folder)]
+    process = subprocess.Popen(command, env=os.environ | holds.environment)
+    wait_for(process, lambda: holds.waiting() == 1)
     process.kill()
     process.wait()
     assert not (folder / "policy.json").exists()

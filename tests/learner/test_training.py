@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from cage2 import HOST_NAMES
+from held import Holds, checkpoint
 from searches import end, wait_for
 
 from fixfirst.base.errors import FixfirstError
@@ -87,7 +88,7 @@ def test_the_budget_is_never_exceeded(tmp_path):
 # ---------------------------------------------------------------- killed and resumed, for real
 
 ROLE = ["--memory", "full", "--action-set", "macros"]
-KILLED = ["--total-episodes", "600", "--n-envs", "20", "--max-steps", "60", "--workflow", ORDER, "--checkpoint-every", "3"]
+KILLED = ["--total-episodes", "160", "--n-envs", "20", "--max-steps", "60", "--workflow", ORDER, "--checkpoint-every", "2"]
 KILLED += ROLE
 
 
@@ -99,7 +100,7 @@ def command(*arguments):
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed") / "run"
     train(folder, *KILLED, *QUIET)
-    assert len(log(folder)) == 30
+    assert len(log(folder)) == 8
     return folder
 
 
@@ -107,10 +108,14 @@ def newest_checkpoint(folder):
     return max((int(path.stem.split("-")[1]) for path in folder.glob("checkpoint-*.json")), default=0)
 
 
-def send_when(number, ready, arguments):
-    """Start a command, send it a signal as soon as ready() holds, and return the process when it has ended."""
-    process = subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for(process, ready)
+def send_when_it_waits(number, point, arguments, holds):
+    """Start a command, send it a signal when it waits at a point, and return the process when it has ended."""
+    holds.at(point)
+    environment = os.environ | holds.environment
+    process = subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    wait_for(process, lambda: holds.waiting() == 1)
     process.send_signal(number)
     process.out, process.error = end(process)
     return process
@@ -118,16 +123,16 @@ def send_when(number, ready, arguments):
 
 def test_killed_again_and_again_it_ends_with_the_bytes_of_an_undisturbed_run(tmp_path, undisturbed, capsys):
     """Killed before the first update, asked to stop, killed between checkpoints and while its policy is evaluated."""
-    folder = tmp_path / "run"
+    folder, holds = tmp_path / "run", Holds(tmp_path / "holds")
     moments = (
-        (signal.SIGKILL, lambda: (folder / "manifest.json").exists()),
-        (signal.SIGTERM, lambda: newest_checkpoint(folder) >= 6),
-        (signal.SIGKILL, lambda: newest_checkpoint(folder) >= 18),
-        (signal.SIGKILL, lambda: (folder / "policy.json").exists()),
+        (signal.SIGKILL, ("manifest.json", "")),
+        (signal.SIGTERM, checkpoint(2)),
+        (signal.SIGKILL, checkpoint(6)),
+        (signal.SIGKILL, ("policy.json", "")),
     )
     arguments = ["train", "--out", folder, *KILLED, "--no-tensorboard"]
-    for number, ready in moments:
-        ended = send_when(number, ready, arguments)
+    for number, point in moments:
+        ended = send_when_it_waits(number, point, arguments, holds)
         assert ended.returncode == (130 if number == signal.SIGTERM else -number)
         arguments = ["resume", folder]
     assert not (folder / "result.json").exists()
@@ -142,12 +147,12 @@ def test_killed_again_and_again_it_ends_with_the_bytes_of_an_undisturbed_run(tmp
 def test_an_interrupted_run_says_how_to_go_on_and_does(tmp_path, undisturbed, capsys):
     folder = tmp_path / "run"
     arguments = ["train", "--out", folder, *KILLED, "--no-tensorboard"]
-    process = send_when(signal.SIGINT, lambda: newest_checkpoint(folder) >= 3, arguments)
+    process = send_when_it_waits(signal.SIGINT, checkpoint(2), arguments, Holds(tmp_path / "holds"))
     assert process.returncode == 130 and process.out == ""
     (line,) = process.error.splitlines()
     done = newest_checkpoint(folder)
     assert line == f"fixfirst: interrupted after {20 * done} episodes; go on with: fixfirst resume {folder}"
-    assert 3 <= done == len(log(folder)) < 30 and not (folder / "policy.json").exists()
+    assert 2 <= done == len(log(folder)) <= 3 and not (folder / "policy.json").exists()
     assert main(["resume", str(folder), "--quiet"]) == 0
     assert capsys.readouterr().err == ""  # a refused checkpoint would be told here
     assert weights(folder) == weights(undisturbed) and log(folder) == log(undisturbed)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from held import Holds, checkpoint
 from processes import eventually
 from ray_cluster import listening_addresses, processes_naming, ray_environment, settings_of
 from sample_jobs import double, no_progress
@@ -63,21 +64,26 @@ def kill(processes):
 def test_whatever_is_lost_and_whoever_goes_on_the_bytes_stay_the_same(tmp_path, undisturbed, cluster):
     """The driver is killed in the warm-up. The only node with CPUs is killed in a round, another one joins, and a worker
     there is killed; in the next round the driver is killed, then interrupted. Another executor goes on from there."""
-    folder = tmp_path / "run"
+    folder, holds, orders = tmp_path / "run", cluster.holds, [row["workflow"] for row in ledger(undisturbed)]
+    first, second = ([checkpoint(2, order) for order in pair] for pair in (orders[:2], orders[2:]))
+    holds.at(checkpoint(2))
     process = search(folder, cluster)
-    wait_for(process, lambda: cluster.checkpoints() >= 1)
+    wait_for(process, lambda: holds.waiting() == 1)
     process.kill()
     end(process)
 
-    orphans = cluster.trials()
+    holds.at(*first)
     process = resume(folder, cluster)
-    wait_for(process, lambda: (folder / "warmup" / "policy.json").exists() and cluster.checkpoints(orphans) >= 2)
+    wait_for(process, lambda: holds.waiting() == 2)
+    assert (folder / "warmup" / "policy.json").exists() and recorded(folder) == 0
     kill(cluster.processes())
+    holds.at(*first)
     cluster.join()
-    wait_for(process, lambda: cluster.checkpoints() >= 2)
+    wait_for(process, lambda: holds.waiting() == 2)
     kill([pid for pid in cluster.processes() if b"ray::_run_job" in Path(f"/proc/{pid}/cmdline").read_bytes()][:1])
-    orphans = cluster.trials()
-    wait_for(process, lambda: recorded(folder) == 2 and cluster.checkpoints(orphans) >= 2)
+    holds.at(*second)
+    wait_for(process, lambda: holds.waiting() == 2)
+    assert recorded(folder) == 2
     process.kill()
     _, error = end(process)
     complaints = error.splitlines()
@@ -85,13 +91,13 @@ def test_whatever_is_lost_and_whoever_goes_on_the_bytes_stay_the_same(tmp_path, 
     assert any("its worker is gone (killed, or crashed); trying again" in line for line in complaints)
     assert all(line.startswith("fixfirst: trial ") for line in complaints)  # Ray itself says nothing
 
-    orphans = cluster.trials()
+    holds.at(*second)
     process = resume(folder, cluster)
-    wait_for(process, lambda: cluster.checkpoints(orphans) >= 2)
+    wait_for(process, lambda: holds.waiting() == 2)
     os.killpg(process.pid, signal.SIGINT)
     _, error = end(process)
     going_on, interrupted = error.splitlines()
-    assert going_on == "fixfirst: going on after 2 trials, 180 of 300 episodes used"
+    assert going_on == "fixfirst: going on after 2 trials, 72 of 120 episodes used"
     assert interrupted == f"fixfirst: interrupted; go on with: fixfirst resume {folder}" and process.returncode == 130
     saved = [path for path in (folder / "trials").iterdir() if checkpoints(path)]
     assert saved and not any((path / "result.json").exists() for path in saved)
@@ -246,18 +252,19 @@ def test_a_cluster_of_this_machine_alone_goes_with_the_search(tmp_path, undistur
 
     All that listen meanwhile do so at 127.0.0.1: no other machine reaches them. They ask for a token that no file holds.
     """
-    own = Path(str(ray_folder) + "l")
+    own, holds = Path(str(ray_folder) + "l"), Holds(tmp_path / "holds")
     own.mkdir()
-    environment = os.environ | ray_environment(own) | {"TMPDIR": str(own)}
+    environment = os.environ | ray_environment(own, holds) | {"TMPDIR": str(own)}
     del environment["RAY_AUTH_MODE"]
     arguments = ["search", "--out", tmp_path / "run", "--config", settings_file(tmp_path, LONG), "--executor", "ray"]
     command = [sys.executable, "-m", "fixfirst", *map(str, arguments), "--workers", "2", "--quiet", "--no-report", "--json"]
-    process, listening, modes = subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True), set(), set()
-    while process.poll() is None:
-        found = processes_naming(own)
-        listening |= listening_addresses(found)
-        modes |= {mode for number in found for mode in settings_of(number, "RAY_AUTH_MODE", "raylet")}
-        time.sleep(0.2)
+    holds.at(checkpoint(2))  # a moment at which all of Ray's processes are there
+    process = subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True)
+    wait_for(process, lambda: holds.waiting() == 1)
+    processes = processes_naming(own)
+    listening = listening_addresses(processes)
+    modes = {mode for number in processes for mode in settings_of(number, "RAY_AUTH_MODE", "raylet")}
+    holds.at()
     said, complaints = process.communicate()
     assert (process.returncode, complaints, said[:1]) == (0, "", "{")
     assert len(listening) > 3 and {address for address, _ in listening} == {"127.0.0.1"}

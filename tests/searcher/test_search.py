@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from held import Holds, checkpoint
 from run_folder import resign, write_config, write_log
 from searches import (
     EASY,
@@ -471,42 +472,47 @@ def test_when_nothing_passes_the_gate_it_says_what_to_do(tmp_path, capsys):
 
 def test_the_driver_killed_again_and_again_ends_with_the_bytes_of_an_undisturbed_run(tmp_path, undisturbed, capsys):
     """Killed in the warm-up, in the middle of a round, and with two workers in the middle of the next."""
-    assert len(ledger(undisturbed)) == 4 and "accepted" in {row["status"] for row in ledger(undisturbed)}
-    folder = tmp_path / "run"
-    trial = folder / "trials"
+    orders = [row["workflow"] for row in ledger(undisturbed)]
+    assert len(orders) == 4 and "accepted" in {row["status"] for row in ledger(undisturbed)}
+    folder, holds = tmp_path / "run", Holds(tmp_path / "holds")
     arguments = ["search", "--out", folder, "--config", settings_file(tmp_path, LONG)]
-    for workers, ready in (
-        (1, lambda: checkpoints(folder / "warmup") >= 2),
-        (1, lambda: recorded(folder) == 1 and checkpoints(trial / "0001") >= 2),
-        (2, lambda: checkpoints(trial / "0002") + checkpoints(trial / "0003") >= 2),
+    for workers, parts, points in (
+        (1, ["warmup"], [checkpoint(2)]),
+        (1, ["trials/0001"], [checkpoint(2, orders[1])]),
+        (2, ["trials/0002", "trials/0003"], [checkpoint(2, order) for order in orders[2:]]),
     ):
-        process = launch(*arguments, "--workers", workers)
-        wait_for(process, ready)
+        holds.at(*points)
+        process = launch(*arguments, "--workers", workers, holds=holds)
+        wait_for(process, lambda parts=parts: holds.waiting() == len(parts))
         process.kill()
         assert end(process) == ("", "") and process.returncode == -signal.SIGKILL
+        assert all(checkpoints(folder / part) == 2 for part in parts)
         arguments = ["resume", folder]
-    assert 2 <= recorded(folder) < 4
+    assert recorded(folder) == 2
     resume(folder)
-    assert capsys.readouterr().err == "fixfirst: going on after 2 trials, 180 of 300 episodes used\n"
+    assert capsys.readouterr().err == "fixfirst: going on after 2 trials, 72 of 120 episodes used\n"
     assert outcome(folder) == outcome(undisturbed)
     assert not list(folder.rglob("checkpoint-*")) and not list(folder.rglob("*.tmp"))
 
 
 def test_ctrl_c_stops_cleanly_says_how_to_go_on_and_nobody_else_may_use_the_run(tmp_path, undisturbed, capsys):
     """In the warm-up with two workers, which must stop at once and save; then within a round in one process."""
-    folder = tmp_path / "run"
+    folder, holds = tmp_path / "run", Holds(tmp_path / "holds")
     arguments = ["search", "--out", folder, "--config", settings_file(tmp_path, LONG)]
-    for workers, part in ((2, folder / "warmup"), (1, folder / "trials" / "0001")):
-        process = launch(*arguments, "--workers", workers)
-        wait_for(process, lambda part=part: checkpoints(part) >= 2)
-        os.killpg(process.pid, signal.SIGSTOP)
+    first = ledger(undisturbed)[1]["workflow"]
+    for workers, part, point in (
+        (2, folder / "warmup", checkpoint(2)),
+        (1, folder / "trials" / "0001", checkpoint(2, first)),
+    ):
+        holds.at(point)
+        process = launch(*arguments, "--workers", workers, holds=holds)
+        wait_for(process, lambda: holds.waiting() == 1)
         resume(folder, expect=2)
         one_line(capsys, f"{folder} is in use by another process")
         assert status(folder) == "running"
         start(folder, LONG, expect=2)
         one_line(capsys, f"{folder} exists already; go on with it: fixfirst resume {folder}")
         os.killpg(process.pid, signal.SIGINT)
-        os.killpg(process.pid, signal.SIGCONT)
         assert end(process) == ("", f"fixfirst: interrupted; go on with: fixfirst resume {folder}\n")
         assert process.returncode == 130 and status(folder) == "interrupted"
         assert checkpoints(part) and not (part / "policy.json").exists()  # the end of the training was not waited for

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
+from held import HOOK, Holds
 from patience import PATIENCE_S
 from processes import children, eventually, gone
 
@@ -20,7 +21,7 @@ MEMORY = 80 * 2**20  # of a node's object store, bytes
 class TwoNodes:
     """A head node without CPUs, where drivers connect, and a second node with two, which tests may lose."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, holds):
         from ray.cluster_utils import Cluster
 
         class Patient(Cluster):
@@ -30,7 +31,7 @@ class TwoNodes:
                 super()._wait_for_node(node, timeout)
 
         folder.mkdir()
-        self.folder, self._count = folder, 0
+        self.folder, self.holds, self._count = folder, holds, 0
         self._cluster = Patient(initialize_head=True, head_node_args={"include_dashboard": False, **self._node(cpus=0)})
         self.address = self._cluster.address
         self.join()
@@ -42,8 +43,7 @@ class TwoNodes:
         return {"num_cpus": cpus, "object_store_memory": MEMORY, "env_vars": {"TMPDIR": str(scratch)}}
 
     def join(self):
-        """Another second node; the scratch folders of its trials are below `scratch`."""
-        self.scratch = self.folder / f"s{self._count}"
+        """Start another second node."""
         self.second = self._cluster.add_node(**self._node())
 
     def processes(self):
@@ -51,29 +51,22 @@ class TwoNodes:
         raylet = self.second.all_processes["raylet"][0].process.pid
         return [raylet, *children(raylet)]
 
-    def trials(self):
-        """Folders of trials on the second node; a killed one leaves its own behind."""
-        return set(self.scratch.glob("fixfirst-*"))
-
-    def checkpoints(self, but=frozenset()):
-        """Of trials on the second node, but for those of some folders."""
-        return sum(len(list(folder.glob("trial/checkpoint-*.json"))) for folder in self.trials() - but)
-
     def shutdown(self):
         self._cluster.shutdown()
 
 
-def ray_environment(folder):
-    """Ray keeps its files, and a token, below the folder; its workers find the modules of the tests.
+def ray_environment(folder, holds):
+    """Ray keeps its files, and a token, below the folder; its workers find the modules of the tests, and wait at its points.
 
-    Its workers are as important as everybody else: nicer ones, Ray's default, would get next to nothing of a busy machine.
+    They are as important as everybody else: nicer ones, Ray's default, would get next to nothing of a busy machine.
     """
     (folder / "home").mkdir(exist_ok=True)
     compiled = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return {
         "HOME": str(folder / "home"),
         "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", compiled),
-        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        **holds.environment,
+        "PYTHONPATH": os.pathsep.join([str(HOOK), *filter(None, sys.path)]),
         "RAY_AUTH_MODE": "disabled",
         "RAY_TMPDIR": str(folder),
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -85,14 +78,14 @@ def ray_environment(folder):
 
 
 @contextmanager
-def surroundings(folder):
+def surroundings(folder, holds):
     """The environment variables above, for a while: also tests that have nothing to do with Ray run in this process.
 
     A node takes SIGTERM for itself when it starts; afterwards it is again as it was.
     """
     before = signal.getsignal(signal.SIGTERM)
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in ray_environment(folder).items():
+        for name, value in ray_environment(folder, holds).items():
             patch.setenv(name, value)
         yield
     signal.signal(signal.SIGTERM, before)
@@ -156,10 +149,11 @@ def two_nodes(ray_folder):
 
     Ray gives a node 30 s, in which a busy machine may not start it: then it is tried again, with nothing of the first left.
     """
-    with surroundings(ray_folder):
+    holds = Holds(ray_folder / "holds")
+    with surroundings(ray_folder, holds):
         for attempt in range(5):
             try:
-                nodes = TwoNodes(ray_folder / str(attempt))
+                nodes = TwoNodes(ray_folder / str(attempt), holds)
                 break
             except Exception as e:
                 failure = e
@@ -177,5 +171,6 @@ def cluster(two_nodes):
     """The cluster, with empty scratch folders: a killed trial leaves its own behind."""
     for scratch in two_nodes.folder.glob("s*/fixfirst-*"):
         shutil.rmtree(scratch)
-    with surroundings(two_nodes.folder.parent):
+    with surroundings(two_nodes.folder.parent, two_nodes.holds):
         yield two_nodes
+    two_nodes.holds.at()

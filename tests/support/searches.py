@@ -1,6 +1,7 @@
 """Small searches for tests: their settings, how to start them, and what must not depend on where and how often they ran."""
 
 import csv
+import os
 import subprocess
 import sys
 import time
@@ -27,11 +28,10 @@ EASY = {
     "ppo": {"num_envs": 4},
 }
 RANDOM = EASY | {"strategy": "random"}  # spares the GP where the choice does not matter
-# Two rounds of two trials, of 15 updates after a warm-up of as many, of policies that remember and choose among macros.
-# With so many epochs an update takes some 50 ms: long enough to be killed within.
-EPISODES = {"warmup_episodes": 60, "min_episodes": 60, "max_episodes": 60, "total_episodes": 300}
+# Two rounds of two trials, of 6 updates after a warm-up of as many, of policies that remember and choose among macros.
+EPISODES = {"warmup_episodes": 24, "min_episodes": 24, "max_episodes": 24, "total_episodes": 120}
 ROLE = {"memory": "full", "action_set": "macros"}
-LONG = RANDOM | EPISODES | ROLE | {"max_steps": 60, "ppo": {"num_envs": 4, "epochs": 40}}
+LONG = RANDOM | EPISODES | ROLE | {"max_steps": 60}
 # One network for all orders: two trainings of 12 updates, three rounds.
 SHARED = {
     "red_agent": "b_line",
@@ -124,10 +124,11 @@ def recorded(folder):
     return max(path.read_text().count("\n") - 1, 0) if path.exists() else 0
 
 
-def launch(*arguments):
-    """A command in a session of its own, as in a terminal."""
+def launch(*arguments, holds=None):
+    """A command in a session of its own, as in a terminal. holds: the points at which its processes wait."""
     return subprocess.Popen(
         [sys.executable, "-m", "fixfirst", *map(str, arguments), "--quiet", "--no-report"],
+        env=os.environ | (holds.environment if holds else {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -139,7 +140,7 @@ def wait_for(process, ready):
     deadline = time.monotonic() + PATIENCE_S
     while not ready():
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        time.sleep(0.004)  # updates of LONG take ten times as long; looking more often takes a core
+        time.sleep(0.02)
 
 
 def end(process):
