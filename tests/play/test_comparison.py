@@ -10,7 +10,7 @@ import fixfirst as ff
 from fixfirst.api import evaluate as evaluating
 from fixfirst.cli import main
 from fixfirst.game.game import Game
-from fixfirst.play.evaluation import Evaluation, paired, play
+from fixfirst.play.evaluation import evaluate, paired, play
 from fixfirst.policy.table import PolicyTable
 
 
@@ -97,7 +97,7 @@ def test_a_difference_is_the_sum_of_what_is_paid_for_each_part():
     steps = len(first.rollout.actions)
     assert paid.price == paid.low == paid.high == -steps  # one a turn, at one point each
     assert row.restores == (0.0, steps) and row.removes == (0.0, 0.0)
-    shown = Evaluation.of(second)
+    shown = evaluate(second)
     assert (shown.restores, shown.removes) == (steps, 0) and sum(shown.costs.values()) == pytest.approx(-shown.mean)
 
 

@@ -10,7 +10,8 @@ from fixfirst.game.game import Game
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline
-from fixfirst.play.evaluation import BATCH, Evaluation, check_enough, difference, play
+from fixfirst.play.evaluation import BATCH, check_enough, difference, evaluate, play
+from fixfirst.stats.evaluation import Evaluation
 
 stats = Late("scipy.stats")
 
@@ -31,7 +32,7 @@ ROUGHLY = {("b_line", "react-restore"): -62.9, ("b_line", "priority-restore"): -
 
 
 def evaluate_player(player, game, *, judging=DEFAULT_JUDGING, **options):
-    return Evaluation.of(play(player, game, **options, **STREAM), judging)
+    return evaluate(play(player, game, **options, **STREAM), judging)
 
 
 def judged(name, red_agent, episodes=1_000):

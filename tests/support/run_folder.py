@@ -1,11 +1,13 @@
 """Small run directories written by hand, so that a test can state every number in them."""
 
 import json
+from dataclasses import asdict
 
 import tomli_w
 
 from fixfirst.base.files import read_json, sha256, with_checksum, write_document
 from fixfirst.runs.rows import ChoiceRow, CsvLog, Outcome, SessionRow, Status, Trial, UpdateRow
+from fixfirst.stats.evaluation import Evaluation
 
 BEST = "enterprise > op_server > op_host > user > defender"
 ALIKE = "op_server > enterprise > op_host > user > defender"
@@ -114,8 +116,8 @@ def write_session(folder, seconds, workers=1, choosing_seconds=0.0, outcome="fin
 
 def write_result(path, mean, low, high, **facts):
     path.parent.mkdir(parents=True, exist_ok=True)
-    evaluation = {"episodes": 1000, "mean": mean, "low": low, "high": high, "compliance": None}
-    write_document(path, "result", {"evaluation": evaluation} | facts)
+    evaluation = Evaluation("b_line", 100, "current", 1000, mean, 0.1, low, high, None)
+    write_document(path, "result", {"evaluation": asdict(evaluation)} | facts)
 
 
 def write_search(folder, trials=TRIALS, *, seed=0, command="fixfirst search", red_agent="b_line", units=None, **settings):

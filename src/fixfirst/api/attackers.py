@@ -1,7 +1,7 @@
 """`ff.exploit`, `ff.train_red`: attackers that learn, and what they take; `ff.train_league`: a defender that met them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.runs.run import Run
 from fixfirst.settings.league import RED_PPO, LeagueConfig
 from fixfirst.stats import intervals
+from fixfirst.stats.evaluation import Evaluation
 
 STARTS = ("scratch", reds.BASE, *reds.KNOWN, "last")
 _EPISODES = 10_000
@@ -54,7 +55,7 @@ class Exploit:
         told = {name: value for name, value in vars(self).items() if name != "red"}
         return told | {"tried": [list(one) for one in self.tried], "habits": list(self.habits)}
 
-    def in_words(self, scripts: Sequence[evaluation.Evaluation]) -> list[str]:
+    def in_words(self, scripts: Sequence[Evaluation]) -> list[str]:
         """Return lines: what scripts and the attacker take, how hard it was to find, and what it does."""
         beside = ", ".join(f"against {row.red_agent} {row.mean:.1f}" for row in scripts)
         tried = ", ".join(f"{start} {mean:.1f}" for start, mean in self.tried)
@@ -134,7 +135,7 @@ def _conclude(
     """Play the best attacker on fresh episodes, and write it down."""
     best = attempts[0]
     duel = red_training.play_red(opponent, best.weights, spec, game, episodes=episodes, seed=seed, purpose="exploit")
-    shown = evaluation.Evaluation.of(evaluation.EpisodeBatch(duel.blue, game))
+    shown = evaluation.evaluate(evaluation.EpisodeBatch(duel.blue, game))
     mean, low, high = shown.mean, shown.low, shown.high
     tried = tuple((attempt.start, round(attempt.mean, 2)) for attempt in attempts)
     facts: dict[str, Any] = {
@@ -452,11 +453,21 @@ def _save_league(folder: Path, trained: league.League, document: dict[str, Any])
 def _result_of_league(trained: league.League, last: Sequence[rows.MatrixRow]) -> dict[str, Any]:
     """Return what result.json says: against the attacker that takes most, and the last round."""
     worst, episodes = min(last, key=lambda row: row.mean), trained.config.matrix_episodes
-    low, high = intervals.Estimate(worst.mean, worst.standard_error, episodes - 1).interval()
-    evaluation = {"mean": worst.mean, "low": low, "high": high, "episodes": episodes}
+    earned = intervals.Estimate(worst.mean, worst.standard_error, episodes - 1)
+    evaluation = Evaluation(
+        red_agent=worst.attacker,
+        steps=trained.steps,
+        variant=trained.config.variant,
+        episodes=episodes,
+        mean=earned.mean,
+        standard_error=earned.standard_error,
+        low=earned.low,
+        high=earned.high,
+        compliance=None,
+    )
     rounds = matrix.rounds_of(last)
     return {
-        "evaluation": evaluation | {"attacker": worst.attacker},
+        "evaluation": asdict(evaluation),
         "episodes": trained.episodes,
         "last_round": rounds[-1].as_dict(),
     }

@@ -12,6 +12,7 @@ from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
 from fixfirst.policy import reds
 from fixfirst.reporter import live
+from fixfirst.stats.evaluation import Evaluations
 
 if TYPE_CHECKING:
     from fixfirst.base import typed
@@ -31,7 +32,7 @@ def evaluate(
     quiet: bool = False,
     say: Say = errors.note,
     **settings: Unpack["typed.EvaluateSettings"],
-) -> evaluation.Evaluations:
+) -> Evaluations:
     """Play against every red agent at every length, on held-out episodes: mean returns with intervals, and compliance.
 
     policy: a run, a policy folder, a loaded policy, or a baseline (sleep, random, react-restore, react-remove,
@@ -62,7 +63,7 @@ def evaluate(
     own_variant, played = defender.made_for.get("variant"), batches[0].variant
     if game.backend == "cyborg" and own_variant not in (None, played):
         say(f"{name_of(policy)} was made for variant {own_variant}; this CybORG is {played}")
-    found = evaluation.Evaluations(evaluation.Evaluation.of(batch, judging) for batch in batches)
+    found = Evaluations(evaluation.evaluate(batch, judging) for batch in batches)
     found.world = game.scenario.in_words()
     return found
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from fixfirst.base import arguments, distributions, errors, files, tables
 from fixfirst.game import state
-from fixfirst.play.evaluation import Evaluation, Evaluations
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
@@ -23,6 +22,7 @@ from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import across_seeds
 from fixfirst.stats.agreement import Agreement
 from fixfirst.stats.answer import Answer
+from fixfirst.stats.evaluation import Evaluation, Evaluations
 from fixfirst.stats.ranking import Ranking
 
 

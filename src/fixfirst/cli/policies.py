@@ -15,6 +15,7 @@ from fixfirst.orders import order
 from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
 from fixfirst.reporter import results, screen
+from fixfirst.stats.evaluation import Evaluations
 
 EXPLOIT_EPISODES = 10_000  # from each start
 
@@ -126,7 +127,7 @@ def evaluate_command(
     except ValueError:
         raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
-    def run(where: str, episodes: int = episodes, **more: Any) -> evaluation.Evaluations:
+    def run(where: str, episodes: int = episodes, **more: Any) -> Evaluations:
         fixed = {"red_agent": red_agent, "steps": lengths, "episodes": episodes, "backend": where}
         return evaluate.evaluate(who, **{**settings, **fixed, **more})
 

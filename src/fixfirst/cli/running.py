@@ -242,8 +242,8 @@ def tell_league(run: "run_objects.LeagueRun", as_json: bool) -> None:
 
 def tell_training(run: "run_objects.TrainRun", as_json: bool) -> None:
     """The result, and what to do next."""
-    from fixfirst.play.evaluation import Evaluations
     from fixfirst.reporter import results
+    from fixfirst.stats.evaluation import Evaluations
 
     assert run.evaluation is not None  # it is finished
     if as_json:

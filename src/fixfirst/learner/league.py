@@ -110,6 +110,7 @@ class League:
         self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
         self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # the defender that is kept
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
+        self.steps = self._game.steps  # of an episode
         self._scripts = World(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.frozen_envs, autoreset="disabled")
         self.pool: list[FrozenRed] = list(pool)

@@ -27,6 +27,7 @@ from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import rows
 from fixfirst.settings.training import PPOConfig, TrainConfig
+from fixfirst.stats.evaluation import Evaluation
 
 # ---------------------------------------------------------------- stages
 #
@@ -472,10 +473,10 @@ class Training:
 
     def evaluate(
         self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None
-    ) -> evaluation.Evaluation:
+    ) -> Evaluation:
         """Play the frozen policy in its own game, on the episodes of the stream `purpose`. on_pass: as of `play`."""
         played = self._play_frozen(purpose, episodes, seed, on_pass)
-        return evaluation.Evaluation.of(played, self.config.judging)
+        return evaluation.evaluate(played, self.config.judging)
 
     def _play_frozen(
         self, purpose: str, episodes: int, seed: int | None = None, on_pass: Callable[[int], None] = lambda episodes: None

@@ -14,9 +14,9 @@ independent.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import hypot
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from fixfirst.game import backends, parts
 from fixfirst.game.game import Game
 from fixfirst.game.world import BaseWorld
 from fixfirst.orders import compliance, repairs
-from fixfirst.orders.compliance import DEFAULT_JUDGING, Compliance, Judging
+from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
 from fixfirst.stats import intervals, pricing
+from fixfirst.stats.evaluation import Evaluation, Evaluations
 
 PROTOCOL_STEPS = (30, 50, 100)
 PROTOCOL_REDS = ("b_line", "meander", "sleep")
@@ -148,78 +149,24 @@ def count_repairs(rollout: Rollout, judging: Judging = DEFAULT_JUDGING) -> repai
 # ---------------------------------------------------------------- judging
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """What a frozen policy earned, and how it kept to its order (None without one)."""
-
-    red_agent: str
-    steps: int
-    variant: parts.VariantName
-    episodes: int
-    mean: float
-    standard_error: float
-    low: float  # 95 % interval of the mean
-    high: float
-    compliance: Compliance | None
-    restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
-    removes: float | None = None
-    costs: dict[str, float] = field(default_factory=dict)  # by part: see `stats/pricing.py`; their sum is minus the mean
-
-    @classmethod
-    def of(cls, played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> "Evaluation":
-        """Judge at least two episodes."""
-        returns, counts = played.returns, played.counts(judging)
-        earned = intervals.estimate(returns)
-        return cls(
-            red_agent=played.game.attacker,
-            steps=len(played.rollout.actions),
-            variant=played.variant,
-            episodes=len(returns),
-            mean=earned.mean,
-            standard_error=earned.standard_error,
-            low=earned.low,
-            high=earned.high,
-            compliance=None if counts is None else compliance.summarise(counts),
-            restores=played.count("Restore"),
-            removes=played.count("Remove"),
-            costs=dict(
-                zip(pricing.part_names(played.scheme), played.costs(played.scheme).mean(axis=1).tolist(), strict=True)
-            ),
-        )
-
-    @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> "Evaluation":
-        """From what `asdict` told, as in result.json."""
-        kept = told["compliance"]
-        return cls(**told | {"compliance": None if kept is None else Compliance.from_dict(kept)})
-
-
-_PLAIN = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
-_RATES = ("compliance", "contested", "effectiveness", "response")
-
-
-class Evaluations(list[Evaluation], tables.Tabular):
-    """Evaluations of one policy in several games, as a list and as a table."""
-
-    world = ""  # what was played beside the variant, in words: the scenario unless it is CAGE2, and a reward of its own
-
-    def table(self) -> tables.Table:
-        """Return a row per game; what is said of an order is None where there is none to keep to."""
-        rates = (f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high"))
-        columns = [*_PLAIN, *rates, "repairs_per_episode", "restores", "removes"]
-        judged = any(row.compliance is not None for row in self)
-        kept = ("compliance",) if judged else ()
-        shown = ("red_agent", "steps", "mean", "standard_error", tables.INTERVAL, *kept, "restores", "removes")
-        return tables.Table(tuple(columns), tuple(_values(row) for row in self), shown)
-
-
-def _values(row: Evaluation) -> tuple[Any, ...]:
-    values: list[Any] = [getattr(row, column) for column in _PLAIN]
-    for rate in _RATES:
-        found = None if row.compliance is None else getattr(row.compliance, rate)
-        values += [None] * 3 if found is None else [found.value, found.low, found.high]
-    per_episode = None if row.compliance is None else row.compliance.repairs_per_episode
-    return (*values, per_episode, row.restores, row.removes)
+def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evaluation:
+    """Judge at least two episodes."""
+    returns, counts = played.returns, played.counts(judging)
+    earned, scheme = intervals.estimate(returns), played.scheme
+    return Evaluation(
+        red_agent=played.game.attacker,
+        steps=len(played.rollout.actions),
+        variant=played.variant,
+        episodes=len(returns),
+        mean=earned.mean,
+        standard_error=earned.standard_error,
+        low=earned.low,
+        high=earned.high,
+        compliance=None if counts is None else compliance.summarise(counts),
+        restores=played.count("Restore"),
+        removes=played.count("Remove"),
+        costs=dict(zip(pricing.part_names(scheme), played.costs(scheme).mean(axis=1).tolist(), strict=True)),
+    )
 
 
 def check_enough(episodes: int) -> None:
@@ -421,7 +368,7 @@ class LeaderboardScore(tables.Tabular):
             (red, steps): replace(played[red], rollout=played[red].rollout.until(steps))
             for red, steps in LEADERBOARD_COLUMNS
         }
-        columns = tuple(Evaluation.of(part, judging) for part in parts.values())
+        columns = tuple(evaluate(part, judging) for part in parts.values())
         sums = [np.sum([parts[red, steps].returns for steps in PROTOCOL_STEPS], axis=0) for red in LEADERBOARD_REDS]
         return cls(columns, _total(sums))
 

@@ -193,8 +193,8 @@ def time_use(run: Run) -> TimeUse:
     collecting = float(np.nansum(run.updates.collection_s))
     updating = float(np.nansum(run.updates.update_s))
     parts = []
-    if run.warmup is not None and run.warmup.seconds is not None:
-        parts.append(("warm-up", run.warmup.seconds))
+    if run.warmup_document is not None:
+        parts.append(("warm-up", float(run.warmup_document["seconds"])))
     parts += [("playing training episodes", collecting), ("updating the policy", updating)]
     if run.is_search:
         trials = sum(trial.seconds or 0.0 for trial in run.trials)

@@ -31,8 +31,9 @@ from fixfirst.reporter.document import (
 from fixfirst.reporter.texts import interval, num, percent, some
 from fixfirst.runs import manifest, matrix, rows
 from fixfirst.runs.rows import Trial
-from fixfirst.runs.run import Run, Score
+from fixfirst.runs.run import Run
 from fixfirst.stats import across_seeds, agreement, intervals
+from fixfirst.stats.evaluation import Evaluation
 
 MOST_UNKNOWN = 10  # pairs that are listed
 
@@ -185,12 +186,13 @@ def training_report(run: Run, draw: Draw) -> Document:
     score = run.result
     answer, merits = [f"{whose}, {run.used_episodes:,} training episodes; {describe_game(run)}."], []
     if score is not None:
-        tested = "held-out episodes" if score.test_episodes is None else f"{score.test_episodes:,} held-out episodes"
+        tested = f"{score.episodes:,} held-out episodes"
         earned = f"The trained policy earned {num(score.mean)} per episode ({interval(score.low, score.high)}) on {tested}."
         merits.append((num(score.mean), f"return per episode; 95 % interval {interval(score.low, score.high)}"))
         if score.compliance is not None:
-            earned += f" It kept to the order in {percent(score.compliance)} of the judged repairs."
-            merits.append((percent(score.compliance), "of judged repairs kept to the order"))
+            share = percent(score.compliance.compliance.value)
+            earned += f" It kept to the order in {share} of the judged repairs."
+            merits.append((share, "of judged repairs kept to the order"))
         if score.restores is not None and score.removes is not None:
             earned += f" It made {num(score.restores)} Restores and {num(score.removes)} Removes an episode."
         answer.insert(0, earned)
@@ -206,11 +208,12 @@ def training_report(run: Run, draw: Draw) -> Document:
     )
 
 
-def _cost_sections(score: Score | None) -> list[Section]:
+def _cost_sections(score: Evaluation | None) -> list[Section]:
     """Say what an episode cost, part by part."""
     if score is None or not score.costs:
         return []
-    rows = [(errors.printable(name), cost) for name, cost in (*score.costs, ("all together", -score.mean))]
+    costs = sorted(((name, cost) for name, cost in score.costs.items() if cost), key=lambda part: -part[1])
+    rows = [(errors.printable(name), cost) for name, cost in (*costs, ("all together", -score.mean))]
     table = make_table("Points an episode that each part cost", ("part", "points an episode"), rows)
     return [Section("What an episode cost", (texts.COSTS,), tables=(table,))]
 

@@ -26,6 +26,7 @@ from fixfirst.reporter.texts import (
 from fixfirst.runs import layout
 from fixfirst.stats import across_seeds, agreement
 from fixfirst.stats.answer import Adaptive, Answer
+from fixfirst.stats.evaluation import Evaluations
 
 if TYPE_CHECKING:
     from fixfirst.searcher import study
@@ -209,7 +210,7 @@ def adaptive_tables(answer: Answer, found: Adaptive) -> list[Table]:
     return [Table(names, tuple(swaps), shown), Table(columns, tuple(orders))]
 
 
-def print_evaluations(rows: evaluation.Evaluations) -> None:
+def print_evaluations(rows: Evaluations) -> None:
     """Print a row per game, the sum that the challenge ranks by, and what an episode cost."""
     console = results()
     print_table(console, rows.table())
@@ -222,7 +223,7 @@ def print_evaluations(rows: evaluation.Evaluations) -> None:
         prose(console, f"{row.red_agent}, {row.steps} steps, costs: {parts}")
 
 
-def print_both_worlds(ours: evaluation.Evaluations, theirs: evaluation.Evaluations, margin: float) -> None:
+def print_both_worlds(ours: Evaluations, theirs: Evaluations, margin: float) -> None:
     """Print one policy in both worlds, with the difference and the verdict of two one-sided tests."""
     console, rows = results(), []
     for a, b in zip(ours, theirs, strict=True):

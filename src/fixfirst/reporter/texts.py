@@ -170,11 +170,11 @@ def ranking_sentences(run: Run, found: seeds.RankedTrials) -> list[str]:
     if len(rows) > 1 and shared and not found.ranking.winner:
         sentences.append(f"What those {len(found.ranking.maybe_best)} have in common: {', '.join(shared)}.")
     if (warmup := run.warmup) is not None:
-        gap, had = best.mean - warmup.mean, warmup.trained_episodes
+        gap = best.mean - warmup.mean
         text = AGAINST_NO_ORDER.format(
             mean=num(warmup.mean),
             interval=interval(warmup.low, warmup.high),
-            had="the warm-up" if had is None else f"{had:,} episodes of training",
+            had=f"{run.warmup_episodes:,} episodes of training",
             gap=f"{num(abs(gap))} {'more' if gap >= 0 else 'less'}",
             seen=f"{lineage_episodes(run, trial):,}",
             ranked=len(rows),

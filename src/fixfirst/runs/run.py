@@ -32,25 +32,10 @@ from fixfirst.runs.rows import (
 )
 from fixfirst.stats.across_seeds import RankedTrials, rank_trials, read_trials
 from fixfirst.stats.answer import Answer
+from fixfirst.stats.evaluation import Evaluation
 
 UNKNOWN = "unknown"  # the state of a run without a record of it
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Score:
-    """Mean return of a frozen policy on held-out episodes, with a 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-    test_episodes: int | None
-    trained_episodes: int | None
-    seconds: float | None
-    compliance: float | None  # share of judged repairs that kept to the order; None without one
-    restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
-    removes: float | None = None
-    costs: tuple[tuple[str, float], ...] = ()  # by part; their sum is minus the mean
 
 
 @dataclass(frozen=True)
@@ -203,13 +188,19 @@ class Run:
         return None if self.is_search else _read_result(self.folder / layout.RESULT)
 
     @_part(layout.RESULT, None)
-    def result(self) -> Score | None:
-        """Of a training, once it is finished."""
-        return _score(self.result_document)
+    def result(self) -> Evaluation | None:
+        """Final evaluation of a training; None before."""
+        return _evaluation(self.result_document)
 
     @_part(layout.WARMUP_RESULT, None)
-    def warmup(self) -> Score | None:
-        return _score(_read_result(self.folder / layout.WARMUP_RESULT))
+    def warmup_document(self) -> dict[str, Any] | None:
+        """Return all that the warm-up wrote at its end."""
+        return _read_result(self.folder / layout.WARMUP_RESULT)
+
+    @_part(layout.WARMUP_RESULT, None)
+    def warmup(self) -> Evaluation | None:
+        """Evaluation of the warm-up; None before its end."""
+        return _evaluation(self.warmup_document)
 
     @_part(layout.POLICY_JSON, None)
     def stored_sha256(self) -> str | None:
@@ -242,8 +233,8 @@ class Run:
     @property
     def warmup_episodes(self) -> int:
         """Training episodes before the first trial."""
-        if self.warmup is not None and self.warmup.trained_episodes is not None:
-            return self.warmup.trained_episodes
+        if self.warmup_document is not None:
+            return int(self.warmup_document["episodes"])
         if not len(self.updates) or not self.trials:
             return 0
         first = self.updates.trial == self.updates.trial[0]
@@ -256,8 +247,8 @@ class Run:
             return self.answer.episodes
         if self.is_search:
             return self.warmup_episodes + sum(trial.episodes for trial in self.trials)
-        if self.result is not None and self.result.trained_episodes is not None:
-            return self.result.trained_episodes
+        if self.result_document is not None:
+            return int(self.result_document["episodes"])
         return int(self.updates.sampled.max(initial=0))
 
 
@@ -265,38 +256,8 @@ def _read_result(path: Path) -> dict[str, Any] | None:
     return files.read_document(path, "result") if path.exists() else None
 
 
-def _score(document: dict[str, Any] | None) -> Score | None:
-    """Return what a result.json says of its evaluation; None if there is none."""
-    if document is None:
-        return None
-    evaluation = document["evaluation"]
-    mean, low, high = (number(evaluation[key]) for key in ("mean", "low", "high"))
-    if mean is None or low is None or high is None:
-        raise ValueError("its return or interval is not a number")
-    kept = evaluation.get("compliance")
-    return Score(
-        mean,
-        low,
-        high,
-        test_episodes=_whole(evaluation.get("episodes")),
-        trained_episodes=_whole(document.get("episodes")),
-        seconds=number(document.get("seconds")),
-        compliance=number(kept["compliance"]["value"]) if isinstance(kept, dict) else None,
-        restores=number(evaluation.get("restores")),
-        removes=number(evaluation.get("removes")),
-        costs=_costs(evaluation.get("costs")),
-    )
-
-
-def _costs(told: Any) -> tuple[tuple[str, float], ...]:
-    """Return what an episode cost part by part, the dearest first."""
-    parts = [(str(name), cost) for name, value in told.items() if (cost := number(value))] if isinstance(told, dict) else []
-    return tuple(sorted(parts, key=lambda part: -part[1]))
-
-
-def _whole(value: Any) -> int | None:
-    found = number(value)
-    return int(found) if found is not None and found >= 0 and found == int(found) else None
+def _evaluation(document: dict[str, Any] | None) -> Evaluation | None:
+    return None if document is None else Evaluation.from_dict(document["evaluation"])
 
 
 # ---------------------------------------------------------------- a folder of runs

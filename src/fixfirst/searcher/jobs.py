@@ -34,6 +34,7 @@ from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.settings.training import TrainConfig
 from fixfirst.stats import intervals, pricing
+from fixfirst.stats.evaluation import Evaluation
 
 TELL_EVERY_S = 0.1
 TAIL = -60.0  # episodes that earn less are disasters
@@ -192,7 +193,7 @@ def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     return trial
 
 
-def _trial_row(job: TrialJob, accepted: bool, training: Training, tested: evaluation.Evaluation, seconds: float) -> Trial:
+def _trial_row(job: TrialJob, accepted: bool, training: Training, tested: Evaluation, seconds: float) -> Trial:
     """Return the trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
     repairs = tested.compliance
     assert repairs is not None  # every trial has an order

@@ -1,0 +1,61 @@
+"""What a frozen policy earned over many episodes of one game, and how it kept to its order, as numbers."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from fixfirst.base import tables
+from fixfirst.game import parts
+from fixfirst.orders.compliance import Compliance
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a frozen policy earned, and how it kept to its order (None without one)."""
+
+    red_agent: str
+    steps: int
+    variant: parts.VariantName
+    episodes: int
+    mean: float
+    standard_error: float
+    low: float  # 95 % interval of the mean
+    high: float
+    compliance: Compliance | None
+    restores: float | None = None  # per episode, like all that follows; None: written by an earlier version
+    removes: float | None = None
+    costs: dict[str, float] = field(default_factory=dict)  # by part: see `stats/pricing.py`; their sum is minus the mean
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> "Evaluation":
+        """Make one from what `asdict` gave, as in result.json."""
+        known = {f.name: document[f.name] for f in fields(cls) if f.name in document}
+        compliance = known.get("compliance")
+        return cls(**known | {"compliance": None if compliance is None else Compliance.from_dict(compliance)})
+
+
+_PLAIN = ("red_agent", "steps", "variant", "episodes", "mean", "standard_error", "low", "high")
+_RATES = ("compliance", "contested", "effectiveness", "response")
+
+
+class Evaluations(list[Evaluation], tables.Tabular):
+    """Evaluations of one policy in several games, as a list and as a table."""
+
+    world = ""  # what was played beside the variant, in words: the scenario unless it is CAGE2, and a reward of its own
+
+    def table(self) -> tables.Table:
+        """Return a row per game; what is said of an order is None where there is none to keep to."""
+        rates = (f"{rate}{part}" for rate in _RATES for part in ("", "_low", "_high"))
+        columns = [*_PLAIN, *rates, "repairs_per_episode", "restores", "removes"]
+        judged = any(row.compliance is not None for row in self)
+        kept = ("compliance",) if judged else ()
+        shown = ("red_agent", "steps", "mean", "standard_error", tables.INTERVAL, *kept, "restores", "removes")
+        return tables.Table(tuple(columns), tuple(_values(row) for row in self), shown)
+
+
+def _values(row: Evaluation) -> tuple[Any, ...]:
+    values: list[Any] = [getattr(row, column) for column in _PLAIN]
+    for rate in _RATES:
+        found = None if row.compliance is None else getattr(row.compliance, rate)
+        values += [None] * 3 if found is None else [found.value, found.low, found.high]
+    per_episode = None if row.compliance is None else row.compliance.repairs_per_episode
+    return (*values, per_episode, row.restores, row.removes)
