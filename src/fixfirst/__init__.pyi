@@ -9,11 +9,11 @@ from fixfirst.adapters.envs import (
 from fixfirst.api.attackers import (
     Exploit as Exploit,
     exploit as exploit,
-    train_league as train_league,
     train_red as train_red,
 )
 from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
+from fixfirst.api.league import train_league as train_league
 from fixfirst.api.policies import export as export, rollout as rollout
 from fixfirst.api.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
 from fixfirst.api.run_objects import (

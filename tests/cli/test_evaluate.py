@@ -10,7 +10,6 @@ import pytest
 
 from fixfirst.cli import main
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import save_policy
 from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
@@ -119,7 +118,7 @@ def policy(tmp_path):
     """Saves an untrained policy of the given workflow setting; returns its folder."""
 
     def make(workflow):
-        save_policy(tmp_path / "policy", Training(make_config(workflow=workflow)), accepted=False)
+        Training(make_config(workflow=workflow)).save_policy(tmp_path / "policy")
         return str(tmp_path / "policy")
 
     return make

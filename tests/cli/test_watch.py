@@ -19,7 +19,6 @@ from fixfirst.base.files import sha256, with_checksum
 from fixfirst.cli import main
 from fixfirst.game.game import Game
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import save_policy
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.document import open_page
 from fixfirst.reporter.replay import replay_page, replay_text
@@ -35,7 +34,7 @@ def policy(tmp_path_factory):
     """An untrained policy of this order, made for meander in the variant leaderboard."""
     folder = tmp_path_factory.mktemp("policy")
     config = make_config(workflow=ORDER, red_agent="meander", variant="leaderboard", max_steps=10, total_episodes=100)
-    save_policy(folder, Training(config), accepted=False)
+    Training(config).save_policy(folder)
     return folder
 
 
@@ -160,7 +159,7 @@ def test_until_the_order_changes_everything_is_as_without_a_change_and_afterward
 def shielded(tmp_path_factory):
     """An untrained policy for all orders, kept to them by a shield."""
     folder = tmp_path_factory.mktemp("shielded")
-    save_policy(folder, Training(make_config(workflow="all", red_agent="b_line", total_episodes=100)), accepted=False)
+    Training(make_config(workflow="all", red_agent="b_line", total_episodes=100)).save_policy(folder)
     return folder
 
 

@@ -5,13 +5,14 @@ import pytest
 from policies import FIRST_CHAMPION
 
 from fixfirst.base import errors
+from fixfirst.base.jobs import Interrupt
 from fixfirst.game.game import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
+from fixfirst.learner.driver import Driver
 from fixfirst.learner.league import PAST, League
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
-from fixfirst.learner.training_run import go_on, train_on
 from fixfirst.play.baselines import make_baseline
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.reds import load_red
@@ -81,16 +82,16 @@ def test_a_training_that_was_interrupted_ends_with_the_same_bytes(make, tmp_path
     whole, first, second = make(), make(), make()
     while not whole.done:
         whole.step()
-    first.step()
-    with pytest.raises(errors.Interrupted):
-        train_on(tmp_path, first, {"a": 1}, first.step, 50, True)
-    assert go_on(tmp_path, second, {"a": 1}) and second.updates == 2
-    train_on(tmp_path, second, {"a": 1}, second.step, 50, False)
+    for _ in Driver(tmp_path, first, {"a": 1}, every=2).steps(interrupt := Interrupt()):
+        interrupt.requested = first.updates == 2
+    run = Driver(tmp_path, second, {"a": 1}, every=2)
+    assert second.updates == 2 and not run.complaints
+    list(run.steps())
     assert second.numbers() == whole.numbers()
     ours, theirs = second.tensors(), whole.tensors()
     assert ours.keys() == theirs.keys() and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
-    with pytest.raises(errors.ConfigError, match="holds another training"):
-        go_on(tmp_path, second, {"a": 2})
+    with pytest.raises(errors.PolicyError, match="belongs to a training with another configuration"):
+        Driver(tmp_path, make(), {"a": 2})
 
 
 def test_frozen_attackers_join_a_league_and_others_begin():

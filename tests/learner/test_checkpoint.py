@@ -15,9 +15,11 @@ from safetensors.numpy import load, save
 
 import fixfirst as ff
 from fixfirst.base.files import sha256, with_checksum
-from fixfirst.learner import training_run
-from fixfirst.learner.training import Training, first_entrant
-from fixfirst.learner.training_run import checkpoints, restore_checkpoint, save_checkpoint, save_policy
+from fixfirst.base.jobs import Interrupt
+from fixfirst.learner import checkpoint
+from fixfirst.learner.driver import Driver
+from fixfirst.learner.stages import first_entrant
+from fixfirst.learner.training import Training
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
 from fixfirst.settings.training import make_config
@@ -45,7 +47,7 @@ def trained():
 @pytest.fixture
 def folder(tmp_path, trained):
     """A folder with a policy."""
-    save_policy(tmp_path, trained, accepted=True)
+    trained.save_policy(tmp_path)
     return tmp_path
 
 
@@ -64,17 +66,17 @@ def test_a_policy_comes_back_as_it_was(folder, trained):
     facts = policy.facts
     assert facts["sha256"] == sha256((folder / "policy.safetensors").read_bytes())
     assert (facts["inputs"], facts["actions"], facts["episodes"], facts["updates"]) == (77, NUM_ACTIONS, 8, 2)
-    assert facts["notes"] == {"accepted": True} and {"python", "numpy", "torch"} <= set(facts["versions"])
+    assert facts["notes"] == {"accepted": False} and {"python", "numpy", "torch"} <= set(facts["versions"])
 
 
 def test_the_policy_of_a_search_is_found_in_its_best_folder(tmp_path, trained):
-    save_policy(tmp_path / "best", trained, accepted=True)
+    trained.save_policy(tmp_path / "best")
     assert load_policy(tmp_path).workflow == Workflow.parse(ORDER)
 
 
 def test_saving_twice_gives_the_same_bytes(tmp_path, trained):
     for name in ("a", "b"):
-        save_policy(tmp_path / name, trained, accepted=True)
+        trained.save_policy(tmp_path / name)
     for file in ("policy.safetensors", "policy.json"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
@@ -136,7 +138,7 @@ def test_a_workflow_can_be_given_and_matters(folder):
 
 
 def test_a_universal_policy_must_be_told_its_order(tmp_path):
-    save_policy(tmp_path, training(workflow="all"), accepted=False)
+    training(workflow="all").save_policy(tmp_path)
     policy = load_policy(tmp_path)
     with pytest.raises(ff.ConfigError, match="this policy follows any order: say which one"):
         policy.act(OBSERVATIONS)
@@ -144,7 +146,7 @@ def test_a_universal_policy_must_be_told_its_order(tmp_path):
 
 
 def test_a_policy_without_an_order_needs_none(tmp_path):
-    save_policy(tmp_path, training(workflow="none"), accepted=False)
+    training(workflow="none").save_policy(tmp_path)
     policy = load_policy(tmp_path)
     assert policy.scheme is None and policy.facts["inputs"] == 52
     assert policy.act(OBSERVATIONS).shape == (200,)
@@ -152,7 +154,7 @@ def test_a_policy_without_an_order_needs_none(tmp_path):
 
 def test_a_policy_carries_its_own_grouping_of_hosts(tmp_path):
     groups = UnitScheme.from_dict({"cheap": list(HOST_NAMES[4:]), "dear": list(HOST_NAMES[:4])})
-    save_policy(tmp_path, training(units=groups.as_dict(), workflow="dear > cheap"), accepted=False)
+    training(units=groups.as_dict(), workflow="dear > cheap").save_policy(tmp_path)
     policy = load_policy(tmp_path)
     assert policy.scheme == groups and str(policy.workflow) == "dear > cheap" and policy.facts["inputs"] == 56
     with pytest.raises(ff.WorkflowError, match="this policy orders cheap, dear, not user, op_host"):
@@ -340,17 +342,24 @@ def test_weights_that_are_not_those_of_the_role_are_refused_before_compiled_code
 # ---------------------------------------------------------------- checkpoints
 
 
+def saved(folder, training):
+    checkpoint.save(folder, training, training.identity)
+
+
+def restored(folder, training):
+    return checkpoint.restore(folder, training, training.identity)
+
+
 def state(training):
-    """All that a checkpoint must bring back, as values."""
-    return {name: array.tobytes() for name, array in training.learner.tensors().items()}, training.numbers()
+    """All that a checkpoint must bring back, as values; but for what the clock says."""
+    numbers = {name: value for name, value in training.numbers().items() if name != "seconds"}
+    return {name: array.tobytes() for name, array in training.learner.tensors().items()}, numbers
 
 
 def test_a_training_put_back_goes_on_with_the_same_bytes(tmp_path):
-    straight = training(2)
-    save_checkpoint(tmp_path, straight)
-    resumed = training()
-    assert restore_checkpoint(tmp_path, resumed) == []
-    assert state(resumed) == state(straight)
+    straight, resumed = training(2), training()
+    saved(tmp_path, straight)
+    assert restored(tmp_path, resumed) == [] and state(resumed) == state(straight)
     rows = [(t.step(), t.step())[1].row for t in (straight, resumed)]
     assert state(resumed) == state(straight)
     assert replace(rows[0], collection_s=0, update_s=0) == replace(rows[1], collection_s=0, update_s=0)
@@ -358,26 +367,19 @@ def test_a_training_put_back_goes_on_with_the_same_bytes(tmp_path):
 
 def test_without_a_checkpoint_training_starts_at_the_beginning(tmp_path):
     fresh = training()
-    assert restore_checkpoint(tmp_path, fresh) == [] and fresh.updates == 0
-    assert restore_checkpoint(tmp_path / "nowhere", fresh) == []
-
-
-def test_the_two_newest_checkpoints_are_kept(tmp_path):
-    going = training()
-    for _ in range(4):
-        going.step()
-        save_checkpoint(tmp_path, going)
-    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-00000004.json", "checkpoint-00000003.json"]
-    assert len(list(tmp_path.iterdir())) == 4
+    assert restored(tmp_path / "nowhere", fresh) == [] and fresh.updates == 0
 
 
 @pytest.fixture
 def two(tmp_path):
-    """A folder with the checkpoints of updates 1 and 2."""
+    """A folder with the checkpoints of updates 1 and 2, of three: the two newest are kept."""
     going = training()
+    saved(tmp_path, going)
     for _ in range(2):
         going.step()
-        save_checkpoint(tmp_path, going)
+        saved(tmp_path, going)
+    assert [path.name for path in checkpoint.paths(tmp_path)] == ["checkpoint-00000002.json", "checkpoint-00000001.json"]
+    assert len(list(tmp_path.iterdir())) == 4
     return tmp_path
 
 
@@ -405,71 +407,43 @@ def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(two, damage, ca
     path = two / "checkpoint-00000002.json"
     DAMAGE[damage](path, path.with_suffix(".safetensors"))
     resumed = training()
-    (complaint,) = restore_checkpoint(two, resumed)
+    (complaint,) = restored(two, resumed)
     assert "checkpoint-00000002" in complaint and "\n" not in complaint
     assert state(resumed) == state(training(1))
     assert "a pickle was opened" not in capsys.readouterr().out
 
 
 def test_when_all_are_damaged_training_is_as_new(two):
-    for path in checkpoints(two):
+    for path in checkpoint.paths(two):
         flip(path.with_suffix(".safetensors"), -1)
     fresh = training()
-    assert len(restore_checkpoint(two, fresh)) == 2
-    assert state(fresh) == state(training())
+    assert len(restored(two, fresh)) == 2 and state(fresh) == state(training())
 
 
 @pytest.mark.parametrize("other", [training(seed=1), training(entrant=1)])
 def test_a_checkpoint_of_another_training_is_refused(two, other):
-    complaints = restore_checkpoint(two, other)
-    assert len(complaints) == 2 and other.updates == 0
-    assert all("belongs to a training with another configuration" in complaint for complaint in complaints)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"updates": "2"},
-        {"updates": True},
-        {"updates": -1},
-        {"episodes": 10**30},
-        {"episodes": 101},  # more than its budget
-        {"multiplier": None},
-        {"multiplier": 1e300},
-        {"latest": 7},
-        {"latest": [[1]]},
-        {"latest": [[1]] * 7 + [1]},
-        {"latest": [[1]] * 7 + [[[1]]]},
-        {"latest": [[1]] * 7 + [[1, 2]]},
-        {"openings": [[True]]},
-        {"openings": [[0]]},  # there are none to find
-    ],
-)
-def test_forged_numbers_are_refused(two, change):
-    path = two / "checkpoint-00000002.json"
-    document = json.loads(path.read_bytes())
-    document["numbers"] |= change
-    document = with_checksum(document)
-    path.write_text(json.dumps(document))
-    resumed = training()
-    (complaint,) = restore_checkpoint(two, resumed)
-    assert "its numbers are missing or of the wrong kind" in complaint and resumed.updates == 1
+    with pytest.raises(ff.PolicyError, match="belongs to a training with another configuration; delete it to begin again"):
+        restored(two, other)
+    assert other.updates == 0
 
 
 class Counter:
-    """The smallest training there is: it knows its updates."""
+    """The smallest training there is: it counts its updates."""
 
-    def __init__(self, updates=0):
-        self.updates, self.done = updates, False
+    updates = 0
+
+    @property
+    def done(self):
+        return self.updates == 7
+
+    def step(self):
+        self.updates += 1
 
     def numbers(self):
         return {"updates": self.updates}
 
     def tensors(self):
         return {"a": np.full(3, self.updates, np.float32)}
-
-    def saved_shapes(self, numbers):
-        return {"a": (3,)}
 
     def restore(self, tensors, numbers):
         assert tensors["a"][0] == numbers["updates"]
@@ -478,9 +452,10 @@ class Counter:
 
 @pytest.mark.parametrize("operation", range(9))
 def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monkeypatch, operation):
-    """Of an attacker or a league, which is written over. Nothing happens before so many files are replaced or deleted."""
-    for updates in (1, 2):
-        training_run.save(tmp_path, Counter(updates), {})
+    """Nothing happens before so many files are replaced or deleted."""
+    counter = Counter()
+    for counter.updates in (1, 2):
+        checkpoint.save(tmp_path, counter, {})
     left = [operation]
 
     def dying(act):
@@ -495,16 +470,30 @@ def test_a_kill_while_a_checkpoint_is_replaced_leaves_a_whole_one(tmp_path, monk
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
         patch.setattr(os, "replace", dying(os.replace))
         patch.setattr(os, "unlink", dying(os.unlink))
-        training_run.save(tmp_path, Counter(3), {})
-    found = Counter()
-    assert training_run.go_on(tmp_path, found, {}) and found.updates in (2, 3)
+        counter.updates = 3
+        checkpoint.save(tmp_path, counter, {})
+    again = Counter()
+    assert checkpoint.restore(tmp_path, again, {}) == [] and again.updates in (2, 3)
+
+
+def test_a_training_is_saved_every_so_often_where_it_stops_and_at_its_end(tmp_path):
+    def newest():
+        return [int(path.stem[-8:]) for path in checkpoint.paths(tmp_path)]
+
+    run, seen = Driver(tmp_path, Counter(), {}, every=3), []
+    for _ in run.steps(interrupt := Interrupt()):
+        seen.append(newest()[:1])
+        interrupt.requested = run.training.updates == 5
+    assert seen == [[], [], [], [3], [3]] and newest() == [5, 3] and run.interrupted
+    again = Driver(tmp_path, Counter(), {}, every=3)
+    assert again.training.updates == 5 and again.complaints == []
+    list(again.steps())
+    assert newest() == [7, 6] and not again.interrupted
 
 
 def test_a_training_counts_the_seconds_of_earlier_sessions(tmp_path):
-    before = training(1)
+    before, after = training(1), training()
     before._began -= 1000  # it took so long
-    save_checkpoint(tmp_path, before)
-    after = training()
+    saved(tmp_path, before)
     assert after.seconds < 1000
-    assert restore_checkpoint(tmp_path, after) == []
-    assert 1000 <= after.seconds < 2000
+    assert restored(tmp_path, after) == [] and 1000 <= after.seconds < 2000

@@ -11,7 +11,6 @@ import fixfirst as ff
 from fixfirst.base.errors import ConfigError, PolicyError
 from fixfirst.base.files import with_checksum
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import save_policy
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.policy.file import load_parent, load_policy
 from fixfirst.policy.spec import PolicySpec
@@ -36,7 +35,7 @@ def config(**settings):
 def policy(tmp_path):
     training = Training(config(opening="Decoy User2, Decoy Enterprise0"))
     training.step()
-    save_policy(tmp_path, training, accepted=False)
+    training.save_policy(tmp_path)
     return load_policy(tmp_path)
 
 

@@ -11,7 +11,6 @@ from fixfirst.base.errors import ConfigError
 from fixfirst.game.backends import make_world
 from fixfirst.learner.ppo import initial_weights, make_learner
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import save_policy
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.play.rollout import collect
 from fixfirst.policy.file import load_policy
@@ -228,7 +227,7 @@ def test_a_policy_becomes_a_pytorch_module(tmp_path):
     """Its logits are those of the compiled network, on real observations."""
     training = Training(make_config(workflow="none", total_episodes=100, max_steps=20))
     rollout = training._play()
-    save_policy(tmp_path, training, accepted=False)
+    training.save_policy(tmp_path)
     policy = load_policy(tmp_path)
     inputs = bits_of(rollout.packed_obs.reshape(-1, 1), 52)
     with torch.no_grad():

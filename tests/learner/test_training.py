@@ -181,7 +181,7 @@ def crashed(tmp_path, monkeypatch):
         raise Crash
 
     with monkeypatch.context() as patched:
-        patched.setattr(training_run, "save_policy", crash)
+        patched.setattr(Training, "save_policy", crash)
         with pytest.raises(Crash):
             main(["train", "--out", str(tmp_path / "run"), *TINY, "--checkpoint-every", "1"])
     assert newest_checkpoint(tmp_path / "run") == 3
@@ -259,7 +259,7 @@ def test_a_full_disk_is_one_line_and_the_run_can_go_on(tmp_path, capsys):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert code == 2
-    one_line(capsys, "run: cannot be written (File too large); mend that, then: fixfirst resume")
+    one_line(capsys, "run: cannot be written (File too large); fix this, then run: fixfirst resume")
     assert main(["resume", str(tmp_path / "run"), "--quiet"]) == 0
     assert ends_like(tmp_path / "run", twin)
 
@@ -270,7 +270,7 @@ def test_a_full_disk_is_one_line_and_the_run_can_go_on(tmp_path, capsys):
 def test_a_run_directory_explains_itself(tmp_path):
     folder = train(tmp_path / "run", *TINY)
     names = {"config.toml", "manifest.json", "training_log.csv", "result.json", "policy.json", "policy.safetensors"}
-    assert {path.name for path in folder.iterdir()} == names | {"runtime.csv", "end.json", ".lock"}
+    assert {path.name for path in folder.iterdir()} == names | {"runtime.csv", ".lock"}
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["kind"] == "train" and manifest["seed"] == 0 and "torch" in manifest["versions"]
     rows = log(folder)
@@ -574,7 +574,7 @@ def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(training_run, "delete_checkpoints", killed)
+        patch.setattr("fixfirst.learner.checkpoint.delete", killed)
         assert main(["train", "--out", str(tmp_path / "run"), *TINY, "--checkpoint-every", "1"]) == 130
     folder = tmp_path / "run"
     assert newest_checkpoint(folder) == 3 and (folder / "result.json").exists()
@@ -582,8 +582,6 @@ def test_a_kill_between_the_result_and_the_end_of_the_checkpoints_costs_nothing(
     before = weights(folder)
     monkeypatch.setattr(training_run, "Training", None)  # nothing is trained
     assert main(["resume", str(folder)]) == 0
-    (folder / "end.json").unlink()  # as if it was killed right before
-    assert main(["resume", str(folder)]) == 0 and (folder / "end.json").exists()
     assert newest_checkpoint(folder) == 0 and weights(folder) == before
     assert main(["resume", str(folder)]) == 2
     assert "is finished" in capsys.readouterr().err
@@ -593,4 +591,4 @@ def test_a_training_whose_log_was_cut_is_not_gone_on_with(crashed, capsys):
     folder, _ = crashed
     (folder / "training_log.csv").write_text("")
     assert main(["resume", str(folder)]) == 2
-    assert "training_log.csv: rows of the first 3 updates are missing" in capsys.readouterr().err
+    assert "training_log.csv: rows up to number 3 are missing" in capsys.readouterr().err

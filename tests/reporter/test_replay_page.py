@@ -13,7 +13,6 @@ from fixfirst.api.policies import make_defender
 from fixfirst.api.watch import replay
 from fixfirst.game.game import Game
 from fixfirst.learner.training import Training
-from fixfirst.learner.training_run import save_policy
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.replay import replay_page, write_replay
 from fixfirst.settings.training import make_config
@@ -254,7 +253,7 @@ def test_an_address_leads_to_its_episode_and_step_or_the_nearest_thing(visit, fi
 def shielded(tmp_path_factory):
     """An untrained policy for all orders, kept to them by a shield."""
     folder = tmp_path_factory.mktemp("policy")
-    save_policy(folder, Training(make_config(workflow="all", red_agent="b_line", total_episodes=100)), accepted=False)
+    Training(make_config(workflow="all", red_agent="b_line", total_episodes=100)).save_policy(folder)
     return folder
 
 

@@ -1,26 +1,23 @@
-"""`ff.exploit`, `ff.train_red`: attackers that learn, and what they take; `ff.train_league`: a defender that met them."""
+"""`ff.exploit`, `ff.train_red`: attackers that learn, and what they take."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api import run_objects
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
-from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, load_named, make_defender, name_of, takes_best_actions
-from fixfirst.base import arguments, compile as machine_code, errors, files, jobs
+from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of, takes_best_actions
+from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import parts, red_view
 from fixfirst.game.game import Game
-from fixfirst.learner import league, red_training, training_run
+from fixfirst.learner import checkpoint, driver, red_training
 from fixfirst.play import evaluation
 from fixfirst.policy import file as policy_file, reds
 from fixfirst.policy.file import Policy
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import description, live
-from fixfirst.runs import layout, manifest, matrix, rows
-from fixfirst.runs.run import Run
-from fixfirst.settings.league import RED_PPO, LeagueConfig
-from fixfirst.stats import intervals
+from fixfirst.runs import layout
+from fixfirst.settings.league import RED_PPO
 from fixfirst.stats.evaluation import Evaluation
 
 STARTS = ("scratch", reds.BASE, *reds.KNOWN, "last")
@@ -205,7 +202,7 @@ def train_red(
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
     folder = layout.RUNS / f"red-{number}" if out is None else arguments.check_path("out", out)
     if (folder / layout.RED_JSON).exists():
-        training_run.delete_checkpoints(folder)  # a kill may have come between
+        checkpoint.delete(folder)  # a kill may have come between
         raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RED_JSON}")
     first = None if start is None else reds.load_red(start, spec.scenario)
     if first is not None and first.spec != spec:
@@ -229,28 +226,22 @@ def train_red(
     )
     machine_code.announce_compilation()
     arguments.check_bool("quiet", quiet)
-    with errors.writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        with manifest.locked(folder):
-            training_run.go_on(folder, training, config)
-            _work(folder, training, config, quiet)
-    return reds.load_red(folder, spec.scenario)
-
-
-def _work(folder: Path, training: red_training.RedTraining, config: dict[str, Any], quiet: bool) -> None:
-    """Train to the end, and write the attacker down; or raise Interrupted."""
-    with jobs.interrupts() as interrupt, live.ProgressLine(training.total, quiet=quiet) as progress:
-
-        def step() -> None:
-            mean = training.step()
+    progress = live.ProgressLine(total_episodes, quiet=quiet)
+    with (
+        driver.working(folder, progress, is_run=False) as interrupt,
+        driver.Driver(folder, training, {"config": config}, CHECKPOINT_EVERY) as run,
+    ):
+        for complaint in run.complaints:
+            progress.say(complaint)
+        for mean in run.steps(interrupt):
             progress.point(mean)
             if progress.due():
                 progress.show(training.episodes, f"return {mean:.1f}")
-
-        training_run.train_on(folder, training, config, step, CHECKPOINT_EVERY, interrupt)
-    facts = {"config": config, "against": config["against"], "episodes": training.episodes}
-    reds.save_red(folder, training.learner.weights, training.spec, facts)
-    training_run.delete_checkpoints(folder)
+        if run.interrupted:
+            raise errors.Interrupted(f"interrupted after {training.updates} updates; run the same command to continue")
+        facts = {"config": config, "against": config["against"], "episodes": training.episodes}
+        reds.save_red(folder, training.learner.weights, spec, facts)
+    return reds.load_red(folder, spec.scenario)
 
 
 # ---------------------------------------------------------------- what is asked for
@@ -303,171 +294,3 @@ def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *
             continue
         begins[name] = red.weights
     return begins
-
-
-# ---------------------------------------------------------------- a league
-
-
-_FIRST_DEFENDER = "champion-current"  # the defender that leagues begin with
-SAVE_EVERY = 25  # updates
-
-
-def train_league(
-    *, out: str | Path | None = None, start: str | Path = _FIRST_DEFENDER, quiet: bool = False, **settings: Any
-) -> run_objects.LeagueRun:
-    """Train a defender against scripts, frozen attackers and live ones (a league).
-
-    start: the defender to begin with; that of a league goes on with its attackers, too. out: runs/league-SEED unless given.
-    settings: those of `LeagueConfig`, e.g. updates=400, seed=0. Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
-
-    For example:
-
-        run = ff.train_league(updates=2, responses=0, out="runs/league", quiet=True)
-        run.rounds[-1].in_words()
-    """
-    policy, config = load_named(start), LeagueConfig(**settings)
-    if policy.scheme is not None:
-        raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
-    Game(scenario=policy.spec.scenario, variant=config.variant, red_agent=config.scripts)  # refused before it is begun
-    folder = layout.unused_folder(f"league-{config.seed}") if out is None else arguments.check_path("out", out)
-    quiet = arguments.check_bool("quiet", quiet)
-    machine_code.announce_compilation()
-    origin = str(Path(start).resolve()) if Path(start).exists() else str(start)
-    options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}
-    manifest.create_run(folder, layout.Kind.LEAGUE, config.model_dump(mode="json"), config.seed, options)
-    run_objects.say_where(folder, quiet)
-    return _run_league(config, folder, policy, origin, quiet)
-
-
-def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun:
-    """Go on with an interrupted league; it ends with the same files as one that was not interrupted."""
-    if manifest.is_finished(folder):
-        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
-    options = layout.read_manifest(folder).get("options")
-    if not isinstance(options, dict) or not isinstance(origin := options.get("from_policy"), str):
-        raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
-    policy = load_named(origin)
-    if policy.facts.get("sha256") != options.get("from_sha256"):
-        raise errors.RunDirError(f"{folder}: {origin} is another policy than the one that the league was begun with")
-    machine_code.announce_compilation()
-    return _run_league(LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
-
-
-def _run_league(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> run_objects.LeagueRun:
-    spec, red = start.spec, red_view.RedSpec(start.spec.scenario, config.picky)
-    document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
-    hint = f"; mend that, then: {errors.command('resume', folder)}"
-    with errors.writing(folder, hint), manifest.locked(folder), manifest.Session(folder) as session:
-        if not _is_concluded(folder):
-            trained = league.League(config, spec, start.weights, _known(red), pool=_past(Path(origin), red))
-            _train_league(trained, folder, document, quiet)
-        training_run.delete_checkpoints(folder)  # a kill may have come before
-        session.finished = True
-    return run_objects.load_league(folder)
-
-
-def _is_concluded(folder: Path) -> bool:
-    """Does it have its result, and the policy that this tells of?"""
-    result, policy = Run(folder).result_document, folder / layout.POLICY_TENSORS
-    return result is not None and policy.exists() and result.get("policy_sha256") == files.sha256(files.read_file(policy))
-
-
-def _past(origin: Path, spec: red_view.RedSpec) -> list[league.FrozenRed]:
-    """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
-    found = [reds.load_red(folder, spec.scenario) for folder in sorted((origin / layout.ATTACKERS).glob("*"))]
-    return [_frozen(origin, red) for red in found if red.spec == spec]
-
-
-def _frozen(origin: Path, red: reds.RedPolicy) -> league.FrozenRed:
-    taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
-    if not isinstance(taken, int | float) or kind not in (matrix.LIVE, matrix.RESPONSE) or not isinstance(start, str):
-        raise errors.PolicyError(f"{origin / layout.ATTACKERS}: holds an attacker that is not one of a league")
-    return league.FrozenRed(red.weights, max(-arguments.MOST, min(arguments.MOST, taken)), kind, start, 0)
-
-
-def _known(spec: red_view.RedSpec) -> dict[str, Weights]:
-    """Return the attackers that come with fixfirst and fit."""
-    found: dict[str, Weights] = {}
-    for name in (reds.BASE, *reds.KNOWN):
-        try:
-            red = reds.load_red(name, spec.scenario)
-        except errors.PolicyError:
-            continue
-        if red.spec == spec:
-            found[name] = red.weights
-    return found
-
-
-def _train_league(trained: league.League, folder: Path, document: dict[str, Any], quiet: bool) -> None:
-    """Train, write down every round, and conclude; or raise Interrupted."""
-    training_run.go_on(folder, trained, document)
-    log = rows.CsvLog(folder / layout.MATRIX, rows.MatrixRow, lambda row: row.round <= trained.rounds)
-    if (0 if log.last is None else log.last.round) < trained.rounds:
-        raise errors.RunDirError(f"{folder / layout.MATRIX}: rows of the first {trained.rounds} rounds are missing")
-    with jobs.interrupts() as interrupt, live.ProgressLine(trained.config.total_episodes, quiet=quiet) as progress:
-
-        def step() -> None:
-            earned, closed = trained.step()
-            if closed:
-                for row in closed:
-                    log.write(row)
-                log.sync()
-                if not quiet:
-                    progress.say(matrix.rounds_of(closed)[-1].in_words())
-            elif progress.due():
-                worst = min(earned, key=lambda name: earned[name])
-                told = f"round {trained.rounds + 1} of {trained.config.rounds}, {worst} takes {earned[worst]:.1f}"
-                progress.show(trained.episodes, told)
-
-        try:
-            training_run.train_on(folder, trained, document, step, SAVE_EVERY, interrupt)
-        except errors.Interrupted as e:
-            raise errors.Interrupted(f"{str(e).partition(';')[0]}; go on with: {errors.command('resume', folder)}") from None
-        finally:
-            log.close()
-    _save_league(folder, trained, document)
-    last = [row for row in rows.read_rows(folder / layout.MATRIX, rows.MatrixRow) if row.round == trained.rounds]
-    training_run.conclude(folder, _result_of_league(trained, last))
-
-
-def _save_league(folder: Path, trained: league.League, document: dict[str, Any]) -> None:
-    """Write the defender like any policy, and its attackers beside it."""
-    for number, red in enumerate(trained.pool):
-        facts = {"against": [folder.name], "taken": red.taken, "kept_as": red.kind, "start": red.start, "round": red.round}
-        facts |= {"variant": trained.config.variant, "seed": trained.config.seed}
-        reds.save_red(layout.attacker_folder(folder, number), red.weights, trained.red_spec, facts)
-    spec = trained.spec
-    facts = {
-        "workflow": None,
-        **spec.as_dict(),
-        "inputs": spec.inputs,
-        "actions": spec.actions,
-        "updates": trained.updates,
-        "versions": manifest.versions(),
-        "config": {"variant": trained.config.variant, "seed": trained.config.seed, **document},
-        "notes": {"league": True},
-    }
-    files.write_pair(folder / layout.POLICY_JSON, "policy", facts, trained.average)
-
-
-def _result_of_league(trained: league.League, last: Sequence[rows.MatrixRow]) -> dict[str, Any]:
-    """Return what result.json says: against the attacker that takes most, and the last round."""
-    worst, episodes = min(last, key=lambda row: row.mean), trained.config.matrix_episodes
-    earned = intervals.Estimate(worst.mean, worst.standard_error, episodes - 1)
-    evaluation = Evaluation(
-        red_agent=worst.attacker,
-        steps=trained.steps,
-        variant=trained.config.variant,
-        episodes=episodes,
-        mean=earned.mean,
-        standard_error=earned.standard_error,
-        low=earned.low,
-        high=earned.high,
-        compliance=None,
-    )
-    rounds = matrix.rounds_of(last)
-    return {
-        "evaluation": asdict(evaluation),
-        "episodes": trained.episodes,
-        "last_round": rounds[-1].as_dict(),
-    }

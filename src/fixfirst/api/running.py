@@ -20,8 +20,9 @@ from fixfirst.api.run_objects import (
 from fixfirst.api.watch import write_replays
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game import world
-from fixfirst.learner import training, training_run
+from fixfirst.learner import driver, training
 from fixfirst.learner.tournament import train_in
+from fixfirst.learner.training_run import Begin
 from fixfirst.policy import file as policy_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
@@ -121,58 +122,53 @@ def _run(
     callback: Callback | None = None,
 ) -> TrainRun:
     """Train and evaluate, or raise Interrupted."""
+    progress = live.ProgressLine(config.total_episodes, quiet=quiet)
+    with driver.working(folder, progress) as interrupt:
+        if not ((folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists()):  # else killed after its end
+            _train_and_test(config, folder, start, workers, tested, progress, interrupt, callback)
+        return load_training(folder)
+
+
+def _train_and_test(
+    config: TrainConfig,
+    folder: Path,
+    start: Weights | None,
+    workers: int,
+    tested: int,
+    progress: live.ProgressLine,
+    interrupt: jobs.Interrupt,
+    callback: Callback | None,
+) -> None:
+    played = 0
+
+    def show(message: str | rows.UpdateRow) -> None:
+        nonlocal played
+        if isinstance(message, str):
+            return progress.say(message)
+        played = message.episodes
+        progress.point(message.env_reward)
+        if progress.due():
+            progress.show(played, _in_words(message))
+        if callback is not None:
+            values = {"return": message.env_reward, **dict(message.plotted())}
+            interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
+
+    def stop(done: int) -> None:
+        """Stop the test if that is asked for: on CybORG it takes minutes, and nothing of it is worth waiting for."""
+        if interrupt:
+            raise errors.Interrupted(f"interrupted in the test; go on with: {errors.command('resume', folder)}")
+        if progress.due():
+            progress.show(played, f"{done:,} of {tested:,} test episodes")
+
     board = folder / layout.TENSORBOARD if config.tensorboard else None
-    with errors.writing(folder, f"; mend that, then: {errors.command('resume', folder)}"), manifest.locked(folder):
-        if (folder / layout.POLICY_JSON).exists() and (folder / layout.RESULT).exists():
-            return _close(folder)
-        with (
-            manifest.Session(folder) as session,
-            jobs.interrupts() as interrupt,
-            live.ProgressLine(config.total_episodes, quiet=quiet) as progress,
-        ):
-            played = 0
-
-            def show(message: str | rows.UpdateRow) -> None:
-                nonlocal played
-                if isinstance(message, str):
-                    return progress.say(message)
-                played = message.episodes
-                progress.point(message.env_reward)
-                if progress.due():
-                    progress.show(played, _in_words(message))
-                if callback is not None:
-                    values = {"return": message.env_reward, **dict(message.plotted())}
-                    interrupt.requested |= bool(callback(Reached(folder, played, config.total_episodes, 0, values)))
-
-            begin = training_run.Begin(start, num_workers=workers or None)
-            with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
-                if trained is None:
-                    after = f" after {played:,} episodes" if played else ""
-                    raise errors.Interrupted(f"interrupted{after}; go on with: {errors.command('resume', folder)}")
-
-                def stop(done: int) -> None:
-                    """On CybORG the test takes minutes: nothing of it is worth waiting for."""
-                    if interrupt:
-                        raise errors.Interrupted(f"interrupted in the test; go on with: {errors.command('resume', folder)}")
-                    if progress.due():
-                        progress.show(played, f"{done:,} of {tested:,} test episodes")
-
-                shown = trained.training.evaluate("test", tested, on_pass=stop)
-                facts = {"accepted": trained.accepted, "episodes": trained.training.episodes}
-                training_run.conclude(folder, {"evaluation": asdict(shown), **facts})
-                session.finished = True
-                return TrainRun(folder, config, shown, trained.accepted)
-
-
-def _close(folder: Path) -> TrainRun:
-    """Close a training that has its result: a kill may have come before all was cleared and noted."""
-    if manifest.is_finished(folder):
-        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
-    trained = load_training(folder)  # refused if the result is not that of this run: then nothing is noted
-    with manifest.Session(folder) as session:
-        training_run.delete_checkpoints(folder)
-        session.finished = True
-    return trained
+    begin = Begin(start, num_workers=workers or None)
+    with train_in(folder, config, show, interrupt, begin, tensorboard=board, workers=workers) as trained:
+        if trained is None:
+            after = f" after {played:,} episodes" if played else ""
+            raise errors.Interrupted(f"interrupted{after}; go on with: {errors.command('resume', folder)}")
+        evaluation = trained.evaluate("test", tested, on_pass=stop)
+        facts = {"accepted": trained.passes_gate(), "episodes": trained.episodes}
+        driver.conclude(folder, {"evaluation": asdict(evaluation), **facts})
 
 
 def _in_words(update: rows.UpdateRow) -> str:
@@ -355,7 +351,7 @@ def resume(
     if kind == layout.Kind.TRAIN:
         return resume_training(folder, checkout, workers=execution.workers, quiet=quiet)
     if kind == layout.Kind.LEAGUE:
-        from fixfirst.api import attackers  # only leagues need it
+        from fixfirst.api import league  # only leagues need it
 
-        return attackers.resume_league(folder, quiet=quiet)
+        return league.resume_league(folder, quiet=quiet)
     return resume_searches(folder, execution, checkout, report=report, quiet=quiet)

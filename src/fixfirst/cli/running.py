@@ -202,7 +202,7 @@ def _train_attackers(
     as_json: bool,
 ) -> int:
     """Train an attacker, or a league."""
-    from fixfirst.api import attackers
+    from fixfirst.api import attackers, league as leagues
     from fixfirst.settings.league import LeagueConfig
 
     common = {"seed", "variant"}
@@ -216,7 +216,7 @@ def _train_attackers(
         settings |= {name: value for name, value in (("updates", updates), ("start", start)) if value is not None}
         read = {} if config is None else LeagueConfig(**manifest.read_settings(config)).model_dump(exclude_unset=True)
         settings = {"picky": picky} | read | settings | ({"picky": True} if picky else {})
-        tell_league(attackers.train_league(out=out, quiet=quiet, **settings), as_json)
+        tell_league(leagues.train_league(out=out, quiet=quiet, **settings), as_json)
         return 0
     if against is None:
         raise errors.ConfigError("--side red needs --against: runs, policies or baselines, separated by commas")

@@ -23,11 +23,12 @@ A defender that follows orders has attackers for each of them, which meet it und
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import seeds
+from fixfirst.base import files, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.game import Game
 from fixfirst.game.world import World
@@ -41,7 +42,7 @@ from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import FREE, PolicyTable
-from fixfirst.runs import matrix, rows
+from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals
 
@@ -418,3 +419,17 @@ class League:
         self.pool = [FrozenRed(part_of(tensors, f"pool.{i}."), **facts) for i, facts in enumerate(numbers["pool"])]
         self.updates, self.rounds, self.answered = numbers["updates"], numbers["rounds"], numbers["answered"]
         self.born, self.ages, self.starts = numbers["born"], list(numbers["ages"]), list(numbers["starts"])
+
+    def save_policy(self, folder: Path, document: Mapping[str, Any]) -> None:
+        """Write the defender that is kept, like any policy. document: what all its numbers follow from."""
+        facts = {
+            "workflow": None,
+            **self.spec.as_dict(),
+            "inputs": self.spec.inputs,
+            "actions": self.spec.actions,
+            "updates": self.updates,
+            "versions": manifest.versions(),
+            "config": {"variant": self.config.variant, "seed": self.config.seed, **document},
+            "notes": {"league": True},
+        }
+        files.write_pair(folder / layout.POLICY_JSON, "policy", facts, self.average)

@@ -1,8 +1,8 @@
 """Training in a folder to the end: one training, or a tournament of them as a plan of jobs.
 
-    with train_in(folder, config, tell, interrupt) as trained:
-        if trained is not None:                       # else it was interrupted
-            conclude(folder, {"evaluation": asdict(trained.training.evaluate("test", 1_000))})
+    with train_in(folder, config, tell, interrupt) as training:
+        if training is not None:                       # else it was interrupted
+            conclude(folder, {"evaluation": asdict(training.evaluate("test", 1_000))})
 
 Each that competes (`stages.py`) is a job in `entrants/<n>/`: a training with a log of its own, a last checkpoint from which
 others go on, and a result. What becomes of one depends on the config and on those before it, not on where it is trained.
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fixfirst.base import errors, files, jobs
-from fixfirst.learner import training_run
-from fixfirst.learner.training import Entrant, Opening, Stage, StageKind, Training, evaluate_openings, stages_of
+from fixfirst.learner import checkpoint
+from fixfirst.learner.openings import evaluate_openings
+from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, stages_of
+from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import FROM_SCRATCH, Begin, TrainingRun
 from fixfirst.policy.network import Network
 from fixfirst.runs import layout, manifest, rows
@@ -27,13 +29,6 @@ from fixfirst.settings.training import TrainConfig
 
 _Message = str | rows.UpdateRow  # what went wrong and was dealt with, or an update: its `episodes` are all that were played
 _Tell = Callable[[_Message], None]
-
-
-class Trained(NamedTuple):
-    """A training at its end."""
-
-    training: Training
-    accepted: bool  # did it pass the gate?
 
 
 @contextmanager
@@ -46,7 +41,7 @@ def train_in(
     *,
     tensorboard: Path | None = None,
     workers: int = 1,
-) -> Iterator[Trained | None]:
+) -> Iterator[Training | None]:
     """Train to the end, from where the folder is; None if interrupted.
 
     workers: processes that train where several compete (0: as many as there are cores). The bytes do not depend on them.
@@ -55,20 +50,17 @@ def train_in(
     if len(stages) == stages[0].entrants == 1:
         with TrainingRun(config, folder, begin, tensorboard=tensorboard) as run:
             _follow(run, tell, interrupt)
-            yield None if run.interrupted else Trained(run.training, run.accepted)
+            yield None if run.interrupted else run.training
         return
     with closing(_Tournament(config, folder, begin, tensorboard)) as tournament:
-        trained = tournament.run(tell, interrupt, workers)
-        with nullcontext() if trained is None else closing(trained.training):
-            yield trained
+        training = tournament.run(tell, interrupt, workers)
+        with nullcontext() if training is None else closing(training):
+            yield training
 
 
 def _follow(run: TrainingRun, tell: _Tell, interrupt: object) -> None:
-    for complaint in run.complaints:
+    for complaint in run.driver.complaints:
         tell(complaint)
-    if run.complaints:
-        done = run.training.updates - run.training.entrant.updates
-        tell(f"going on from update {run.training.updates}, the newest good checkpoint" if done else "starting over")
     for update in run.updates(interrupt):
         tell(update.row)
 
@@ -89,15 +81,14 @@ class EntrantJob:
     def finished(self) -> "EntrantResult | None":
         """Return the result in the job's folder, if it is of this very job and its last checkpoint is there."""
         with closing(self.training()) as training:
-            identity = training_run.identity_of(training)
+            identity = training.identity
         try:
             result = files.read_document(self.folder / layout.RESULT, "entrant")
-            newest, _ = training_run.read_checkpoint(training_run.checkpoints(self.folder)[0], identity)
-            if result["sha256"] != newest["sha256"] or any(result[name] != value for name, value in identity.items()):
+            if result["sha256"] != checkpoint.read_last(self.folder, identity):
                 return None
             candidates = tuple((float(mean), tuple(map(int, opening))) for mean, opening in result["candidates"])
             return EntrantResult(candidates, bool(result["accepted"]))
-        except (OSError, ValueError, KeyError, IndexError, errors.PolicyError):
+        except (OSError, ValueError, KeyError, errors.PolicyError):
             return None
 
     def training(self) -> Training:
@@ -107,7 +98,10 @@ class EntrantJob:
 
 @dataclass(frozen=True)
 class EntrantResult:
-    """What one earned on fresh episodes, with every opening that it may go on with; and whether it passed the gate."""
+    """What one earned on fresh episodes, with every opening that it may go on with; and whether it passed the gate.
+
+    accepted: it ends the tournament, which is to stop when the order is kept.
+    """
 
     candidates: tuple[tuple[float, Opening], ...]
     accepted: bool
@@ -119,15 +113,16 @@ def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantR
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         if (done := job.finished()) is not None:
             return done
-        origin = None if job.origin is None else training_run.last_tensors(job.origin)
+        origin = None if job.origin is None else checkpoint.last_tensors(job.origin)
         with TrainingRun(job.config, job.folder, job.begin, entrant=job.entrant, origin=origin) as run:
             _follow(run, tell, interrupt)
             if run.interrupted:
                 return None
-            result = EntrantResult(tuple(_measure(run.training)), run.accepted)
-        newest = files.read_document(training_run.checkpoints(job.folder)[0], "checkpoint")
-        facts = {"sha256": newest["sha256"], **vars(result)}
-        files.write_document(job.folder / layout.RESULT, "entrant", training_run.identity_of(run.training) | facts)
+            training = run.training
+            ends = training.config.stop_when_compliant and training.passes_gate()
+            result = EntrantResult(tuple(_measure(training)), ends)
+        facts = {"sha256": checkpoint.read_last(job.folder, training.identity), **vars(result)}
+        files.write_document(job.folder / layout.RESULT, "entrant", facts)
         return result
 
 
@@ -172,7 +167,7 @@ class _Tournament:
         if self._log is not None:
             self._log.close()
 
-    def run(self, tell: _Tell, interrupt: object, workers: int) -> Trained | None:
+    def run(self, tell: _Tell, interrupt: object, workers: int) -> Training | None:
         """Train all that compete, and write the policy of the best; None if interrupted."""
         alone = self.config.game.backend == "cyborg" or current_process().daemon
         most = max(stage.entrants for stage in stages_of(self.config))
@@ -252,15 +247,13 @@ class _Tournament:
                 self._board.add(row)
         self._log.sync()
 
-    def _crown(self, winner: EntrantJob) -> Trained:
+    def _crown(self, winner: EntrantJob) -> Training:
         """Write the policy of the best: it is what the whole tournament has learned."""
         training = winner.training()
-        complaints, _ = training_run.restore_checkpoint(winner.folder, training, training_run.identity_of(training))
-        if complaints:
+        if complaints := checkpoint.restore(winner.folder, training, training.identity):
             raise errors.RunDirError(f"{complaints[0]}; go on with: {errors.command('resume', self.folder)}")
         if not self._accepted:
             last = self._jobs[-1].entrant
             training.updates, training.episodes = last.updates + last.stage.share[0], last.episodes + last.stage.share[1]
-        accepted = self._accepted or training.passes_gate()
-        training_run.save_policy(self.folder, training, accepted=accepted)
-        return Trained(training, accepted)
+        training.save_policy(self.folder)
+        return training

@@ -7,188 +7,28 @@ back from its checkpoint goes on with the same bytes.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import arguments, errors, seeds
+from fixfirst.base import arguments, errors, files, seeds
 from fixfirst.game import backends
-from fixfirst.game.game import Game
 from fixfirst.game.world import BaseWorld
+from fixfirst.learner.openings import first_openings, next_openings
 from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
+from fixfirst.learner.stages import Entrant, StageKind, first_entrant
 from fixfirst.orders import compliance, repairs
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation, rollout
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy.network import Network, Weights
-from fixfirst.policy.spec import SHIELDS, PolicySpec
+from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
-from fixfirst.runs import rows
-from fixfirst.settings.training import PPOConfig, TrainConfig
+from fixfirst.runs import layout, manifest, rows
+from fixfirst.settings.training import TrainConfig
 from fixfirst.stats.evaluation import Evaluation
-
-# ---------------------------------------------------------------- stages
-#
-# One, or a tournament of starts of which the best go on, and an opening with training from there.
-#
-#   starts x start_episodes      from scratch, each with weights and episodes of its own; the best are kept: as many lines
-#   lines x the rest             they go on where they were
-#   lines x seek_episodes        if an opening is to be found: every episode begins with two decoys, out of ever fewer pairs
-#   (finals + 1) x final_episodes   the best openings, and none, go on by themselves
-#   ends x opening_episodes      the best of these, or what has the opening that was given, are trained on; the best is kept
-#
-# Those that compete in a stage know nothing of each other: they may be trained side by side (`tournament.py`).
-# Schedules (learning rate, entropy, size of updates, price of Restore) follow the *plan*: that of a start and of what goes
-# on from it is one, that of every later stage its own.
-
-Opening = tuple[int, ...]  # the first choices of every episode
-
-
-class StageKind(Enum):
-    """How a stage begins."""
-
-    SCRATCH = "scratch"
-    BEST_START = "best start"
-    SEEK = "seek"
-    FINAL = "final"
-    OPENING = "opening"
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Some updates under one plan, of each that competes in it."""
-
-    begin: StageKind
-    episodes: int  # of each
-    behind: int  # episodes of its plan that are behind it when it begins
-    plan: int  # episodes of its plan
-    ppo: PPOConfig
-    entrants: int = 1
-    advance: int = 1  # how many of them go on, or are kept
-    judged_on: int = 0  # fresh episodes by which they are compared
-
-    def progress(self, updates: int) -> float:
-        """Share of the plan's updates that are done after so many of this stage."""
-        return (self.ppo.updates_in(self.behind) + updates) / self.ppo.updates_in(self.plan)
-
-    def is_over(self, episodes: int) -> bool:
-        """Is there no room for another update after so many episodes?"""
-        return episodes + self.ppo.batch_at(self.behind + episodes) > self.episodes
-
-    @property
-    def share(self) -> tuple[int, int]:
-        """Updates and episodes of each that competes."""
-        updates = episodes = 0
-        while not self.is_over(episodes):
-            updates, episodes = updates + 1, episodes + self.ppo.batch_at(self.behind + episodes)
-        return updates, episodes
-
-
-def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
-    """Return the stages of a training, in the order they run."""
-    ppo, course, lines = config.ppo, config.course, config.course.lines
-    plain = (config.total_episodes - course.aside) // lines  # episodes of one that goes on, without an opening
-    first, plan = course.start_episodes if course.starts > 1 else plain, plain + course.seeking
-    stages = [Stage(StageKind.SCRATCH, first, 0, plan, ppo, course.starts, lines, 2_000)]
-    if plain > first:
-        stages.append(Stage(StageKind.BEST_START, plain - first, first, plan, ppo, lines, lines))
-    if not course.after:
-        return tuple(stages)
-    changed = {
-        "growth": (),
-        "episodes_per_update": ppo.batch_at(plan),
-        "learning_rate": course.opening_rate,
-        "free_restores": 0,
-    }
-    later = ppo.model_copy(update=changed)
-    if course.seeking:
-        seek, final, finals = course.seek_episodes, course.final_episodes, course.finals
-        # In the middle third of a plan: with 0.01 of entropy all openings look the same, at the end nothing is learned.
-        seeking = later.model_copy(update={"learning_rate": ppo.learning_rate})
-        steady = later.model_copy(update={"lr_schedule": "constant", "entropy_schedule": "constant"})
-        stages.append(Stage(StageKind.SEEK, seek, seek, 3 * seek, seeking, lines, finals, 4_000))
-        stages.append(Stage(StageKind.FINAL, final, 0, final, steady, finals + 1, course.last, 8_000))
-    last = course.opening_episodes
-    stages.append(Stage(StageKind.OPENING, last, 0, last, later, course.last, 1, 10_000))
-    return tuple(stages)
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """One that competes in a stage, or all of a training in which nothing competes."""
-
-    stage: Stage
-    number: int = 0  # among all of the tournament: names its streams of chance
-    opening: Opening = ()
-    updates: int = 0  # of all before it
-    episodes: int = 0  # of all before it
-
-
-def first_entrant(config: TrainConfig) -> Entrant:
-    """Return the one that a training begins with."""
-    return Entrant(stages_of(config)[0], opening=config.spec.opening)
-
-
-# ---------------------------------------------------------------- which first two decoys help?
-# A policy that was never made to begin with a decoy does not know what to do after it, and every opening looks bad. So
-# one policy learns what to do after each of them: every episode begins with one of the openings that are left, single
-# decoys at first. Now and then all of these are tried by simulation, on the same episodes, and the worse half is dropped:
-# the fewer are left, the better each is known. The last two are followed by every decoy, and these pairs are halved in
-# turn. The best go on by themselves, beside one without an opening.
-
-
-LENGTH = 2
-FOLLOWED = 2  # openings that are made longer
-LOOK = 30_000  # episodes in which all that are still thought of are tried
-
-
-def first_openings(spec: PolicySpec) -> tuple[Opening, ...]:
-    """Return all openings of one decoy."""
-    macros = range(len(spec.action_set.actions), spec.actions)
-    if not macros:
-        raise errors.ConfigError(
-            f"openings are made of decoy macros, and the action set {spec.action_set} has none; use macros"
-        )
-    return tuple((macro,) for macro in macros)
-
-
-def extend_openings(spec: PolicySpec, openings: Sequence[Opening]) -> tuple[Opening, ...]:
-    """Each with every decoy that can follow; of two that place the same decoys, one."""
-    longer = [(*opening, *last) for opening in openings for last in first_openings(spec)]
-    each_once = {tuple(sorted(opening)): opening for opening in reversed(longer)}.values()
-    return tuple(opening for opening in reversed(each_once) if spec.action_set.first_masked(opening) is None)
-
-
-def evaluate_openings(
-    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int, purpose: str, episodes: int
-) -> list[float]:
-    """Return what a policy earns with each of these openings, all on the same episodes."""
-    games = game.model_copy(update={"backend": "simulator"})  # thousands of episodes
-    players = (PolicyTable(network, spec=spec, openings=(opening,)) for opening in openings)
-    played = (evaluation.play(player, games, episodes=episodes, seed=seed, purpose=purpose) for player in players)
-    return [float(batch.returns.mean()) for batch in played]
-
-
-def better_half(
-    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
-) -> tuple[Opening, ...]:
-    """Return those with which the policy earns most as it is, the best first."""
-    earned = evaluate_openings(network, spec, openings, game, seed, "opening", LOOK // len(openings))
-    ranked = np.argsort(-np.array(earned), kind="stable")
-    return tuple(openings[number] for number in ranked[: -(-len(openings) // 2)])
-
-
-def next_openings(
-    network: Network, spec: PolicySpec, openings: Sequence[Opening], game: Game, seed: int
-) -> tuple[Opening, ...]:
-    """Return what is thought of after these: the better half, or what can follow it."""
-    kept = better_half(network, spec, openings, game, seed)
-    return extend_openings(spec, kept) if len(kept) <= FOLLOWED and len(kept[0]) < LENGTH else kept
-
-
-# ---------------------------------------------------------------- one training
 
 
 class GateCheck(NamedTuple):
@@ -269,7 +109,7 @@ class Training:
         openings = self.openings or (self.spec.opening,)
         self._player = PolicyTable(self.learner.policy, self.workflows, spec=self.spec, openings=openings)
 
-    def go_on_from(self, tensors: Weights) -> None:
+    def load_parent(self, tensors: Weights) -> None:
         """Begin where another training ended; once an opening is there, with a fresh optimiser."""
         if self.stage.begin == StageKind.OPENING:
             self.learner.start_from(part_of(tensors, "net."))
@@ -317,8 +157,15 @@ class Training:
 
     @property
     def done(self) -> bool:
-        """Is there no budget left for another update?"""
-        return self.stage.is_over(self._stage_episodes)
+        """Is there no budget left for another update, or is the gate passed that ends it?"""
+        return self.stage.is_over(self._stage_episodes) or (self.config.stop_when_compliant and self.passes_gate())
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What all its numbers follow from, JSON-ready."""
+        entrant = self.entrant
+        config = self.config.model_dump(mode="json")
+        return {"config": config, "entrant": entrant.number, "opening": list(entrant.opening)}
 
     def step(self) -> Update:
         """Play, judge and learn, once."""
@@ -504,6 +351,7 @@ class Training:
             "latest": None if self.latest is None else [column.tolist() for column in self.latest],
             "openings": [list(opening) for opening in self.openings],
             "look": list(self._gate_check),
+            "seconds": round(self.seconds, 3),
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
@@ -516,10 +364,27 @@ class Training:
         self.openings = tuple(tuple(opening) for opening in numbers["openings"])
         self._rebuild_player()
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
-        self.multiplier = numbers["multiplier"]
+        self.multiplier, self.seconds_before = numbers["multiplier"], numbers.get("seconds", 0.0)
         self._gate_check = GateCheck(*numbers["look"])
         latest = numbers["latest"]
         self.latest = None if latest is None else repairs.Counts(*(np.array(column) for column in latest))
+
+    def save_policy(self, folder: Path) -> None:
+        """Write policy.safetensors and policy.json; the latter says whether the policy passes the gate."""
+        folder.mkdir(parents=True, exist_ok=True)
+        spec = self.spec
+        document = {
+            "workflow": str(self.workflows[0]) if len(self.workflows) == 1 else None,
+            **spec.as_dict(),
+            "inputs": spec.inputs,
+            "actions": spec.actions,
+            "episodes": self.episodes,
+            "updates": self.updates,
+            "versions": manifest.versions(),
+            "config": self.config.model_dump(mode="json"),
+            "notes": {"accepted": self.passes_gate()},
+        }
+        files.write_pair(folder / layout.POLICY_JSON, "policy", document, self.learner.weights)
 
 
 def _pooled(counts: repairs.Counts | None) -> float | None:

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import distributions, errors, files, jobs
-from fixfirst.learner import training_run
+from fixfirst.learner import checkpoint, driver
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
+from fixfirst.learner.training_run import Begin
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
 from fixfirst.policy.file import load_policy
@@ -96,7 +97,7 @@ class BaseJob(NamedJob):
         except (OSError, ValueError, KeyError, errors.PolicyError):
             return False
         if done:
-            training_run.delete_checkpoints(self.folder)  # a kill may have come between its result and this
+            checkpoint.delete(self.folder)  # a kill may have come between its result and this
         return bool(done)
 
 
@@ -105,13 +106,13 @@ def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     job.folder.mkdir(parents=True, exist_ok=True)
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         started = time.perf_counter()
-        with train_in(job.folder, job.config, _seldom(tell), interrupt, training_run.Begin(logs=())) as trained:
-            if trained is None:
+        with train_in(job.folder, job.config, _seldom(tell), interrupt, Begin(logs=())) as training:
+            if training is None:
                 return None
-            tested = trained.training.evaluate("test", job.test_episodes, seed=job.test_seed)
-            seconds = max(time.perf_counter() - started, trained.training.seconds)  # the latter counts earlier sessions
-            facts = {"episodes": trained.training.episodes, "seconds": round(seconds, 3)}
-            training_run.conclude(job.folder, {"job": job.digest, "evaluation": asdict(tested), **facts})
+            tested = training.evaluate("test", job.test_episodes, seed=job.test_seed)
+            seconds = max(time.perf_counter() - started, training.seconds)  # the latter counts earlier sessions
+            facts = {"episodes": training.episodes, "seconds": round(seconds, 3)}
+            driver.conclude(job.folder, {"job": job.digest, "evaluation": asdict(tested), **facts})
         return True
 
 
@@ -170,7 +171,7 @@ def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
         done = job.finished()
         if done is not None:
-            training_run.delete_checkpoints(job.folder)  # a kill may have come between
+            checkpoint.delete(job.folder)  # a kill may have come between
             return done
         return _run_trial(job, tell, interrupt)
 
@@ -178,29 +179,26 @@ def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
 def _run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     started = time.perf_counter()
     start = None if job.parent_policy is None else load_policy(job.parent_policy).weights
-    begin = training_run.Begin(
-        start, job.number, (rows.UpdateRow, rows.EpisodeRow) if job.log_episodes else (rows.UpdateRow,)
-    )
-    with train_in(job.folder, job.config, _seldom(tell), interrupt, begin) as trained:
-        if trained is None:
+    begin = Begin(start, job.number, (rows.UpdateRow, rows.EpisodeRow) if job.log_episodes else (rows.UpdateRow,))
+    with train_in(job.folder, job.config, _seldom(tell), interrupt, begin) as training:
+        if training is None:
             return None
-        training, accepted = trained
         tested = training.evaluate("test", job.test_episodes, seed=job.test_seed)
         seconds = max(time.perf_counter() - started, training.seconds)  # the latter counts earlier sessions
-        trial = _trial_row(job, accepted, training, tested, seconds)
+        trial = _trial_row(job, training, tested, seconds)
         facts = {"job": job.digest, "trial": trial.values()}
-        training_run.conclude(job.folder, facts | {"evaluation": asdict(tested)})
+        driver.conclude(job.folder, facts | {"evaluation": asdict(tested)})
     return trial
 
 
-def _trial_row(job: TrialJob, accepted: bool, training: Training, tested: Evaluation, seconds: float) -> Trial:
+def _trial_row(job: TrialJob, training: Training, tested: Evaluation, seconds: float) -> Trial:
     """Return the trial's row of the ledger, but for what only the search knows: its parent, and where its policy lies."""
     repairs = tested.compliance
     assert repairs is not None  # every trial has an order
     return Trial(
         id=job.number,
         workflow=job.config.workflow,
-        status=rows.Status.ACCEPTED if accepted else rows.Status.NON_COMPLIANT,
+        status=rows.Status.ACCEPTED if training.passes_gate() else rows.Status.NON_COMPLIANT,
         return_mean=tested.mean,
         return_se=tested.standard_error,
         return_low=tested.low,
@@ -249,12 +247,17 @@ def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[pricing.O
         done = read_results(job, job.played_orders)
         if done is not None:
             return done
-        with closing(Training(job.config, job.number)) as training:
-            return _train_and_play(job, training, tell, interrupt)
+        with (
+            closing(Training(job.config, job.number)) as training,
+            driver.Driver(job.folder, training, training.identity) as run,
+        ):
+            return _train_and_play(job, training, run, tell, interrupt)
 
 
-def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
-    for complaint in training_run.restore_checkpoint(job.folder, training, training_run.identity_of(training))[0]:
+def _train_and_play(
+    job: RoundJob, training: Training, run: driver.Driver, tell: TellJob, interrupt: object
+) -> list[pricing.OrderResult] | None:
+    for complaint in run.complaints:
         tell(complaint)
     if not job.since and not training.updates:
         training.inherit(load_policy(job.parent_policy).weights)
@@ -268,8 +271,8 @@ def _train_and_play(job: RoundJob, training: Training, tell: TellJob, interrupt:
         if interrupt:
             return None
         tell(_progress(training.step().row))
-    training_run.save_checkpoint(job.folder, training, training_run.identity_of(training), training.seconds)
-    training_run.save_policy(job.folder, training, accepted=False)
+    run.save()
+    training.save_policy(job.folder)
     network = Network.of(training.learner.weights)
     results = [
         judge_order(
@@ -324,11 +327,11 @@ def restore_policy(job: CrossJob) -> tuple[Network, PolicySpec]:
     except (errors.PolicyError, KeyError):
         pass
     with closing(Training(job.config, job.number)) as training:
-        training_run.restore_checkpoint(job.folder, training, training_run.identity_of(training))
+        checkpoint.restore(job.folder, training, training.identity)
         if training.episodes != job.trained:
             raise errors.RunDirError(f"{job.folder}: its policy is damaged or of another run, and so is its checkpoint")
         training.play_orders(job.enforced_orders)
-        training_run.save_policy(job.folder, training, accepted=False)
+        training.save_policy(job.folder)
         return Network.of(training.learner.weights), training.spec
 
 

@@ -1,0 +1,155 @@
+"""`ff.train_league`: a defender that learns against attackers that learn."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fixfirst.api import run_objects
+from fixfirst.api.policies import load_named
+from fixfirst.base import arguments, compile as machine_code, errors
+from fixfirst.game import red_view
+from fixfirst.game.game import Game
+from fixfirst.learner import driver
+from fixfirst.learner.league import FrozenRed, League
+from fixfirst.policy import reds
+from fixfirst.policy.file import Policy
+from fixfirst.policy.network import Weights
+from fixfirst.reporter import live
+from fixfirst.runs import layout, manifest, matrix, rows
+from fixfirst.settings.league import LeagueConfig
+from fixfirst.stats import intervals
+from fixfirst.stats.evaluation import Evaluation
+
+_FIRST_DEFENDER = "champion-current"  # the defender that leagues begin with
+SAVE_EVERY = 25  # updates
+
+
+def train_league(
+    *, out: str | Path | None = None, start: str | Path = _FIRST_DEFENDER, quiet: bool = False, **settings: Any
+) -> run_objects.LeagueRun:
+    """Train a defender against scripts, frozen attackers and live ones (a league).
+
+    start: the defender to begin with; that of a league goes on with its attackers, too. out: runs/league-SEED unless given.
+    settings: those of `LeagueConfig`, e.g. updates=400, seed=0. Ctrl-C raises Interrupted after saving; `ff.resume` goes on.
+
+    For example:
+
+        run = ff.train_league(updates=2, responses=0, out="runs/league", quiet=True)
+        run.rounds[-1].in_words()
+    """
+    policy, config = load_named(start), LeagueConfig(**settings)
+    if policy.scheme is not None:
+        raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
+    Game(scenario=policy.spec.scenario, variant=config.variant, red_agent=config.scripts)  # refused before it is begun
+    folder = layout.unused_folder(f"league-{config.seed}") if out is None else arguments.check_path("out", out)
+    quiet = arguments.check_bool("quiet", quiet)
+    machine_code.announce_compilation()
+    origin = str(Path(start).resolve()) if Path(start).exists() else str(start)
+    options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}
+    manifest.create_run(folder, layout.Kind.LEAGUE, config.model_dump(mode="json"), config.seed, options)
+    run_objects.say_where(folder, quiet)
+    return _run(config, folder, policy, origin, quiet)
+
+
+def resume_league(folder: Path, *, quiet: bool = False) -> run_objects.LeagueRun:
+    """Go on with an interrupted league; it ends with the same files as one that was not interrupted."""
+    options = layout.read_manifest(folder).get("options")
+    if not isinstance(options, dict) or not isinstance(origin := options.get("from_policy"), str):
+        raise errors.RunDirError(f"{folder / layout.MANIFEST}: damaged, its options make no sense")
+    policy = load_named(origin)
+    if policy.facts.get("sha256") != options.get("from_sha256"):
+        raise errors.RunDirError(f"{folder}: {origin} is another policy than the one that the league was begun with")
+    machine_code.announce_compilation()
+    return _run(LeagueConfig(**manifest.read_config(folder)), folder, policy, origin, quiet)
+
+
+def _run(config: LeagueConfig, folder: Path, start: Policy, origin: str, quiet: bool) -> run_objects.LeagueRun:
+    """Train, write down every round, and conclude; or raise Interrupted."""
+    spec = red_view.RedSpec(start.spec.scenario, config.picky)
+    document = {"league": config.model_dump(mode="json"), "start": start.facts.get("sha256")}
+    progress = live.ProgressLine(config.total_episodes, quiet=quiet)
+    with driver.working(folder, progress) as interrupt:
+        if not (folder / layout.RESULT).exists():  # else killed after its end
+            pool = _load_pool(Path(origin), spec)
+            league = League(config, start.spec, start.weights, _shipped_attackers(spec), pool=pool)
+            with driver.Driver(folder, league, {"config": document}, SAVE_EVERY) as run:
+                _train(league, run, progress, interrupt, quiet)
+            _save_attackers(folder, league)
+            league.save_policy(folder, document)
+            last = [row for row in rows.read_rows(folder / layout.MATRIX, rows.MatrixRow) if row.round == league.rounds]
+            driver.conclude(folder, _result(league, last))
+    return run_objects.load_league(folder)
+
+
+def _train(league: League, run: driver.Driver, progress: live.ProgressLine, interrupt: object, quiet: bool) -> None:
+    for complaint in run.complaints:
+        progress.say(complaint)
+    log = run.open_log(layout.MATRIX, rows.MatrixRow, lambda row: row.round, league.rounds)
+    for step in run.steps(interrupt):
+        for row in step.closed:
+            log.write(row)
+        if step.closed and not quiet:
+            progress.say(matrix.rounds_of(step.closed)[-1].in_words())
+        elif progress.due():
+            worst = min(step.earned, key=step.earned.__getitem__)
+            takes = f"{worst} takes {step.earned[worst]:.1f}"
+            progress.show(league.episodes, f"round {league.rounds + 1} of {league.config.rounds}, {takes}")
+    if run.interrupted:
+        again = errors.command("resume", run.folder)
+        raise errors.Interrupted(f"interrupted after {league.updates} updates; go on with: {again}")
+
+
+def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
+    """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
+    pool = []
+    for folder in sorted((origin / layout.ATTACKERS).glob("*")):
+        red = reds.load_red(folder, spec.scenario)
+        taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
+        if not isinstance(taken, int | float) or kind not in (matrix.LIVE, matrix.RESPONSE) or not isinstance(start, str):
+            raise errors.PolicyError(f"{folder}: holds an attacker that is not one of a league")
+        if red.spec == spec:
+            pool.append(FrozenRed(red.weights, max(-arguments.MOST, min(arguments.MOST, taken)), kind, start, 0))
+    return pool
+
+
+def _shipped_attackers(spec: red_view.RedSpec) -> dict[str, Weights]:
+    """Return the attackers that come with fixfirst and fit."""
+    shipped: dict[str, Weights] = {}
+    for name in (reds.BASE, *reds.KNOWN):
+        try:
+            red = reds.load_red(name, spec.scenario)
+        except errors.PolicyError:
+            continue
+        if red.spec == spec:
+            shipped[name] = red.weights
+    return shipped
+
+
+def _save_attackers(folder: Path, league: League) -> None:
+    """Write all that were frozen, beside the defender."""
+    for number, red in enumerate(league.pool):
+        facts = {"against": [folder.name], "taken": red.taken, "kept_as": red.kind, "start": red.start, "round": red.round}
+        facts |= {"variant": league.config.variant, "seed": league.config.seed}
+        reds.save_red(layout.attacker_folder(folder, number), red.weights, league.red_spec, facts)
+
+
+def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:
+    """Return what result.json says: against the attacker that takes most, and the last round."""
+    worst, episodes = min(last, key=lambda row: row.mean), league.config.matrix_episodes
+    earned = intervals.Estimate(worst.mean, worst.standard_error, episodes - 1)
+    evaluation = Evaluation(
+        red_agent=worst.attacker,
+        steps=league.steps,
+        variant=league.config.variant,
+        episodes=episodes,
+        mean=earned.mean,
+        standard_error=earned.standard_error,
+        low=earned.low,
+        high=earned.high,
+        compliance=None,
+    )
+    return {
+        "evaluation": asdict(evaluation),
+        "episodes": league.episodes,
+        "last_round": matrix.rounds_of(last)[-1].as_dict(),
+    }

@@ -1,0 +1,98 @@
+"""Checkpoints: all that changes in a training, as a pair of files; the newest good one gives the same bytes again."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from fixfirst.base import errors, files
+from fixfirst.policy.network import Weights
+from fixfirst.runs import layout
+
+KEPT = 2  # the newest, and one to fall back on
+_KIND = "checkpoint"
+
+
+class Resumable(Protocol):
+    """A training whose state is tensors and numbers: of a defender, an attacker, a league."""
+
+    updates: int
+
+    @property
+    def done(self) -> bool:
+        """Is it trained?"""
+        ...
+
+    def step(self) -> Any:
+        """Go on by one update, or by what a league does between two; return what came of it."""
+        ...
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the state outside the learners, JSON-ready."""
+        ...
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Return all weights and moments, by name."""
+        ...
+
+    def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
+        """Go on from a saved state."""
+        ...
+
+
+def save(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> None:
+    """Write a checkpoint, then delete all but the newest ones. identity: what all numbers of the training follow from."""
+    path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
+    files.write_pair(path, _KIND, {**identity, "numbers": training.numbers()}, training.tensors())
+    newest = {path.stem for path in paths(folder)[:KEPT]}
+    for path in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
+        if path.stem not in newest:
+            path.unlink(missing_ok=True)
+
+
+def restore(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> list[str]:
+    """Put the newest good checkpoint, if any, into `training`; return what was wrong with newer ones."""
+    complaints: list[str] = []
+    for path in paths(folder):
+        try:
+            document, tensors = files.read_pair(path, _KIND)
+        except errors.PolicyError as e:
+            complaints.append(str(e))
+            continue
+        _check_identity(path, document, identity)
+        training.restore(tensors, document["numbers"])
+        break
+    return complaints
+
+
+def read_last(folder: Path, identity: Mapping[str, Any]) -> str:
+    """Return the hash of the checkpoint at a training's end; PolicyError unless it is good and of this very training."""
+    newest = next(iter(paths(folder)), folder / layout.CHECKPOINT_PREFIX)
+    document, _ = files.read_pair(newest, _KIND)
+    _check_identity(newest, document, identity)
+    return str(document["sha256"])
+
+
+def last_tensors(folder: Path) -> dict[str, np.ndarray]:
+    """Return weights and Adam's moments at the end of the training in a folder, for another one of its kind."""
+    return files.read_pair(paths(folder)[0], _KIND)[1]
+
+
+def paths(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder (their JSON files), newest first."""
+    return sorted(folder.glob(f"{layout.CHECKPOINT_PREFIX}*.json"), reverse=True)
+
+
+def delete(folder: Path) -> None:
+    """Delete what a finished training does not need: checkpoints, and the entrants of its tournament."""
+    for path in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
+        path.unlink(missing_ok=True)
+    if (folder / layout.ENTRANTS).exists():
+        shutil.rmtree(folder / layout.ENTRANTS)
+
+
+def _check_identity(path: Path, document: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+    if any(document.get(name) != value for name, value in identity.items()):
+        raise errors.PolicyError(f"{path}: belongs to a training with another configuration; delete it to begin again")

@@ -1,0 +1,121 @@
+"""Work on a training in its folder: restore it, train it, save it, and stop where somebody asks to.
+
+    with working(folder, progress) as interrupt, Driver(folder, training, identity, every=50) as run:
+        for step in run.steps(interrupt):
+            ...                                                # show it
+        if run.interrupted:
+            raise ...
+        conclude(folder, result)
+
+Trainings of defenders, attackers and leagues are driven like this; killed and run again, each ends with the same bytes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from fixfirst.base import errors, files, jobs
+from fixfirst.learner import checkpoint
+from fixfirst.learner.checkpoint import Resumable
+from fixfirst.runs import layout, manifest, rows
+
+_R = TypeVar("_R", bound=rows.Row)
+
+
+class Progress(Protocol):
+    """Where a user sees how far a run is."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        ...
+
+
+@contextmanager
+def working(folder: Path, progress: Progress, *, is_run: bool = True) -> Iterator[jobs.Interrupt]:
+    """Hold the folder's lock, add a row to its log of sessions, note Ctrl-C. At its end the checkpoints are deleted.
+
+    Raises if the run in the folder is finished. is_run: an attacker's folder has no log of sessions.
+    """
+    hint = f"; fix this, then run: {errors.command('resume', folder)}" if is_run else ""
+    with ExitStack() as stack:
+        stack.enter_context(errors.writing(folder, hint))
+        folder.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(manifest.locked(folder))
+        if is_run and manifest.is_finished(folder):
+            raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RESULT}")
+        session = stack.enter_context(manifest.Session(folder)) if is_run else None
+        interrupt = stack.enter_context(jobs.interrupts())
+        stack.enter_context(progress)
+        yield interrupt
+        checkpoint.delete(folder)
+        if session is not None:
+            session.finished = True
+
+
+class Driver:
+    """A training in its folder, from its newest good checkpoint on; its logs end where that was written.
+
+    identity: what all numbers of the training follow from. every: updates between two checkpoints.
+    complaints: what to tell the user of checkpoints that are damaged.
+    """
+
+    def __init__(self, folder: Path, training: Resumable, identity: Mapping[str, Any], every: int = 1):
+        self.folder, self.training, self._identity, self._every = folder, training, identity, every
+        self.interrupted = False
+        self._logs: list[rows.CsvLog[Any]] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        before = training.updates
+        self.complaints = checkpoint.restore(folder, training, identity)
+        if self.complaints:
+            restored = training.updates > before
+            self.complaints.append(
+                f"going on from update {training.updates}, the newest good checkpoint" if restored else "starting over"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for log in self._logs:
+            log.close()
+
+    def open_log(
+        self, name: str, kind: type[_R], number: Callable[[_R], int], done: int, before: int = 0
+    ) -> rows.CsvLog[_R]:
+        """Open a log for appending, cut off after row number `done`; those up to `before` are in other folders' logs."""
+        path = self.folder / name
+        log: rows.CsvLog[_R] = rows.CsvLog(path, kind, (lambda row: number(row) <= done) if done > before else None)
+        self._logs.append(log)
+        if (before if log.last is None else number(log.last)) < done:  # it is written before the checkpoint
+            raise errors.RunDirError(f"{path}: rows up to number {done} are missing; put them back, or begin a new run")
+        return log
+
+    def steps(self, interrupt: object = False) -> Iterator[Any]:
+        """Train to the end, or until `interrupt` is true after a step; yield what came of each step."""
+        training, done = self.training, self.training.done
+        while not done and not interrupt:
+            before = training.updates
+            yield training.step()
+            done = training.done
+            if training.updates == before or training.updates // self._every > before // self._every:
+                self.save()
+        self.interrupted = not done
+        self.save()
+
+    def save(self) -> None:
+        """Write a checkpoint, after the rows that led to it."""
+        for log in self._logs:
+            log.sync()
+        checkpoint.save(self.folder, self.training, self._identity)
+
+
+def conclude(folder: Path, result: Mapping[str, Any]) -> None:
+    """Write the result of a training. With it the training is done, and only then its checkpoints go."""
+    policy = files.sha256(files.read_file(folder / layout.POLICY_TENSORS))
+    files.write_document(folder / layout.RESULT, "result", {**result, "policy_sha256": policy})
+    checkpoint.delete(folder)
