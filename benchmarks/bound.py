@@ -21,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base.seeds import stream_seed
-from fixfirst.game.game import Game
-from fixfirst.game.world import World
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, raise_temperature, widen
 from fixfirst.play.rollout import Rollout, collect
+from fixfirst.play.worlds import make_simulator
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
@@ -137,7 +138,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     said = parser.parse_args()
     policy, game = load_policy(said.start), Game(variant=said.variant, red_agent=said.red_agent)
-    world = World(game, ENVS, autoreset="disabled")
+    world = make_simulator(game, ENVS, autoreset="disabled")
     world.reset(0)
     fields = WHOLE if said.whole else ACCESS
     role = Seer(policy.spec, fields, truth_of(world.get_state(), fields).shape[1])

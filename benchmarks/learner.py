@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import fixfirst as ff
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.learner.batch import UpdateBatch
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn

@@ -53,8 +53,8 @@ def rollout():
 def jobs():
     """What is measured: name -> a function that does `NUM_ENVS * STEPS` of it."""
     from fixfirst.adapters.envs import VecCage2
-    from fixfirst.game.game import Game
-    from fixfirst.game.world import World
+    from fixfirst.game.game_config import Game
+    from fixfirst.game.simulator import World
 
     actions = np.random.default_rng(0).integers(0, 145, (STEPS, NUM_ENVS))
     numbers = np.random.default_rng(1).random(NUM_ENVS * STEPS)

@@ -18,7 +18,7 @@ from jobs import ALONE, OTHER_SEED, Job, contents, difference
 from storms import notes
 
 import fixfirst as ff
-from fixfirst.policy.file import SHIPPED_POLICIES
+from fixfirst.game.attacker_files import SHIPPED
 
 ROOT = Path(__file__).parent.parent.parent
 RECORDING, TABLE = ROOT / "tests" / "conformance" / "sleep.jsonl.gz", ROOT / "examples" / "shop.csv"
@@ -234,7 +234,7 @@ def deformed(rng: random.Random, data: bytes) -> bytes:
 
 def _attacker(rng: random.Random, folder: Path) -> Trouble:
     """An attacker's files are damaged, or forged."""
-    out, source = folder / "attacker", SHIPPED_POLICIES / rng.choice(("noise", "base-attacker", "two-fronts"))
+    out, source = folder / "attacker", SHIPPED / rng.choice(("noise", "base-attacker", "two-fronts"))
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(source, out)
     path = rng.choice(sorted(path for path in out.iterdir() if path.is_file()))

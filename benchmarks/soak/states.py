@@ -15,9 +15,10 @@ from jobs import Job
 from storms import notes
 
 import fixfirst as ff
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.world import World, check_states
+from fixfirst.game.simulator import World
+from fixfirst.game.state_check import check_states
 from fixfirst.learner.training_run import TrainingRun
 from fixfirst.settings.training import make_config
 

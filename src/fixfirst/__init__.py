@@ -22,7 +22,8 @@ __version__ = "0.1.0"
 PUBLIC = {
     "base.errors": "ActionError ConfigError ConformanceError CyborgError FixfirstError Interrupted PolicyError "
     "ResetNeeded RunDirError ScenarioError SearchError WorkerError WorkflowError WorldError",
-    "game.game": "Game red_agent",
+    "game.game_config": "Game",
+    "game.own_agents": "red_agent",
     "game.scenario": "CAGE2 Scenario",
     "orders.compliance": "Judging",
     "orders.order": "UnitScheme Workflow",

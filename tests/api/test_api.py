@@ -14,8 +14,8 @@ import tomli_w
 from searches import EASY, RANDOM, ROLE, ledger, outcome
 
 import fixfirst as ff
+from fixfirst.game.base_world import shown_arrays
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.world import shown_arrays
 from fixfirst.runs.rows import Status, Trial
 from fixfirst.searcher.published import SearchLogs
 from fixfirst.stats.ranking import Ranked, Ranking

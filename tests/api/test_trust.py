@@ -12,7 +12,7 @@ from run_folder import resign
 import fixfirst as ff
 from fixfirst.base import files
 from fixfirst.cli import main
-from fixfirst.policy.file import SHIPPED_POLICIES
+from fixfirst.game.attacker_files import SHIPPED
 
 QUIET = {"quiet": True, "workers": 1, "report": False}
 
@@ -89,7 +89,7 @@ def test_an_agent_that_a_file_names_is_never_run(training, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "evil.py").write_text("open('ran', 'w')\nclass Agent:\n    pass\n")
-    shutil.copytree(SHIPPED_POLICIES / "noise", training / "exploit")
+    shutil.copytree(SHIPPED / "noise", training / "exploit")
     forged(training, "manifest.json", "options", {})
     forged(training, name, key, "evil.py:Agent" if len(key) % 2 else "evil:Agent")
     few = ["--episodes", "2", "--steps", "2"]

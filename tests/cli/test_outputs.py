@@ -8,8 +8,8 @@ import pytest
 from searches import one_line
 
 from fixfirst.cli import main
+from fixfirst.game.attacker_files import SHIPPED
 from fixfirst.game.scenario import CAGE2
-from fixfirst.policy.file import SHIPPED_POLICIES
 
 AGENT = "def play(observations):\n    return [0] * len(observations)\n"
 
@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
     (folder / "run").mkdir()
     for name in ("manifest.json", "training_log.csv", "trials.csv"):
         (folder / "run" / name).write_text("{}")
-    shutil.copytree(SHIPPED_POLICIES / "champion", folder / "policy")
+    shutil.copytree(SHIPPED / "champion", folder / "policy")
     (folder / "net.yaml").write_text(CAGE2.to_yaml())
     (folder / "net.csv").write_text("host,subnet\na,b\n")
     (folder / "my.py").write_text(AGENT)

@@ -17,7 +17,7 @@ from fixfirst.api.policies import make_defender
 from fixfirst.api.watch import replay
 from fixfirst.base.files import sha256, with_checksum
 from fixfirst.cli import main
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.document import open_page

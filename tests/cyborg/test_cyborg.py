@@ -22,13 +22,14 @@ from fixfirst.cyborg.checkout import ENVIRONMENT_VARIABLE, CyborgGame, facts_of_
 from fixfirst.cyborg.conformance import ReplayReport, check_file, read_episodes
 from fixfirst.cyborg.recorder import Recording, record
 from fixfirst.game import parts
-from fixfirst.game.backends import make_world
-from fixfirst.game.game import Game
+from fixfirst.game.base_world import pack
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
+from fixfirst.game.simulator import World
 from fixfirst.game.state import RedAgent
-from fixfirst.game.world import World, pack
 from fixfirst.play.baselines import DEFENDERS, make_baseline
 from fixfirst.play.evaluation import play
+from fixfirst.play.worlds import make_world
 from fixfirst.reporter.description import describe_episode
 
 CYBORG = os.environ.get(ENVIRONMENT_VARIABLE)

@@ -17,11 +17,13 @@ from faulty import FAULT_STEP, FaultyWorld
 from processes import eventually, gone
 
 import fixfirst as ff
-from fixfirst.game import backends
-from fixfirst.game.backends import WorkerWorld, make_world
-from fixfirst.game.game import Game
+from fixfirst.game import worker_world
+from fixfirst.game.base_world import shown_arrays
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.world import World, shown_arrays
+from fixfirst.game.simulator import World
+from fixfirst.game.worker_world import WorkerWorld
+from fixfirst.play.worlds import make_world
 
 SETTINGS = {"red_agent": "b_line:0.5,meander:0.5", "green": True, "max_steps": 20}
 
@@ -181,8 +183,8 @@ import sys, time
 from functools import partial
 import numpy as np
 from faulty import FaultyWorld
-from fixfirst.game.backends import WorkerWorld
-from fixfirst.game.game import Game
+from fixfirst.game.worker_world import WorkerWorld
+from fixfirst.game.game_config import Game
 if __name__ == "__main__":
     world = WorkerWorld(partial(FaultyWorld, fault=sys.argv[1]), Game(), 4, num_workers=2)
     world.reset(0)
@@ -222,14 +224,14 @@ def test_a_world_that_is_forgotten_takes_its_workers_along():
 
 
 def test_a_start_may_take_longer_where_workers_share_a_core(monkeypatch):
-    limits, wait = [], backends.wait
+    limits, wait = [], worker_world.wait
 
     def waits(pipes, timeout):
         limits.append(timeout)
         return wait(pipes, timeout)
 
-    monkeypatch.setattr(backends, "wait", waits)
-    monkeypatch.setattr(backends.jobs, "available_cores", lambda: 1)
+    monkeypatch.setattr(worker_world, "wait", waits)
+    monkeypatch.setattr(worker_world.jobs, "available_cores", lambda: 1)
     with WorkerWorld(World, Game(**SETTINGS), 4, num_workers=2, timeout_s=50.0) as world:
         assert set(limits) == {100.0}  # two of them on one core
         limits.clear()
@@ -238,7 +240,7 @@ def test_a_start_may_take_longer_where_workers_share_a_core(monkeypatch):
 
 
 def test_a_worker_that_cannot_be_started_is_told_in_one_line_and_the_others_end(monkeypatch):
-    started, start = [], backends._start_worker
+    started, start = [], worker_world._start_worker
 
     def second_fails(*arguments):
         if started:
@@ -246,7 +248,7 @@ def test_a_worker_that_cannot_be_started_is_told_in_one_line_and_the_others_end(
         started.append(start(*arguments))
         return started[0]
 
-    monkeypatch.setattr(backends, "_start_worker", second_fails)
+    monkeypatch.setattr(worker_world, "_start_worker", second_fails)
     says = r"worker 2 of 3 cannot be started \(Resource temporarily unavailable\); ask for fewer workers"
     with pytest.raises(ff.WorkerError, match=says):
         WorkerWorld(World, Game(**SETTINGS), 6, num_workers=3)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
+from fixfirst.game.base_world import shown_arrays
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.world import shown_arrays
 from fixfirst.orders.order import FIVE_TYPES
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import fixfirst as ff
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.game.red_view import RedSpec, conclude_reds, read_reds
 from fixfirst.game.scenario import CAGE2
+from fixfirst.game.simulator import World
 from fixfirst.game.state import LEARNED, RedVerb, Success, state_dtype
 from fixfirst.game.tables import SMALL
-from fixfirst.game.world import World
 
 SPEC, PICKY = RedSpec(), RedSpec(picky=True)
 

@@ -5,9 +5,9 @@ import pytest
 from cage2 import EXPLOIT_NAMES, HOST_ID, HOST_NAMES, action_id, hosts_mask
 from scene import Scene, open_ports
 
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.game.state import OTService, RedAgent
-from fixfirst.game.world import World
 
 # ---------------------------------------------------------------- the OT service
 

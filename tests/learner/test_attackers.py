@@ -6,7 +6,7 @@ from policies import FIRST_CHAMPION
 
 from fixfirst.base import errors
 from fixfirst.base.jobs import Interrupt
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.game.red_view import RedSpec
 from fixfirst.game.scenario import CAGE2
 from fixfirst.learner.driver import Driver

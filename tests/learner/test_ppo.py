@@ -8,14 +8,14 @@ from late import Late
 from numba import njit
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.backends import make_world
-from fixfirst.game.game import Game
-from fixfirst.game.world import World
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, adam, learn, power
 from fixfirst.learner.ppo import PPO, initial_weights, make_learner
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect
+from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Network
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable

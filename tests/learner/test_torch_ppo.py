@@ -8,11 +8,11 @@ import pytest
 from late import Late
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.backends import make_world
 from fixfirst.learner.ppo import initial_weights, make_learner
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.play.rollout import collect
+from fixfirst.play.worlds import make_world
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network, shapes
 from fixfirst.policy.spec import PolicySpec, bits_of

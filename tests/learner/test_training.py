@@ -18,7 +18,7 @@ from searches import end, wait_for
 from fixfirst.base.errors import FixfirstError
 from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.learner import training_run
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import play

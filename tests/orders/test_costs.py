@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cage2 import action_id, hosts_mask
 
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders.order import UnitScheme
 from fixfirst.play.baselines import make_baseline
 from fixfirst.play.evaluation import play

@@ -9,7 +9,7 @@ from cage2 import action_id
 import fixfirst as ff
 from fixfirst.api import evaluate as evaluating
 from fixfirst.cli import main
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.play.evaluation import evaluate, paired, play
 from fixfirst.policy.table import PolicyTable
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from fixfirst.base import errors
-from fixfirst.game.backends import make_world
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.game.red_view import RedSpec
+from fixfirst.game.simulator import World
 from fixfirst.game.state import LEARNED, RedAgent
-from fixfirst.game.world import World
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.play import rollout
 from fixfirst.play.rollout import collect_duel
+from fixfirst.play.worlds import make_simulator, make_world
 from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
 from fixfirst.policy.reds import Reds, load_red, save_red
@@ -86,7 +86,7 @@ def test_an_attacker_that_is_named_plays_as_one_that_is_met():
     met = duel(Reds([noise.network], [noise.spec]), n=10, steps=30)
     for player in (load_policy("champion-current").player(), load_policy("champion-current").probabilities):
         asked = player if isinstance(player, PolicyTable) else PolicyTable(player, spec=load_policy("champion-current").spec)
-        world = World(Game(red_agent="noise", max_steps=30), 10, autoreset="disabled")
+        world = make_simulator(Game(red_agent="noise", max_steps=30), 10, autoreset="disabled")
         named = rollout.collect(world, asked, **SEEDS)
         np.testing.assert_array_equal(named.rewards10, met.blue.rewards10)
         np.testing.assert_array_equal(named.actions, met.blue.actions)
@@ -95,8 +95,8 @@ def test_an_attacker_that_is_named_plays_as_one_that_is_met():
 def test_a_mixture_with_a_learned_attacker_plays_scripts_as_a_mixture_of_scripts_does():
     """Who attacks is drawn as before; whatever the learned attacker does, episodes of scripts are the same."""
     seal = load_red("noise").seal
-    mixed = World(Game(red_agent="b_line:0.5,noise:0.5", max_steps=20), 30, autoreset="disabled")
-    alone = World(Game(red_agent="b_line:0.5,sleep:0.5", max_steps=20), 30, autoreset="disabled")
+    mixed = make_simulator(Game(red_agent="b_line:0.5,noise:0.5", max_steps=20), 30, autoreset="disabled")
+    alone = make_simulator(Game(red_agent="b_line:0.5,sleep:0.5", max_steps=20), 30, autoreset="disabled")
     assert mixed.game.red_agent == f"b_line:0.5,noise@{seal}:0.5" and mixed.game.learned == (f"noise@{seal}",)
     first, second = (rollout.collect(w, load_policy("champion-current").player(), **SEEDS) for w in (mixed, alone))
     by_script = mixed.get_state()["red_agent"] == RedAgent.B_LINE
@@ -125,7 +125,7 @@ def test_a_run_knows_its_attacker_again_by_the_beginning_of_its_hash(tmp_path):
     )
     save_red(tmp_path / "red", load_red("two-fronts").weights, PLAIN, {})
     with pytest.raises(errors.PolicyError, match="is another attacker than was named"):
-        World(game, 1)
+        make_simulator(game, 1)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from cage2 import HOST_ID, HOST_NAMES, NUM_ACTIONS, action_id
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game import parts
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.game.state import RedVerb
-from fixfirst.game.world import World
 from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.baselines import make_baseline

@@ -6,7 +6,7 @@ from cage2 import SLEEP, action_id
 from late import Late
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import Workflow
 from fixfirst.play.baselines import BASELINES, make_baseline

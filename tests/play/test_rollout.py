@@ -6,8 +6,8 @@ from cage2 import HOST_ID, NUM_ACTIONS, NUM_HOSTS, OBSERVATION_BITS, SLEEP, acti
 from late import Late
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.game import Game
-from fixfirst.game.world import World
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.orders.repairs import ROOT, held_mask
 from fixfirst.play.baselines import PriorityRestore, make_baseline

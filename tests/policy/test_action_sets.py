@@ -7,10 +7,10 @@ import pytest
 from cage2 import ACTIONS, CAGE2, DECOYS, HOST_ID, HOST_NAMES, HOSTS, SLEEP, action_id, ports_mask
 
 import fixfirst as ff
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.game.parts import LINUX
+from fixfirst.game.simulator import World
 from fixfirst.game.state import Success
-from fixfirst.game.world import World
 from fixfirst.policy.action_sets import action_sets, decoy_slots
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec

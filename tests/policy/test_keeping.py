@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fixfirst.base import errors
+from fixfirst.game.base_world import pack
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.world import pack
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import SHIELDS, PolicySpec

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.game.game import Game
-from fixfirst.game.world import World
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.rollout import GROUP, collect
 from fixfirst.policy.action_sets import ActionSet

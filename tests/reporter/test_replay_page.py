@@ -11,7 +11,7 @@ from cage2 import HOST_NAMES
 
 from fixfirst.api.policies import make_defender
 from fixfirst.api.watch import replay
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import PROTOCOL_PURPOSE, play
 from fixfirst.reporter.replay import replay_page, write_replay

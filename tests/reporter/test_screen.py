@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders.order import FIVE_TYPES, all_workflows
 from fixfirst.reporter import document, live
 from fixfirst.reporter.live import ProgressLine, SearchView, sparkline

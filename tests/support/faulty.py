@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from fixfirst.game.world import World
+from fixfirst.game.simulator import World
 
 FAULT_STEP = 3
 

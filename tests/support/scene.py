@@ -6,10 +6,10 @@ import numpy as np
 from cage2 import CAGE2, EXPLOIT_NAMES, HOST_ID, HOST_NAMES, PORTS, action_id, hosts_mask, ports_mask
 
 from fixfirst.game.attackers import BLINE_VERB
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.game.state import OTService, RedAgent, RedVerb, Success
 from fixfirst.game.tables import tables_of
-from fixfirst.game.world import World
 
 CODES = {"quiet": "00", "scan": "10", "exploit": "11", "clean": "00", "unknown": "10", "user": "01", "privileged": "11"}
 

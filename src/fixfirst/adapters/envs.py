@@ -16,10 +16,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.base import arguments, errors
-from fixfirst.game import backends, world
-from fixfirst.game.game import Game
+from fixfirst.game import base_world
+from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2
-from fixfirst.game.world import BaseWorld
+from fixfirst.game.worker_world import DEFAULT_TIMEOUT_S
+from fixfirst.play.worlds import make_world
 from fixfirst.policy import action_sets, remembering
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
@@ -55,8 +57,10 @@ def render_mode_name(mode: str | None) -> str | None:
 def autoreset_name(mode: AutoresetMode | str) -> str:
     """Return next_step, same_step or disabled, from Gymnasium's name or ours."""
     name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
-    if name not in world.AUTORESET_MODES:
-        raise errors.WorldError(f"autoreset_mode {errors.quoted(mode)} is not one of {', '.join(world.AUTORESET_MODES)}")
+    if name not in base_world.AUTORESET_MODES:
+        raise errors.WorldError(
+            f"autoreset_mode {errors.quoted(mode)} is not one of {', '.join(base_world.AUTORESET_MODES)}"
+        )
     return name
 
 
@@ -107,7 +111,7 @@ class VecCage2(gym.vector.VectorEnv):
         env_ids: Sequence[int] | np.ndarray | None = None,
         arrays: Mapping[str, np.ndarray] | None = None,
         num_workers: int | None = None,
-        timeout_s: float | None = backends.DEFAULT_TIMEOUT_S,
+        timeout_s: float | None = DEFAULT_TIMEOUT_S,
         **game: Unpack["typed.GameSettings"],
     ):
         # What cannot be done is refused before a process is started.
@@ -119,7 +123,7 @@ class VecCage2(gym.vector.VectorEnv):
         )
         spec = PolicySpec(scheme, choices)
         options: dict[str, Any] = {"autoreset": autoreset, "env_ids": env_ids, "arrays": arrays}
-        self.world = backends.make_world(played, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
+        self.world = make_world(played, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)
         self.num_envs = self.world.num_envs
         self.memories = remembering.Memories(spec, self.num_envs)
         self.autoreset_mode = AutoresetMode[autoreset.upper()]  # as Gymnasium's own have it; TorchRL asks for it
@@ -258,7 +262,7 @@ class Cage2(gym.Env[np.ndarray, np.int64]):
 
     def __init__(self, *, env_id: int = 0, render_mode: str | None = None, **game: Unpack["typed.GameSettings"]):
         self.render_mode = render_mode_name(render_mode)
-        self.world = backends.make_world(Game.of_environment(**game), 1, autoreset="disabled", env_ids=[env_id])
+        self.world = make_world(Game.of_environment(**game), 1, autoreset="disabled", env_ids=[env_id])
         scenario = self.world.scenario
         self.observation_space = _bits(scenario.observation_bits)
         self.action_space = gym.spaces.Discrete(scenario.num_actions)
@@ -359,7 +363,7 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
 
     def _show(self, view: np.ndarray) -> np.ndarray:
         """Return what the environment shows, and after it what is remembered."""
-        self._seen = world.pack(view[None])
+        self._seen = base_world.pack(view[None])
         return np.concatenate((view, self.memories.bits()[0]), dtype=np.int8)
 
     def _info(self) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
 from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of, takes_best_actions
 from fixfirst.base import arguments, compile as machine_code, errors
-from fixfirst.game import parts, red_view
-from fixfirst.game.game import Game
+from fixfirst.game import attacker_files, parts, red_view
+from fixfirst.game.game_config import Game
 from fixfirst.learner import checkpoint, driver, red_training
 from fixfirst.play import evaluation
 from fixfirst.policy import file as policy_file, reds
@@ -201,9 +201,9 @@ def train_red(
         if defender.scenario != game.scenario:
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
     folder = layout.RUNS / f"red-{number}" if out is None else arguments.check_path("out", out)
-    if (folder / layout.RED_JSON).exists():
+    if (folder / attacker_files.RED_JSON).exists():
         checkpoint.delete(folder)  # a kill may have come between
-        raise errors.RunDirError(f"{folder} is finished; see {folder / layout.RED_JSON}")
+        raise errors.RunDirError(f"{folder} is finished; see {folder / attacker_files.RED_JSON}")
     first = None if start is None else reds.load_red(start, spec.scenario)
     if first is not None and first.spec != spec:
         raise errors.ConfigError(f"{start}: {'names its' if first.spec.picky else 'does not name its'} exploit (--picky)")
@@ -270,7 +270,7 @@ def _folder(policy: Who) -> Path | None:
     if not isinstance(policy, str | Path) or agent_of(policy) is not None or not Path(policy).exists():
         return None
     found = policy_file.policy_folder(Path(policy))
-    return (found.parent if found.name == layout.BEST else found) / layout.EXPLOIT
+    return (found.parent if found.name == layout.BEST else found) / attacker_files.EXPLOIT
 
 
 def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *, must: bool) -> dict[str, Weights | None]:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import arguments, compile as machine_code, errors
-from fixfirst.game import game, reward
-from fixfirst.game.game import Game
+from fixfirst.game import reward
+from fixfirst.game.game_config import Game
+from fixfirst.game.red_agents import names_listed, parse_mixture
 from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.game.scenario_names import scenario_of
 from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
 from fixfirst.policy import reds
@@ -188,8 +190,8 @@ def note_picky(games: Sequence[Game], quiet: bool) -> None:
 
 def _reds(red_agent: Any) -> list[str]:
     """Return red agents: one, several in a list, or joined by commas. Weights make it one mixture."""
-    several = isinstance(red_agent, str) and ":" not in red_agent
-    return [game.red_agent_spec(red) for red in (red_agent.split(",") if several else _list_of("red_agent", red_agent))]
+    named = names_listed(red_agent) if isinstance(red_agent, str) else _list_of("red_agent", red_agent)
+    return [parse_mixture(red).text for red in named]
 
 
 def _list_of(what: str, values: Any) -> list[Any]:
@@ -207,7 +209,7 @@ def said_scenario(settings: Mapping[str, Any], policy: Who) -> Scenario | None:
     said, images, reward = (settings.get(name) for name in ("scenario", "images", "reward"))
     if said is None and images is None and reward is None:
         return None
-    return game.scenario_of(home_of(policy) if said is None else said, images, reward)
+    return scenario_of(home_of(policy) if said is None else said, images, reward)
 
 
 def in_scenario(settings: Mapping[str, Any], defender: Defender) -> dict[str, Any]:

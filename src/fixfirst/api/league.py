@@ -8,7 +8,7 @@ from fixfirst.api import run_objects
 from fixfirst.api.policies import load_named
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import red_view
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.learner import driver
 from fixfirst.learner.league import FrozenRed, League
 from fixfirst.policy import reds

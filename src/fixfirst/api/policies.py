@@ -8,13 +8,14 @@ import numpy as np
 
 from fixfirst.adapters import agents
 from fixfirst.base import arguments, errors
+from fixfirst.game import attacker_files
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.world import World
+from fixfirst.game.simulator import World
 from fixfirst.orders import repairs
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play import baselines
 from fixfirst.play.rollout import Player, Trajectory, play_steps
-from fixfirst.policy import file as policy_file, reds, remembering, table
+from fixfirst.policy import file as policy_file, remembering, table
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.table import PolicyTable
@@ -35,7 +36,7 @@ def load_named(policy: Named) -> Policy:
     if isinstance(policy, Policy):
         return policy
     path = arguments.check_path("a policy", policy)
-    if not path.exists() and str(path) in reds.shipped_reds():
+    if not path.exists() and str(path) in attacker_files.shipped_reds():
         raise errors.ConfigError(f"{path} is an attacker, not a defender: name it with --red-agent")
     if not path.exists() and str(path) not in policy_file.shipped_policies():
         shipped = ", ".join(policy_file.shipped_policies()) or "there is none"

@@ -16,7 +16,7 @@ from fixfirst.api.attackers import defended_game
 from fixfirst.api.policies import Who, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import red_view, state
-from fixfirst.game.world import World
+from fixfirst.game.simulator import World
 from fixfirst.policy import table
 from fixfirst.policy.spec import bits_of
 

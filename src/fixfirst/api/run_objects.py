@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import arguments, distributions, errors, files, tables
-from fixfirst.game import state
 from fixfirst.policy.file import Policy, load_policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
@@ -298,11 +297,9 @@ def finished_before(name: str, config: TrainConfig | SearchConfig, quiet: bool) 
     Code and policies of users may change under the same name, and CybORG is not ours: with these, everything is run again.
     """
     game = config.training.game if isinstance(config, SearchConfig) else config.game
-    named = [game.red_agent] if isinstance(game.red_agent, str) else game.red_agent
-    reds = {part.partition(":")[0].strip().upper() for text in named for part in text.split(",")}
     if (
         game.backend == "cyborg"
-        or not reds <= set(state.RedAgent.__members__)
+        or not all(mixture.is_built_in for mixture in game.mixtures)
         or getattr(config, "from_policy", None) is not None
     ):
         return None

@@ -19,7 +19,7 @@ from fixfirst.api.run_objects import (
 )
 from fixfirst.api.watch import write_replays
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
-from fixfirst.game import world
+from fixfirst.game.simulator import compile_kernel
 from fixfirst.learner import driver, training
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training_run import Begin
@@ -262,7 +262,7 @@ def run_study(
     for each in {config.training.game: config.training for config in configs}.values():
         training.check_trainable(each)
     machine_code.announce_compilation()
-    world.compile_kernel()
+    compile_kernel()
     with jobs.interrupts() as interrupt, closing(study.make_scheduler(execution, configs, interrupt)) as scheduler:
         begun = make_study()
         if execution.executor == "ray" and not quiet:

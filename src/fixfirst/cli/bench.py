@@ -26,10 +26,12 @@ from fixfirst.adapters.envs import VecCage2
 from fixfirst.base import errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout
-from fixfirst.game import backends, game, state, tables
-from fixfirst.game.game import Game
+from fixfirst.game import state, tables
+from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
-from fixfirst.game.world import BaseWorld
+from fixfirst.game.scenario_names import scenario_named
+from fixfirst.play.worlds import make_world
 
 BATCHES = (1, 10, 100, 1_000, 10_000)
 _RED_AGENTS = ("b_line", "meander")
@@ -51,7 +53,7 @@ def bench_command(
     as_json: Json = False,
 ) -> int:
     """Measure the simulator and the worker processes on this machine, and CybORG in the same run where --cyborg says so."""
-    played = game.scenario_named(scenario)
+    played = scenario_named(scenario)
     if played.target is None:
         raise errors.ScenarioError(f"{played.name}: speeds are measured against b_line and meander; b_line needs a target")
     folder = None if cyborg is None else checkout.find_cyborg(cyborg)
@@ -148,7 +150,7 @@ def start_time(cache: str, scenario: Scenario = CAGE2) -> float:
 def worker_cost_us(num_envs: int = WORKER_ENVS, scenario: Scenario = CAGE2) -> float:
     """What the worker processes cost per environment step, in microseconds: our simulator in them, less it in here."""
     games = (Game(backend=backend, scenario=scenario) for backend in ("simulator", "workers"))
-    here, there = (_step_time_us(backends.make_world(game, num_envs)) for game in games)
+    here, there = (_step_time_us(make_world(game, num_envs)) for game in games)
     return there - here
 
 
@@ -176,7 +178,7 @@ def cyborg_speeds(folder: Path, red_agent: str, scenario: Scenario = CAGE2) -> d
     with (
         ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, 1, scenario)) as alone,
         ProcessPoolExecutor(1, get_context("spawn"), _open_games, (folder, WORKER_ENVS, scenario)) as together,
-        backends.make_world(game, WORKER_ENVS) as world,
+        make_world(game, WORKER_ENVS) as world,
     ):
         actions = np.random.default_rng(0).integers(0, scenario.num_actions, (CYBORG_STEPS, WORKER_ENVS))
         for turn in range(3):

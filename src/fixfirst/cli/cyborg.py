@@ -13,8 +13,8 @@ from fixfirst import __version__
 from fixfirst.base import compile as machine_code, errors, jobs
 from fixfirst.cli.app import CyborgFlag, Json, print_json, say
 from fixfirst.cyborg import checkout, conformance, recorder
-from fixfirst.game import game
 from fixfirst.game.scenario import Scenario
+from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter import screen
 
 PACKAGES = (
@@ -58,7 +58,7 @@ def examine(cyborg: Path | None = None, scenario: str | None = None) -> dict[str
         "threads": {"cores": jobs.available_cores()} | {name: os.environ.get(name) for name in THREAD_VARIABLES},
         "kernel": {"cache": str(machine_code.cache_folder()), "compiled": machine_code.is_compiled()},
         "cyborg": found,
-    } | ({} if scenario is None else {"scenario": _scenario(game.scenario_named(scenario), found)})
+    } | ({} if scenario is None else {"scenario": _scenario(scenario_named(scenario), found)})
 
 
 def _as_text(findings: dict[str, Any]) -> str:

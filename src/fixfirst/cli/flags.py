@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from fixfirst.base import errors
 from fixfirst.cli.app import RARE, shown, whole
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
 from fixfirst.settings import resolve, training

@@ -12,7 +12,7 @@ from fixfirst.base import errors
 from fixfirst.cli.app import Json, Whole, print_json, say
 from fixfirst.cli.flags import OrderFlag, flags_of, given, named_agent
 from fixfirst.game import parts
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders.compliance import Judging
 from fixfirst.reporter import report
 from fixfirst.reporter.document import open_page

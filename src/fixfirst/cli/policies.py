@@ -10,7 +10,7 @@ from fixfirst.api import evaluate
 from fixfirst.base import errors
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, check_tables, print_json, write_tables
 from fixfirst.cli.flags import OrderFlag, flags_of, given, named_agent
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders import order
 from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation

@@ -8,8 +8,9 @@ from cyclopts import Parameter
 
 from fixfirst.base import errors, files
 from fixfirst.cli.app import Json, Whole, print_json
-from fixfirst.game import game, parts
+from fixfirst.game import parts
 from fixfirst.game.scenario import Scenario
+from fixfirst.game.scenario_names import scenario_named
 from fixfirst.policy import action_sets
 from fixfirst.reporter import drawing
 from fixfirst.runs import layout
@@ -52,7 +53,7 @@ def scenario_command(
         raise errors.ConfigError(f"--hosts and --subnets are of a new network: fixfirst scenario {NEW} --hosts 20")
     else:
         scenario = (
-            Scenario.from_table(file, errors.note) if Path(file).suffix == HOST_TABLE else game.scenario_named(file, images)
+            Scenario.from_table(file, errors.note) if Path(file).suffix == HOST_TABLE else scenario_named(file, images)
         )
     if out is not None:
         with errors.writing(out, error=errors.ConfigError):

@@ -25,7 +25,9 @@ from fixfirst.base import arguments, errors, jobs
 from fixfirst.cyborg.checkout import PRIVILEGED_ACCOUNTS, Cyborg, CyborgGame, Identity, check_images, identify, load_cyborg
 from fixfirst.cyborg.conformance import HOST_LETTERS, LEARNED_RED, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
 from fixfirst.cyborg.world import LearnedRed
-from fixfirst.game import chance as dice, game, parts, state, world
+from fixfirst.game import chance as dice, parts, state
+from fixfirst.game.base_world import pack
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.play import baselines
 from fixfirst.policy import file as policy_file, reds
@@ -87,14 +89,15 @@ def record(
     """Record CybORG from `folder` into the file `out` (.jsonl or .jsonl.gz); the same bytes for any number of workers."""
     layout.check_output("out", out, recording.scenario, recording.policy)
     arguments.check_int("episodes", recording.episodes), arguments.check_int("steps", recording.steps)
-    world.check_seeds(recording.seed, 1)
-    scenario = game.scenario_named(recording.scenario)
+    arguments.check_seed("seed", recording.seed)
+    game = Game(scenario=recording.scenario, red_agent=recording.red_agent)
+    scenario = game.scenario
     if recording.policy not in (MIXTURE, *baselines.DEFENDERS) and not _is_policy(recording.policy):
         raise errors.CyborgError(
             f"unknown policy {recording.policy!r}; use {MIXTURE}, a policy, or one of {', '.join(baselines.DEFENDERS)}"
         )
-    recording = replace(recording, red_agent=game.red_agent_spec(recording.red_agent, scenario))
-    for name in game.learned_in([recording.red_agent]):
+    recording = replace(recording, red_agent=game.attacker)
+    for name in game.learned:
         if reds.load_red(name, scenario).spec.picky:
             raise errors.CyborgError(f"{name}: names its exploit, which a recording does not tell; record plain attackers")
     check_images(folder, scenario)
@@ -148,7 +151,7 @@ def _chooser(name: str) -> Callable[[np.ndarray], np.ndarray]:
     player, steps = load_policy(name).player(greedy=True), count()
     keys, first = np.zeros(1, np.uint64), np.zeros(1, np.int64)
     nothing = np.zeros((1, 0), np.uint8)  # it does not see the truth
-    return lambda observations: player.act(world.pack(observations), nothing, first, keys, next(steps))
+    return lambda observations: player.act(pack(observations), nothing, first, keys, next(steps))
 
 
 _recorder: "Recorder"  # of a recording process
@@ -173,16 +176,17 @@ class Recorder:
         self._step = 0  # of the episode, from 1; 0 = outside of any step
         self._pid_reuses: list[int] = []  # steps
         self._listen(cyborg)
-        scenario = game.scenario_named(recording.scenario)
+        played = Game(scenario=recording.scenario, red_agent=recording.red_agent)
+        scenario, self._red_odds = played.scenario, played.red_odds(1)[0]
         file = None if scenario == CAGE2 else recording.scenario
         self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
-        self._learned = [LearnedRed.named(reds.load_red(name, scenario)) for name in game.learned_in([recording.red_agent])]
+        self._learned = [LearnedRed.named(reds.load_red(name, scenario)) for name in played.learned]
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""
         setting, entropy = self._recording, [self._recording.seed, number]
         rng = np.random.default_rng([*entropy, _BLUE_STREAM])
-        red = int(np.searchsorted(game.red_odds(setting.red_agent, 1)[0], rng.random(), side="right"))
+        red = int(np.searchsorted(self._red_odds, rng.random(), side="right"))
         policy = str(rng.choice(list(baselines.DEFENDERS))) if setting.policy == MIXTURE else setting.policy
         choose = (
             baselines.DEFENDERS[policy](self._game.scenario, 1, rng) if policy in baselines.DEFENDERS else _chooser(policy)

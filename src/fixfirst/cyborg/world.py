@@ -1,8 +1,8 @@
 """N environments of real CybORG behind the interface of our own `World`, and learned attackers as red agents in it.
 
-Environments are stepped one after the other. A worker process holds one of these (`game/backends.py`). An episode's chances
-follow from (seed, environment, episode), so they are the same however the environments are spread over processes. Only the
-draws differ from our own simulator's.
+Environments are stepped one after the other. A worker process holds one of these (`game/worker_world.py`). An episode's
+chances follow from (seed, environment, episode), so they are the same however the environments are spread over processes.
+Only the draws differ from our own simulator's.
 """
 
 import gc
@@ -18,10 +18,10 @@ import numpy as np
 
 from fixfirst.base import errors
 from fixfirst.cyborg.checkout import CyborgGame, find_cyborg, load_cyborg, scenario_file, variant_of
-from fixfirst.game import chance as dice, documents, red_view, rules, state, tables, world
-from fixfirst.game.game import Game
+from fixfirst.game import chance as dice, documents, red_view, rules, state, tables
+from fixfirst.game.base_world import BaseWorld, pack
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.world import BaseWorld
 from fixfirst.policy import reds
 
 # ---------------------------------------------------------------- learned attackers
@@ -236,7 +236,7 @@ class CyborgWorld(BaseWorld):
                 if self._autoreset == rules.SAME_STEP:
                     self.final_observations[i], self.final_access[i] = self.observations[i], self.access[i]
                     self._next_episode(i)
-        self.packed_obs[:] = world.pack(self.observations)
+        self.packed_obs[:] = pack(self.observations)
         return num_ended
 
     def _turns(self) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from fixfirst.base import compile as machine_code, errors
 from fixfirst.base.compile import inlined
 from fixfirst.game import chance as dice
-from fixfirst.game.game import own_agents
+from fixfirst.game.own_agents import own_agents
 from fixfirst.game.state import LEARNED, NO_TARGET, RedAgent, RedVerb, Success, state_dtype
 from fixfirst.game.tables import SMALL, Size
 

@@ -30,13 +30,14 @@ import numpy as np
 
 from fixfirst.base import files, seeds
 from fixfirst.game import red_view, state
-from fixfirst.game.game import Game
-from fixfirst.game.world import World
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, widen
 from fixfirst.learner.red_training import Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.rollout import Rollout
+from fixfirst.play.worlds import make_simulator
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
@@ -112,7 +113,7 @@ class League:
         self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # the defender that is kept
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
         self.steps = self._game.steps  # of an episode
-        self._scripts = World(self._game, config.script_envs, autoreset="disabled")
+        self._scripts = make_simulator(self._game, config.script_envs, autoreset="disabled")
         self._world = World(self._game, config.frozen_envs, autoreset="disabled")
         self.pool: list[FrozenRed] = list(pool)
         repaired = {spec.scenario.repaired_hosts[action] for action in spec.action_set.actions}
@@ -184,8 +185,8 @@ class League:
         )
 
     def _play_script(self, name: str) -> np.ndarray:
-        game = self._game.model_copy(update={"red_agent": name})
-        world = World(game, self.config.matrix_episodes, autoreset="disabled")
+        game = self._game.against(name)
+        world = make_simulator(game, self.config.matrix_episodes, autoreset="disabled")
         seed = seeds.stream_seed(self.config.seed, "matrix")
         options: dict[str, Any] = {"world_seed": seed, "policy_seed": seed, "first_episode": 0}
         return rollout.collect(world, self._defender(), workflows=self.orders, **options).returns

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fixfirst.base import errors
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.learner.stages import Opening
 from fixfirst.play import evaluation
 from fixfirst.policy.network import Network

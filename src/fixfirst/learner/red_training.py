@@ -14,8 +14,8 @@ import numpy as np
 
 from fixfirst.base import seeds
 from fixfirst.game import red_view
-from fixfirst.game.game import Game
-from fixfirst.game.world import World
+from fixfirst.game.game_config import Game
+from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, raise_temperature
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout

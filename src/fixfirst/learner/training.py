@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fixfirst.base import arguments, errors, files, seeds
-from fixfirst.game import backends
-from fixfirst.game.world import BaseWorld
+from fixfirst.game.base_world import BaseWorld
 from fixfirst.learner.openings import first_openings, next_openings
 from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
 from fixfirst.learner.stages import Entrant, StageKind, first_entrant
@@ -23,6 +22,7 @@ from fixfirst.orders import compliance, repairs
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation, rollout
 from fixfirst.play.rollout import Rollout
+from fixfirst.play.worlds import make_world
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import SHIELDS
 from fixfirst.policy.table import PolicyTable
@@ -141,7 +141,7 @@ class Training:
         """Where it plays; made when it is first needed."""
         if self._world is None:
             size, workers = self.config.ppo.num_envs, self._num_workers
-            self._world = backends.make_world(self.config.game, size, num_workers=workers, autoreset="disabled")
+            self._world = make_world(self.config.game, size, num_workers=workers, autoreset="disabled")
         return self._world
 
     @property
@@ -405,4 +405,4 @@ def check_trainable(config: TrainConfig) -> None:
     if config.ppo.uses_torch:
         arguments.needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":
-        backends.make_world(config.game, 1).close()
+        make_world(config.game, 1).close()

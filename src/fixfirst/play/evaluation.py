@@ -21,13 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fixfirst.base import distributions, errors, seeds, tables
-from fixfirst.game import backends, parts
-from fixfirst.game.game import Game
-from fixfirst.game.world import BaseWorld
+from fixfirst.game import parts
+from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.play.rollout import Change, Player, Rollout, collect, join
+from fixfirst.play.worlds import make_world
 from fixfirst.stats import intervals, pricing
 from fixfirst.stats.evaluation import Evaluation, Evaluations
 
@@ -112,7 +113,7 @@ def play(
     if keep_turns and not 1 <= episodes <= MOST_KEPT:
         raise errors.ConfigError(f"episodes must be in 1..{MOST_KEPT}, got {episodes}")
     batch = min(episodes, CYBORG_BATCH if game.backend == "cyborg" else BATCH)
-    with nullcontext(world) if world is not None else backends.make_world(game, batch, autoreset="disabled") as place:
+    with nullcontext(world) if world is not None else make_world(game, batch, autoreset="disabled") as place:
         parts = []
         for number in range(-(-episodes // place.num_envs)):
 

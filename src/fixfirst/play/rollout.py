@@ -16,8 +16,9 @@ import numpy as np
 from fixfirst.base import errors
 from fixfirst.base.compile import compiled
 from fixfirst.game import attackers, chance as dice, red_view, rules, state, tables
+from fixfirst.game.base_world import BaseWorld
 from fixfirst.game.scenario import Scenario
-from fixfirst.game.world import BaseWorld, World
+from fixfirst.game.simulator import World
 from fixfirst.orders import repairs
 from fixfirst.orders.order import Workflow
 from fixfirst.policy import network, reds, remembering, table

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base import arguments, errors, files
-from fixfirst.game import world
+from fixfirst.game.attacker_files import RED_JSON, SHIPPED
+from fixfirst.game.base_world import pack
 from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.network import Network, Weights, shapes
@@ -20,8 +21,6 @@ from fixfirst.runs import layout, manifest, rows
 if TYPE_CHECKING:
     from fixfirst.policy.torch_network import ActorCritic
 
-SHIPPED_POLICIES = Path(__file__).parent / "shipped"
-
 NamedOrder = Workflow | str
 Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
 ANY_ORDER = "any"
@@ -31,7 +30,7 @@ MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 def shipped_policies() -> list[str]:
     """Return the names of the policies that come with fixfirst."""
-    return sorted(folder.parent.name for folder in SHIPPED_POLICIES.glob(f"*/{layout.POLICY_JSON}"))
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.POLICY_JSON}"))
 
 
 class _Play:
@@ -173,7 +172,7 @@ class Policy:
         orders, assigned = self.assign(workflow, len(batch))
         player = self._player(orders, arguments.check_bool("greedy", greedy))
         play = self._play(len(batch), episode_start)
-        words = world.pack(batch)
+        words = pack(batch)
         keys = np.empty(len(words), np.uint64)
         chance_keys(arguments.check_seed("seed", seed, bits=63), 0, keys)
         steps = play.steps if step is None else np.full(len(words), arguments.check_int("step", step, 0), np.int64)
@@ -321,7 +320,7 @@ def _way(spec: PolicySpec) -> str:
 def policy_folder(path: Path) -> Path:
     """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
     if not path.exists() and str(path) in shipped_policies():
-        return SHIPPED_POLICIES / str(path)
+        return SHIPPED / str(path)
     folder = path.parent if path.name in (layout.POLICY_JSON, layout.POLICY_TENSORS) else path
     if not (folder / layout.POLICY_JSON).exists() and (folder / layout.BEST / layout.POLICY_JSON).exists():
         folder = folder / layout.BEST
@@ -339,7 +338,7 @@ def _why_none(folder: Path) -> str:
     if (folder / layout.STUDY).is_file():
         searches = [run.name for run in layout.find_runs(folder, 1)]
         return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"
-    if (folder / layout.RED_JSON).is_file():
+    if (folder / RED_JSON).is_file():
         return "it holds an attacker, not a defender: name it with --red-agent"
     if not (folder / layout.MANIFEST).is_file():
         return f"{layout.POLICY_JSON} is missing"

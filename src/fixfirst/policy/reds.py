@@ -14,22 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from fixfirst.base import arguments, errors, files
+from fixfirst.base import files
 from fixfirst.base.compile import called, compiled
-from fixfirst.game import chance as dice, game, red_view, state
-from fixfirst.game.game import Game
+from fixfirst.game import attacker_files, chance as dice, red_view, state
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.world import World
+from fixfirst.game.simulator import World
 from fixfirst.policy import table as tables
-from fixfirst.policy.file import SHIPPED_POLICIES
 from fixfirst.policy.network import Layers, Network, Weights, load_output_layer, shapes
 from fixfirst.policy.table import answer_row, draw_action, enter_odds, find_row
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import manifest
 
 BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
 KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
-_KIND = "red"
-SEAL = 8  # characters of a hash
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
@@ -49,7 +46,7 @@ class RedPolicy:
     @property
     def seal(self) -> str:
         """The beginning of its hash, by which runs know it again."""
-        return str(self.facts.get("sha256", ""))[:SEAL]
+        return attacker_files.seal(self.facts)
 
     @property
     def network(self) -> Network:
@@ -58,16 +55,11 @@ class RedPolicy:
         return Network.of(self.weights)
 
 
-def shipped_reds() -> list[str]:
-    """Return the names of the attackers that come with fixfirst."""
-    return sorted(folder.parent.name for folder in SHIPPED_POLICIES.glob(f"*/{layout.RED_JSON}"))
-
-
 def save_red(folder: Path, weights: Weights, spec: red_view.RedSpec, facts: Mapping[str, Any]) -> None:
     """Write red.safetensors and red.json."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": manifest.versions(), **facts}
-    files.write_pair(folder / layout.RED_JSON, _KIND, document, weights)
+    files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document, weights)
 
 
 def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
@@ -77,46 +69,9 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
 
         red = ff.load_red("base-attacker")
     """
-    name = str(arguments.check_path("an attacker", path))
-    sealed = game.SEALED.fullmatch(name)
-    folder = red_folder(Path(sealed[1] if sealed else name))
-    place = folder / layout.RED_JSON
-    facts, tensors = files.read_pair(place, _KIND)
-    if sealed and not facts["sha256"].startswith(sealed[2]):
-        raise errors.PolicyError(
-            f"{sealed[1]}: is another attacker than was named, {name}: its hash begins with {facts['sha256'][:SEAL]}"
-        )
-    spec = red_view.RedSpec(scenario, facts.get("picky") is True)
-    if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
-        raise errors.PolicyError(
-            f"{path}: attacks the hosts of scenario {facts.get('scenario')}, not those of {scenario.name}"
-        )
-    files.check_tensors(folder / layout.RED_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    facts, tensors, spec = attacker_files.read_attacker(path, scenario)
+    files.check_tensors(f"{path}: {attacker_files.RED_TENSORS}", tensors, shapes(spec.inputs, spec.actions))
     return RedPolicy(tensors, spec, facts)
-
-
-def is_there(name: str) -> bool:
-    """Return whether a name is that of a folder or of something that comes with fixfirst, whatever it holds."""
-    try:
-        return name in (folder.name for folder in SHIPPED_POLICIES.iterdir()) or (name != "" and Path(name).exists())
-    except (OSError, ValueError):  # no name of a file
-        return False
-
-
-def red_folder(path: Path) -> Path:
-    """Return the folder that holds an attacker's two files. Raises PolicyError, in one line."""
-    if not path.exists() and str(path) in shipped_reds():
-        return SHIPPED_POLICIES / str(path)
-    folder = path.parent if path.name in (layout.RED_JSON, layout.RED_TENSORS) else path
-    for place in (folder, folder / layout.EXPLOIT):
-        if (place / layout.RED_JSON).exists():
-            return place
-    if (folder / layout.POLICY_JSON).exists() or (SHIPPED_POLICIES / str(path) / layout.POLICY_JSON).exists():
-        raise errors.PolicyError(f"{path}: holds a defender, not an attacker; train one with: fixfirst train --side red")
-    missing = (
-        f"{layout.RED_JSON} is missing" if folder.exists() else f"there is no such file; known: {', '.join(shipped_reds())}"
-    )
-    raise errors.PolicyError(f"{path}: holds no attacker ({missing})")
 
 
 # ---------------------------------------------------------------- players

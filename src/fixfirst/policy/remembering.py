@@ -9,7 +9,7 @@ from numba import uint64
 
 from fixfirst.base import errors
 from fixfirst.base.compile import compiled, inlined
-from fixfirst.game import chance as dice, world
+from fixfirst.game import base_world, chance as dice
 from fixfirst.policy.action_sets import ActionSet, decoy_slots, slot_words
 from fixfirst.policy.memory import BREAK_INS, DIGITS, QUIET_TURNS, memory_dtype, memory_groups
 from fixfirst.policy.spec import PolicySpec
@@ -378,11 +378,11 @@ class Memories:
         """Return the actions of the world [N] that choices [N] mean. What is wrong with its own, the world says."""
         if self._worlds_own:
             return choices
-        numbers = world.actions_array(choices, len(self.records))
+        numbers = base_world.actions_array(choices, len(self.records))
         actions = np.empty_like(numbers)
         wrong = choose_batch(self._arrays.meanings, self._arrays.shifts, self.records, numbers, actions)
         if wrong >= 0:
-            raise world.out_of_range(choices, wrong, self.spec.actions)
+            raise base_world.out_of_range(choices, wrong, self.spec.actions)
         return actions
 
     def masks(self) -> np.ndarray:

@@ -18,8 +18,8 @@ from typing import Any
 from urllib.parse import quote
 
 from fixfirst.base import errors
-from fixfirst.game import game
 from fixfirst.game.scenario import CAGE2
+from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter.figure import FigureData
 from fixfirst.reporter.texts import AGAIN, num, percent
 from fixfirst.runs import layout, manifest
@@ -153,7 +153,7 @@ def describe_game(run: Run) -> str:
 def describe_world(run: Run) -> str:
     """Say in which world it was played: the variant, the scenario unless it is CAGE2, and a reward of its own."""
     variant = f"variant {run.config.get('variant', 'unknown')}"
-    return errors.printable(game.scenario_named(run.config.get("scenario", CAGE2)).in_words(variant))
+    return errors.printable(scenario_named(run.config.get("scenario", CAGE2)).in_words(variant))
 
 
 def _replays(run: Run) -> dict[str, Replay]:

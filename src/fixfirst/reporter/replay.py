@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fixfirst.base import errors, files
-from fixfirst.game import game
 from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.game.scenario_names import scenario_named
 from fixfirst.reporter import drawing
 from fixfirst.reporter.document import as_data, fill, read_part
 
@@ -40,7 +40,7 @@ def write_replay(path: Path, document: dict[str, Any]) -> None:
 
 def _scenario_of(document: dict[str, Any]) -> Scenario:
     """Return the scenario that was played."""
-    return game.scenario_named(document.get("scenario", CAGE2))
+    return scenario_named(document.get("scenario", CAGE2))
 
 
 def _map(scenario: Scenario) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import arguments, errors, files
+from fixfirst.game.attacker_files import RED_JSON, RED_TENSORS
 
 SCHEMA = 2  # of a run directory; what version 1 wrote can be looked at
 
@@ -65,7 +66,6 @@ LEDGER, CHOICES, TRIALS, WARMUP, BEST = "trials.csv", "gp_sampling_log.csv", "tr
 MATRIX, ATTACKERS = "league.csv", "attackers"
 ANSWER, ROUNDS, REPLICATES = "answer.json", "rounds.csv", "replicates"
 POLICY_TENSORS, POLICY_JSON = "policy.safetensors", "policy.json"
-RED_TENSORS, RED_JSON, EXPLOIT, ATTACKERS = "red.safetensors", "red.json", "exploit", "attackers"
 CHECKPOINT_PREFIX, ENTRANTS = "checkpoint-", "entrants"
 WARMUP_KEY = -1  # the warm-up's number, among those of the trials
 REPORT, REPLAY, REPLAYS = "report", "replay.html", "replays"  # a report's suffix is its format

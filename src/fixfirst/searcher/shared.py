@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from fixfirst.base import errors, jobs, seeds
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
 from fixfirst.play.rollout import Player

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from fixfirst.base import errors, files, jobs
+from fixfirst.game import attacker_files
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import file as policy_file
 from fixfirst.runs import layout, manifest, rows
@@ -203,7 +204,7 @@ def run_searches(
 Files = dict[str, bytes]
 # All that a job may leave in its folder. The names come from another machine: nothing else is written.
 _PLAIN = (layout.POLICY_TENSORS, layout.POLICY_JSON, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.RESULT)
-_RED = (layout.RED_TENSORS, layout.RED_JSON)
+_RED = (attacker_files.RED_TENSORS, attacker_files.RED_JSON)
 _CHECKPOINT = rf"{layout.CHECKPOINT_PREFIX}(\d{{8}}|last)\.(json|safetensors)"
 _BELOW = rf"({layout.ENTRANTS}|{layout.ATTACKERS})/\d{{1,4}}/"
 JOB_FILES = re.compile(rf"({_BELOW})?({'|'.join(map(re.escape, (*_PLAIN, *_RED)))}|{_CHECKPOINT})")

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from fixfirst.base import arguments, errors, seeds
-from fixfirst.game import game
+from fixfirst.game.red_agents import names_listed
+from fixfirst.game.scenario_names import scenarios_listed
 from fixfirst.orders.order import Workflow
 from fixfirst.policy.spec import SHIELDS, PolicySpec
 from fixfirst.settings import presets, resolve, training
@@ -455,8 +456,7 @@ def search_configs(
     given, environment, from_file = SearchConfig.gather(given, file, units)
     said = ChainMap(given, environment, from_file)
     named = said.get("red_agent", "b_line")
-    # A plain list of names means one after the other; weights make it one mixture.
-    agents = named.split(",") if isinstance(named, str) and ":" not in named else [named]
+    agents = names_listed(named) if isinstance(named, str) else [named]
     firsts = [
         SearchConfig.resolve({**given, **world, "red_agent": agent}, environment, from_file)
         for world in _scenarios(said)
@@ -471,7 +471,7 @@ def _scenarios(said: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the setting `scenario` of each one that is named; of none, no setting."""
     if said.get("scenario") is None:
         return [{}]
-    found = game.scenarios_listed(said["scenario"])
+    found = scenarios_listed(said["scenario"])
     if not found:
         raise errors.ConfigError("--scenario names no network")
     return [{"scenario": scenario} for scenario in found]

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
 from fixfirst.base import arguments, errors
-from fixfirst.game.game import Game
+from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
 from fixfirst.orders.order import UnitScheme, Workflow

@@ -2,7 +2,7 @@
 
 Over a pipe go commands and one number back (the last turns, where someone looks on); actions, seeds and all that is shown
 stay where they are. A worker builds any world it is told to: CybORG, or our own simulator, whose results are then the bytes
-of the in-process world. `make_world` is the one way to make a world of any kind.
+of the in-process world.
 
 What can go wrong, and what happens then:
 - an exception in a worker: raised here as WorkerError, the worker's traceback attached;
@@ -23,7 +23,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from itertools import pairwise
 from multiprocessing import get_context, reduction
 from multiprocessing.connection import Connection, wait
@@ -33,9 +32,9 @@ from typing import IO, Any
 import numpy as np
 
 from fixfirst.base import arguments, errors, jobs
-from fixfirst.game.game import Game
+from fixfirst.game.base_world import BaseWorld, shown_arrays
+from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import Scenario
-from fixfirst.game.world import BaseWorld, World, shown_arrays
 
 DEFAULT_TIMEOUT_S = 300.0
 _STEP, _RESET, _RESET_WITH_SEEDS, _LOOK = "step", "reset", "reset with seeds", "look"
@@ -291,28 +290,3 @@ def _next(pipe: "Connection[Any, Any]") -> str | None:
         return str(pipe.recv())
     except (EOFError, OSError):
         return None
-
-
-# ---------------------------------------------------------------- worlds by the name of their backend
-
-
-def make_world(
-    game: Game,
-    num_envs: int,
-    *,
-    num_workers: int | None = None,
-    timeout_s: float | None = DEFAULT_TIMEOUT_S,
-    **options: Any,
-) -> BaseWorld:
-    """Make a world of N environments in which a game is played.
-
-    Its backend `simulator` is our own in this process, `workers` the same in worker processes, `cyborg` real CybORG in
-    worker processes, from the checkout `game.cyborg` (see `find_cyborg`). num_workers and timeout_s concern the latter two.
-    options: those of `BaseWorld`.
-    """
-    if game.backend == "simulator":
-        return World(game, num_envs, **options)
-    make: MakeWorld = World
-    if game.backend == "cyborg":
-        make = import_module("fixfirst.cyborg.world").world_maker(game)  # by name: no room above the adapter imports it
-    return WorkerWorld(make, game, num_envs, num_workers=num_workers, timeout_s=timeout_s, **options)

@@ -1,0 +1,85 @@
+"""The files of learned attackers: found by the name of a folder or of one that comes with fixfirst, known by their hash."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fixfirst.base import arguments, errors, files
+
+if TYPE_CHECKING:
+    from fixfirst.game.red_view import RedSpec
+    from fixfirst.game.scenario import Scenario
+
+SHIPPED = Path(__file__).parent.parent / "shipped"  # policies and attackers that come with fixfirst, a folder each
+RED_JSON, RED_TENSORS = "red.json", "red.safetensors"
+EXPLOIT = "exploit"  # the folder of a run with the best response to what it trained
+KIND = "red"
+_POLICY_JSON = "policy.json"  # a defender's, see runs/layout.py
+_SEAL_LENGTH = 8  # characters of a hash
+_SEALED = re.compile(r"(.+)@([0-9a-f]{8})")  # an attacker and its seal
+
+
+def shipped_reds() -> list[str]:
+    """Return the names of the attackers that come with fixfirst."""
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{RED_JSON}"))
+
+
+def is_sealed(name: str) -> bool:
+    """Return whether a name ends with a seal, the beginning of the attacker's hash."""
+    return _SEALED.fullmatch(name) is not None
+
+
+def names_something(name: str) -> bool:
+    """Return whether a name is that of a file or folder, or of something that comes with fixfirst, whatever it holds."""
+    try:
+        return name in (folder.name for folder in SHIPPED.iterdir()) or (name != "" and Path(name).exists())
+    except (OSError, ValueError):  # no name of a file
+        return False
+
+
+def seal(facts: dict[str, Any]) -> str:
+    """Return the beginning of an attacker's hash, by which runs know it again."""
+    return str(facts.get("sha256", ""))[:_SEAL_LENGTH]
+
+
+def sealed(name: str, scenario: "Scenario") -> str:
+    """Return the name with the seal of the attacker in its files, which must be one for this scenario."""
+    return name if is_sealed(name) else f"{name}@{seal(read_attacker(name, scenario)[0])}"
+
+
+def read_attacker(path: str | Path, scenario: "Scenario") -> "tuple[dict[str, Any], dict[str, np.ndarray], RedSpec]":
+    """Return what red.json says, the weights, and what the attacker reads and chooses. Raises PolicyError.
+
+    After @ may stand the beginning of its hash, as runs note it; another attacker is refused then.
+    """
+    from fixfirst.game.red_view import RedSpec  # imports the compiler: only for those who meet learned attackers
+
+    name = str(arguments.check_path("an attacker", path))
+    match = _SEALED.fullmatch(name)
+    facts, tensors = files.read_pair(_folder(Path(match[1] if match else name)) / RED_JSON, KIND)
+    if match and not facts["sha256"].startswith(match[2]):
+        raise errors.PolicyError(
+            f"{match[1]}: is another attacker than was named, {name}: its hash begins with {seal(facts)}"
+        )
+    spec = RedSpec(scenario, facts.get("picky") is True)
+    if facts.get("choices") != list(spec.names) or facts.get("inputs") != spec.inputs:
+        raise errors.PolicyError(
+            f"{path}: attacks the hosts of scenario {facts.get('scenario')}, not those of {scenario.name}"
+        )
+    return facts, tensors, spec
+
+
+def _folder(path: Path) -> Path:
+    """Return the folder that holds an attacker's two files. Raises PolicyError, in one line."""
+    folder = path.parent if path.name in (RED_JSON, RED_TENSORS) else path
+    for candidate in (folder, folder / EXPLOIT):
+        if (candidate / RED_JSON).exists():
+            return candidate
+    if str(path) in shipped_reds():
+        return SHIPPED / str(path)
+    if (folder / _POLICY_JSON).exists() or (SHIPPED / str(path) / _POLICY_JSON).exists():
+        raise errors.PolicyError(f"{path}: holds a defender, not an attacker; train one with: fixfirst train --side red")
+    missing = f"{RED_JSON} is missing" if folder.exists() else f"there is no such file; known: {', '.join(shipped_reds())}"
+    raise errors.PolicyError(f"{path}: holds no attacker ({missing})")

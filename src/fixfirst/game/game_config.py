@@ -1,0 +1,169 @@
+"""What is played, as one value: a `Game`. It is checked once, and then travels whole."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast, get_args
+
+import numpy as np
+from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator, model_validator
+
+from fixfirst.base import arguments, errors
+from fixfirst.game import parts
+from fixfirst.game.red_agents import Mixture, learned_in, mixture_of, parse_mixture, red_odds, script_names
+from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
+from fixfirst.game.scenario_names import scenario_named, scenario_of
+from fixfirst.game.state import LEARNED
+
+Backend = Literal["simulator", "workers", "cyborg"]
+
+
+class Game(arguments.Settings):
+    """In which network, against whom, in which release of the game, for how long, and who simulates it.
+
+    For example:
+
+        game = ff.Game(red_agent="b_line:0.5,meander:0.5", variant="leaderboard", max_steps=30)
+    """
+
+    scenario: Annotated[Scenario, PlainValidator(scenario_named), PlainSerializer(Scenario.as_dict)] = Field(
+        CAGE2,
+        exclude_if=lambda scenario: scenario == CAGE2,
+        description=f"The network: {', '.join(SHIPPED_SCENARIOS)}, a file, or generate:SEED.",
+    )
+    images: str | None = Field(
+        None,
+        exclude=True,
+        description="A folder of own images, for --scenario FILE; they become part of the scenario.",
+    )
+    reward: str | None = Field(
+        None,
+        exclude=True,
+        description="A file with a reward of your own (docs/scenarios.md); it becomes part of the scenario.",
+    )
+    red_agent: str | tuple[str, ...] = Field(
+        "b_line",
+        description="b_line, meander, sleep, late, the folder of a learned attacker, or a mixture: b_line:0.5,runs/red:0.5.",
+    )  # from Python, for worlds: also one of these per environment
+    variant: parts.VariantName | None = Field(
+        "current", description="current, leaderboard or debugged: which release of the challenge is played."
+    )  # None, from Python: whatever the CybORG found is
+    green: bool = Field(False, description="With users who scan ports at random.")
+    max_steps: int | None = Field(
+        100, ge=1, le=arguments.MOST, description="Length of an episode."
+    )  # None, for worlds: no end
+    backend: Backend = Field(
+        "simulator",
+        description="simulator, cyborg (the real thing, in worker processes), or workers (our simulator there).",
+    )
+    cyborg: str | None = Field(
+        None,
+        exclude=True,
+        description="A checkout of cage-challenge-2, for --backend cyborg; default: FIXFIRST_CYBORG, or installed.",
+    )  # names code to be run, so it is never written down: whoever goes on with a run says it again
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_scenario(cls, values: Any) -> Any:
+        """Read a scenario together with its images and its reward, of which no file is needed after that."""
+        if not isinstance(values, Mapping) or not {"scenario", "images", "reward"} & set(values):
+            return values
+        scenario = scenario_of(values.get("scenario", CAGE2), values.get("images"), values.get("reward"))
+        length = {} if scenario.steps is None or "max_steps" in values else {"max_steps": scenario.steps}
+        return {**values, "scenario": scenario, "images": None, "reward": None, **length}
+
+    @model_validator(mode="after")
+    def _cyborg_knows_the_reward(self) -> "Game":
+        if self.backend == "cyborg" and self.scenario.own_reward:
+            raise errors.ScenarioError(
+                f"{self.scenario.name} has a reward of its own, which CybORG cannot give: play it on the simulator"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _b_line_has_a_target(self) -> "Game":
+        if self.scenario.target is None and any(mixture.weights.get("b_line") for mixture in self.mixtures):
+            raise errors.ScenarioError(
+                f"{self.scenario.name}: b_line looks for a host named {parts.TARGET_NAME}, and there is none; "
+                "call the host to be protected most so, or play against meander"
+            )
+        return self
+
+    @field_validator("red_agent", mode="before")
+    @classmethod
+    def _known_red_agent(cls, value: Any, info: ValidationInfo) -> str | tuple[str, ...]:
+        several = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+        scenario = info.data.get("scenario", CAGE2)  # it is not there if it was refused
+        texts = tuple(parse_mixture(each, scenario).text for each in (value if several else [value]))
+        return texts if several else texts[0]
+
+    @field_validator("variant", mode="before")
+    @classmethod
+    def _known_variant(cls, value: str | None) -> str | None:
+        return None if value is None else _check_variant(value)
+
+    @property
+    def where(self) -> str:
+        """The world in words, see `Scenario.in_words`."""
+        return self.scenario.in_words(f"variant {self.variant}")
+
+    @property
+    def attacker(self) -> str:
+        """The red agent or mixture that is met in all environments."""
+        if not isinstance(self.red_agent, str):
+            raise errors.ConfigError(
+                f"one red agent or mixture must be given for all environments, got {errors.quoted(self.red_agent)}"
+            )
+        return self.red_agent
+
+    @property
+    def mixtures(self) -> tuple[Mixture, ...]:
+        """Whom blue meets: one for all environments, or one per environment."""
+        return tuple(map(mixture_of, [self.red_agent] if isinstance(self.red_agent, str) else self.red_agent))
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """Attackers that are learned ones, each with the beginning of its hash; their numbers begin with LEARNED."""
+        return learned_in(self.mixtures)
+
+    def red_name(self, number: int) -> str:
+        """Return the red agent of this number."""
+        return self.learned[number - LEARNED] if number >= LEARNED else script_names()[number]
+
+    def against(self, red_agent: str, **settings: Any) -> "Game":
+        """Return the same game against another red agent or mixture, with other settings."""
+        return self.model_copy(update={"red_agent": parse_mixture(red_agent, self.scenario).text, **settings})
+
+    @property
+    def steps(self) -> int:
+        """The length of an episode, where all have one."""
+        if self.max_steps is None:
+            raise errors.ConfigError("a rollout needs episodes of fixed length: give the world max_steps")
+        return self.max_steps
+
+    def red_odds(self, num_envs: int) -> np.ndarray:
+        """Return cumulative probabilities [N, 4 and own ones] of the red agents, by their numbers."""
+        return red_odds(self.mixtures, num_envs)
+
+    def for_envs(self, envs: slice, num_envs: int) -> "Game":
+        """Return the game of some of N environments."""
+        if isinstance(self.red_agent, str) or len(self.red_agent) != num_envs:
+            return self
+        return self.model_copy(update={"red_agent": self.red_agent[envs]})
+
+    @classmethod
+    def of_environment(cls, **settings: Any) -> "Game":
+        """Make a game from what somebody who makes environments says: types are checked as arguments of functions are."""
+        backend = arguments.check_choice("backend", settings.get("backend", "simulator"), get_args(Backend))
+        if "variant" in settings:
+            _check_variant(settings["variant"])
+        elif backend == "cyborg":
+            settings["variant"] = None  # CybORG says what it is
+        if "green" in settings:
+            arguments.check_bool("green", settings["green"])
+        if settings.get("max_steps") is not None:
+            arguments.check_int("max_steps", settings["max_steps"])
+        return cls(**settings)
+
+
+def _check_variant(variant: str) -> parts.VariantName:
+    """Return the variant itself, if there is one of this name."""
+    return cast(parts.VariantName, arguments.check_choice("variant", variant, get_args(parts.VariantName)))

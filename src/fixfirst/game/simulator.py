@@ -1,0 +1,167 @@
+"""Our own simulator as a world: N environments stepped by one compiled call, in this process."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from fixfirst.base import arguments, compile as machine_code, errors
+from fixfirst.game import parts, red_view, rules
+from fixfirst.game.attackers import own_addresses
+from fixfirst.game.base_world import BaseWorld
+from fixfirst.game.chance import chance_dtype
+from fixfirst.game.game_config import Game
+from fixfirst.game.state import LEARNED, state_dtype, turn_dtype
+from fixfirst.game.state_check import check_states
+from fixfirst.game.tables import size_of, tables_of
+
+
+class KernelState(NamedTuple):
+    """What compiled code needs to step a world's environments itself; see `rules.py`."""
+
+    states: np.ndarray  # [N] of `state_dtype`
+    tables: np.ndarray  # [1] of `tables_dtype`
+    chances: np.ndarray  # [N] of `chance_dtype`
+    red_odds: np.ndarray  # [N, 3 and own ones]
+    own: np.ndarray  # [256] addresses of users' own attackers
+    green: bool
+    max_steps: int  # 0 = no end
+    autoreset: int
+
+
+class RedPlayers(Protocol):
+    """Learned attackers, numbered from LEARNED on: they write what they do into the states they play in."""
+
+    def decide(self, states: np.ndarray, chances: np.ndarray) -> None:
+        """Write what they do next into those states [N] in which they play."""
+        ...
+
+    def conclude(self, states: np.ndarray) -> None:
+        """Let them draw their conclusions from the turn that has just been played."""
+        ...
+
+
+class World(BaseWorld):
+    """N environments stepped by one compiled call, in this process."""
+
+    def __init__(self, game: Game, num_envs: int, *, reds: RedPlayers | None = None, **options: Any):
+        """reds: the learned attackers that the game names, in their order; `play/worlds.py` loads them."""
+        super().__init__(game, num_envs, **options)
+        self._size = size_of(self.scenario)
+        self._tables = tables_of(self.scenario, parts.VARIANT_ID[self.variant])
+        self._states = np.zeros(self.num_envs, state_dtype(self._size))
+        self._chances = np.zeros(self.num_envs, chance_dtype(self._size))
+        self._chances["users"] = self._tables["users"]
+        self._green = self.game.green and self.scenario.green_hosts is not None
+        self._words = self.packed_obs.reshape(self.num_envs, -1)
+        self._own = own_addresses(np.flatnonzero(np.diff(self._red_odds, prepend=0).any(axis=0)), self._size)
+        self.reds, self._num_reds = reds, len(game.learned)
+        machine_code.announce_compilation()
+
+    def meet(self, reds: RedPlayers, weights: Sequence[float]) -> None:
+        """Let learned attackers play all episodes from the next reset on, drawn with these weights [R]."""
+        odds = np.cumsum(np.array(weights, np.float64) / np.sum(weights))
+        odds[-1] = 1.0  # rounding must not leave a gap
+        self.reds, self._num_reds = reds, len(odds)
+        self._red_odds = np.tile(np.concatenate([np.zeros(LEARNED), odds]), (self.num_envs, 1))
+
+    def _begin(self, mask: np.ndarray, seeds: np.ndarray | None, episodes: np.ndarray) -> None:
+        assert self.reds is not None or not self._num_reds, "somebody must play the learned attackers"
+        if seeds is None:
+            self._states["episode"][mask & self._started] += 1
+        else:
+            chances = self._chances.copy()
+            rules.seed_batch(chances, seeds, self.env_ids)
+            self._chances[mask] = chances[mask]
+            self._states["episode"][mask] = episodes[mask]
+        self._show(mask)
+
+    def _step(self, actions: np.ndarray) -> int:
+        if self.reds is not None:
+            self.reds.decide(self._states, self._chances)
+        num_ended: int = rules.step_batch(
+            self._states,
+            self._tables,
+            self._chances,
+            self._red_odds,
+            self._own,
+            actions,
+            self._green,
+            self.game.max_steps or 0,
+            self._autoreset,
+            self.observations,
+            self._words,
+            self.access,
+            self.rewards10,
+            self.ended,
+            self.final_observations,
+            self.final_access,
+            self.final_returns10,
+            self.final_lengths,
+        )
+        if self.reds is not None and num_ended >= 0:
+            self.reds.conclude(self._states)
+        return num_ended
+
+    def inside(self) -> KernelState:
+        """For compiled code that steps the environments itself, and has them shown when it is done (`show`)."""
+        self._require_reset("inside")
+        return KernelState(
+            self._states,
+            self._tables,
+            self._chances,
+            self._red_odds,
+            self._own,
+            self._green,
+            self.game.max_steps or 0,
+            self._autoreset,
+        )
+
+    def show(self) -> None:
+        """Let the arrays tell how the environments stand, after others have changed their states."""
+        self.ended[:] = self._states["ended"]
+        self._show(np.zeros(self.num_envs, np.bool_))
+
+    def get_state(self) -> np.ndarray:
+        """Return a copy of all states, [N] of `state_dtype`: values without randomness or references."""
+        self._require_reset("get_state")
+        return self._states.copy()
+
+    def set_state(self, states: np.ndarray) -> None:
+        """Put states [N] back, or one state into all environments.
+
+        What happens next is drawn from each environment's own chances at the state's episode and step: the same
+        environment repeats its future, and copies in different environments part ways.
+        """
+        self._require_reset("set_state")
+        array, right = arguments.as_array("states", states), self._states.dtype
+        if array.dtype != right or array.shape not in ((), (1,), (self.num_envs,)):
+            raise errors.WorldError(
+                f"states must be 1 or {self.num_envs} records as get_state() returns them, "
+                f"got shape {array.shape} of {'another dtype' if array.dtype != right else 'the right dtype'}"
+            )
+        check_states(array.reshape(-1), self.scenario, self._num_reds)
+        own_addresses(np.unique(array["red_agent"]), self._size)
+        self._states[:] = array
+        self.show()
+
+    def _turns(self) -> np.ndarray:
+        turns = np.empty(self.num_envs, turn_dtype(self.scenario))
+        for name in turns.dtype.names or ():
+            if name in self._states.dtype.names and name not in ("observation", "decoys"):
+                turns[name] = self._states[name]
+        turns["observation"], turns["access"] = self.packed_obs, self.access
+        turns["decoys"] = self._states["decoys"][:, : self.scenario.num_hosts]
+        turns["red_belief"] = red_view.beliefs_of(self._states, self.scenario.num_hosts)
+        return turns
+
+    def _show(self, mask: np.ndarray) -> None:
+        arrays = self.observations, self._words, self.access
+        rules.reset_batch(self._states, self._tables, self._chances, self._red_odds, mask, *arrays)
+
+
+def compile_kernel() -> None:
+    """Have the machine code on disk before several processes want it at the same time."""
+    world = World(Game(), 1)
+    world.reset(0)
+    world.step(np.zeros(1, np.int64))
