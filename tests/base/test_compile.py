@@ -62,7 +62,7 @@ class House:
 
     def start(self, prelude="", **environment):
         command = [sys.executable, "-c", SCRIPT.format(prelude=prelude), *self.names]
-        given = {name: value for name, value in os.environ.items() if name != machine_code.TOLD}
+        given = {name: value for name, value in os.environ.items() if name != machine_code.ANNOUNCED}
         given |= {"PYTHONPATH": f"{self.folder / 'game'}:{SOURCE.parent}", "NUMBA_CACHE_DIR": str(self.folder / "cache")}
         given |= environment
         return subprocess.Popen(command, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_made_means_compiling_in_every_process_and_child
     house = House(tmp_path, ["double"])
     (tmp_path / "occupied").write_text("a file")
     assert house.call(NUMBA_CACHE_DIR=str(tmp_path / "occupied")) == ({"double": (42, 1)}, MESSAGE)
-    said = {machine_code.TOLD: "1"}  # by the parent
+    said = {machine_code.ANNOUNCED: "1"}  # by the parent
     assert house.call(NUMBA_CACHE_DIR=str(tmp_path / "occupied"), **said) == ({"double": (42, 1)}, "")
 
 
@@ -275,7 +275,7 @@ def test_another_version_of_numba_has_other_folders(three_rooms, monkeypatch):
 
 
 # Used by modules of constants, but not for their constants.
-BESIDE = {f"base.{name}" for name in ("errors", "checks", "statistics")}
+BESIDE = {f"base.{name}" for name in ("errors", "arguments", "distributions", "seeds")}
 BESIDE |= {f"game.{name}" for name in ("documents", "images", "making", "notes", "reward", "scenario_file")}
 
 

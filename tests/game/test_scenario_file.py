@@ -336,7 +336,7 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
         ("User Info/0/Username", "SYSTEM", "'SYSTEM' is no account of linux"),
         ("Services", {"Web": {"active": True}}, "the one service is OTService"),
         ("Services", {"OTService": {"active": True, "PID": 3}}, "must be active and have the PID of the one process"),
-        ("Processes/1/Process Type", 4, "must be a text"),
+        ("Processes/1/Process Type", 4, "must be a string"),
     ],
 )
 def test_an_image_that_cannot_be_played_is_refused(place, value, words):

@@ -1,6 +1,7 @@
 """Rows of CSV files: what is written is what is read, and every changed, missing or foreign row is noticed."""
 
 import re
+import tracemalloc
 
 import pytest
 from run_folder import trial_rows, update_row
@@ -10,11 +11,13 @@ from fixfirst.runs.rows import (
     ChoiceRow,
     CsvLog,
     EpisodeRow,
+    MatrixRow,
     Outcome,
     SessionRow,
     Status,
     Trial,
     UpdateRow,
+    ValueRow,
     read_rows,
 )
 
@@ -162,3 +165,20 @@ def test_a_file_that_is_not_there_or_empty_has_no_rows(tmp_path):
     (tmp_path / "empty.csv").touch()
     for name in ("nowhere.csv", "empty.csv"):
         assert read_rows(tmp_path / name, Trial) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "bound"),
+    [("trials.csv", Trial, 4), ("rounds.csv", ValueRow, 16), ("league.csv", MatrixRow, 8), ("runtime.csv", SessionRow, 16)],
+)
+def test_a_log_that_is_too_large_is_refused_in_bounded_memory(name, kind, bound, tmp_path):
+    """Half a terabyte of nothing; and a ledger is never as large as a log of all episodes may be."""
+    with open(tmp_path / name, "wb") as file:
+        file.truncate(2**39)
+    tracemalloc.start()
+    for use in (read_rows, CsvLog):
+        with pytest.raises(RunDirError, match=rf"damaged .more than {bound} MB"):
+            use(tmp_path / name, kind)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2**20

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from fixfirst.base.compile import ROOMS, TOLD as ANNOUNCED, cache_folder, is_compiled
+from fixfirst.base.compile import ANNOUNCED, ROOMS, cache_folder, is_compiled
 
 OUTPUT = "cold_start.txt"  # beside the machine code: stdout and stderr of the process that compiled it
 

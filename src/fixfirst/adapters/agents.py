@@ -219,7 +219,7 @@ def _way_to_ask(agent: Any) -> Callable[[Any], Ask]:
         return _PlayingOneGame
     if callable(getattr(agent, "act", None)) or callable(agent):
         return _Acting
-    raise errors.ConfigError(f"a policy must be a path, a loaded policy, or {RIGHT}, got {errors.quoted(agent)}")
+    raise errors.ConfigError(f"a policy must be a path, a loaded policy, or {RIGHT}, got {agent!r}")
 
 
 def _function(agent: Any) -> Any:

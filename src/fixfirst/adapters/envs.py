@@ -41,16 +41,14 @@ def _bits(count: int) -> gym.spaces.Box:
 def single_action(action: np.int64 | int) -> np.ndarray:
     """Return the action of a single environment as that of a batch of one."""
     if np.ndim(arguments.as_array("action", action)) != 0:
-        raise errors.ActionError(f"action must be one whole number, got {errors.quoted(action)}")
+        raise errors.ActionError(f"action must be one whole number, got {action!r}")
     return np.array([action])
 
 
 def render_mode_name(mode: str | None) -> str | None:
     """Return the mode itself, if there is one of this name."""
     if mode is not None and (not isinstance(mode, str) or mode not in RENDER_MODES):
-        raise errors.WorldError(
-            f"render_mode {errors.quoted(mode)} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out"
-        )
+        raise errors.WorldError(f"render_mode {mode!r} is not supported; use {' or '.join(RENDER_MODES)}, or leave it out")
     return mode
 
 
@@ -58,16 +56,14 @@ def autoreset_name(mode: AutoresetMode | str) -> str:
     """Return next_step, same_step or disabled, from Gymnasium's name or ours."""
     name = mode.name.lower() if isinstance(mode, AutoresetMode) else str(mode).lower()
     if name not in base_world.AUTORESET_MODES:
-        raise errors.WorldError(
-            f"autoreset_mode {errors.quoted(mode)} is not one of {', '.join(base_world.AUTORESET_MODES)}"
-        )
+        raise errors.WorldError(f"autoreset_mode {mode!r} is not one of {', '.join(base_world.AUTORESET_MODES)}")
     return name
 
 
 def reset_options(options: dict[str, Any] | None) -> dict[str, Any]:
     """Return the options of a reset; none of them need be given."""
     if not isinstance(options, dict | None):
-        raise errors.WorldError(f"options must be a dict, or None, got {errors.quoted(options)}")
+        raise errors.WorldError(f"options must be a dict, or None, got {options!r}")
     return options or {}
 
 
@@ -329,7 +325,7 @@ class Remember(gym.Wrapper[np.ndarray, np.int64, np.ndarray, np.int64], gym.util
         action_set: action_sets.ActionSet | str = "macros",
     ):
         if not isinstance(env, gym.Env):
-            raise errors.WorldError(f"Remember needs an environment, got {errors.quoted(env)}")
+            raise errors.WorldError(f"Remember needs an environment, got {env!r}")
         scenario = env.unwrapped.world.scenario if isinstance(env.unwrapped, Cage2) else CAGE2
         spec = PolicySpec(MemoryScheme.parse(memory, scenario), action_sets.ActionSet.parse(action_set, scenario))
         self.memories = remembering.Memories(spec, 1)  # refused before they are copied

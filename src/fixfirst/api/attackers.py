@@ -99,16 +99,14 @@ def exploit(
     number = arguments.check_seed("seed", seed, bits=63)
     greedy = takes_best_actions(policy, greedy)
     defender, game = defended_game(policy, workflow, greedy, settings, say)
-    spec = red_view.RedSpec(game.scenario, arguments.check_bool("picky", picky))
+    spec = red_view.RedSpec(game.scenario, bool(picky))
     folder = _folder(policy) if out is None else arguments.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
     opponent = red_training.Opponent(defender.player, defender.orders)
     budget = arguments.check_int("train_episodes", train_episodes, 50)
     machine_code.announce_compilation()
     whole = red_training.episodes_of(len(begins), budget)
-    with live.ProgressLine(
-        whole, quiet=arguments.check_bool("quiet", quiet)
-    ) as progress:  # interrupted, it leaves nothing behind
+    with live.ProgressLine(whole, quiet=quiet) as progress:  # interrupted, it leaves nothing behind
 
         def tell(done: int, mean: float) -> None:
             if progress.due():
@@ -190,13 +188,13 @@ def train_red(
         red = ff.train_red("champion", total_episodes=1_000, out="runs/red", quiet=True)
     """
     if not isinstance(against, str | list | tuple) or not against:
-        raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {errors.quoted(against)}")
+        raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {against!r}")
     names = against.split(",") if isinstance(against, str) else list(against)
     number, said = arguments.check_seed("seed", seed, bits=63), said_scenario(settings, names[0])
     sure = [takes_best_actions(name, greedy) for name in names]
     defenders = [make_defender(name, None, best, scenario=said) for name, best in zip(names, sure, strict=True)]
     game = _game(in_scenario(settings, defenders[0]), defenders[0].policy)
-    spec = red_view.RedSpec(game.scenario, arguments.check_bool("picky", picky))
+    spec = red_view.RedSpec(game.scenario, bool(picky))
     for name, defender in zip(names, defenders, strict=True):
         if defender.scenario != game.scenario:
             raise errors.ConfigError(f"{name} defends {defender.scenario.name}, not {game.scenario.name} as {names[0]} does")
@@ -225,7 +223,6 @@ def train_red(
         start=None if first is None else first.weights,
     )
     machine_code.announce_compilation()
-    arguments.check_bool("quiet", quiet)
     progress = live.ProgressLine(total_episodes, quiet=quiet)
     with (
         driver.working(folder, progress, is_run=False) as interrupt,
@@ -276,7 +273,7 @@ def _folder(policy: Who) -> Path | None:
 def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *, must: bool) -> dict[str, Weights | None]:
     """Return the weights of every start by its name. Without `must`, those that are not there or do not fit are left out."""
     if not isinstance(starts, list | tuple) or not starts or not all(isinstance(name, str) for name in starts):
-        raise errors.ConfigError(f"starts are scratch, last, or attackers by name, in a list, got {errors.quoted(starts)}")
+        raise errors.ConfigError(f"starts are scratch, last, or attackers by name, in a list, got {starts!r}")
     begins: dict[str, Weights | None] = {}
     for name in starts:
         if name == "scratch":

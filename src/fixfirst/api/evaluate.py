@@ -152,7 +152,7 @@ def play_all(
 
     Unless quiet, stderr shows how far it is.
     """
-    seed, quiet, done = arguments.check_seed("seed", seed), arguments.check_bool("quiet", quiet), 0
+    seed, done = arguments.check_seed("seed", seed), 0
     note_picky(games, quiet)
     machine_code.announce_compilation()
     with live.ProgressLine(episodes * len(games) * len(defenders), quiet=quiet) as progress:
@@ -197,7 +197,7 @@ def _reds(red_agent: Any) -> list[str]:
 def _list_of(what: str, values: Any) -> list[Any]:
     """Return a list of one value, or of several in a list or tuple."""
     if isinstance(values, dict | set) or values is None or (isinstance(values, list | tuple) and not values):
-        raise errors.ConfigError(f"{what} must be one value or a list of them, got {errors.quoted(values)}")
+        raise errors.ConfigError(f"{what} must be one value or a list of them, got {values!r}")
     return list(values) if isinstance(values, list | tuple) else [values]
 
 

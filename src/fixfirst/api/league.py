@@ -42,7 +42,6 @@ def train_league(
         raise errors.ConfigError(f"{start}: follows an order; a league trains a defender that knows none")
     Game(scenario=policy.spec.scenario, variant=config.variant, red_agent=config.scripts)  # refused before it is begun
     folder = layout.unused_folder(f"league-{config.seed}") if out is None else arguments.check_path("out", out)
-    quiet = arguments.check_bool("quiet", quiet)
     machine_code.announce_compilation()
     origin = str(Path(start).resolve()) if Path(start).exists() else str(start)
     options = {"from_policy": origin, "from_sha256": policy.facts.get("sha256")}

@@ -133,14 +133,13 @@ def takes_best_actions(policy: Who, greedy: bool | None) -> bool:
 
     Unless asked for, all do but a league's, which has learned to draw them. What is no policy acts as it does.
     """
-    asked = None if greedy is None else arguments.check_bool("greedy", greedy)
     if isinstance(policy, PolicyTable):
-        return policy.greedy and asked is not False
+        return policy.greedy and greedy is not False
     if agent_of(policy) is not None:
         return False
-    if asked is None and _is_named(policy):
+    if greedy is None and _is_named(policy):
         return not load_named(policy).draws
-    return asked is not False
+    return greedy is None or bool(greedy)
 
 
 def make_defender(
@@ -169,7 +168,6 @@ def _defender(
     policy: Who, workflow: str | None, greedy: bool, later: Sequence[str], judged: bool, say: Say, asked: Scenario | None
 ) -> Defender:
     scenario = asked or CAGE2
-    greedy = arguments.check_bool("greedy", greedy)
     if isinstance(policy, str) and policy in baselines.BASELINES:
         if later and workflow is None:
             raise errors.ConfigError(f"{policy} follows no order that could change: give the first one with --workflow")
@@ -264,7 +262,7 @@ def export(policy: Named, to: "Target" = "onnx", out: str | Path | None = None, 
     from fixfirst.adapters import export as formats  # nobody else waits for it
 
     if not isinstance(to, str) or to not in formats.SUFFIXES:
-        raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {errors.quoted(to)}")
+        raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {to!r}")
     loaded = load_named(policy)
     path = _default_path(policy, formats.SUFFIXES[to]) if out is None else layout.check_output("out", out, policy)
     _ = loaded.network  # its weights are finite, and those of its spec
@@ -344,11 +342,10 @@ def rollout(
 
     if not isinstance(envs, VecCage2) or not isinstance(envs.world, World):
         raise errors.ConfigError(
-            "rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, "
-            f"got {errors.quoted(envs)}"
+            f"rollout() plays in compiled code: make the environments with ff.make_vec(...) on the simulator, got {envs!r}"
         )
     count, number = arguments.check_int("steps", steps), arguments.check_seed("seed", seed, bits=63)
-    greedy, track = arguments.check_bool("greedy", greedy), Trajectory.empty(count, envs.num_envs, envs.world.scenario)
+    track = Trajectory.empty(count, envs.num_envs, envs.world.scenario)
     if _is_named(policy):
         loaded = _in_scenario(policy, envs.world.scenario, say)
         if loaded.spec.scenario != envs.world.scenario:
@@ -362,7 +359,7 @@ def rollout(
         defender = make_defender(policy, workflow, greedy, scenario=envs.world.scenario)
         player, assigned = defender.player, np.zeros(envs.num_envs, np.int64)
     else:
-        raise errors.ConfigError(f"{name_of(policy)} takes one order for all environments, got {errors.quoted(workflow)}")
+        raise errors.ConfigError(f"{name_of(policy)} takes one order for all environments, got {workflow!r}")
     if isinstance(player, PolicyTable) and player.network is not None:
         play_steps(envs.world, player, assigned, number, track, _shared_memories(envs, player.spec))
     else:

@@ -47,7 +47,7 @@ class VecRedEnv(gym.vector.VectorEnv):
         **settings: Any,
     ):
         self._defender, game = defended_game(against, workflow, takes_best_actions(against, greedy), settings)
-        self.spec_of_red = red_view.RedSpec(game.scenario, arguments.check_bool("picky", picky))
+        self.spec_of_red = red_view.RedSpec(game.scenario, bool(picky))
         self.world = World(game, num_envs, autoreset="disabled")
         self.num_envs = self.world.num_envs
         self._hand = _Hand(self.spec_of_red, self.num_envs)
@@ -163,7 +163,7 @@ class _Hand:
         """Let these be red's next choices [N]; one that red knows too little for is a turn slept."""
         given = arguments.as_array("actions", choices, errors.ActionError)
         if given.shape != self._choices.shape or given.dtype.kind not in "iu":
-            raise errors.ActionError(f"actions must be {len(self._choices)} whole numbers, got {errors.quoted(choices)}")
+            raise errors.ActionError(f"actions must be {len(self._choices)} whole numbers, got {choices!r}")
         wrong = given[(given < 0) | (given >= self._spec.actions)]
         if len(wrong):
             raise errors.ActionError(f"action {wrong[0]} is not in 0..{self._spec.actions - 1}")

@@ -68,11 +68,11 @@ def train(
     """
     file, grouping = (None if path is None else arguments.check_path("config, units", path) for path in (config, units))
     resolved = TrainConfig.resolve(*TrainConfig.gather(settings, file, grouping))
-    name, quiet = f"train-{resolved.game.red_agent}-{resolved.seed}", arguments.check_bool("quiet", quiet)
+    name = f"train-{resolved.game.red_agent}-{resolved.seed}"
     folder = layout.unused_folder(name) if out is None else arguments.check_path("out", out)
     tested = arguments.check_int("test_episodes", test_episodes, 2)
     usual = from_policy is None and tested == TEST_EPISODES
-    if out is None and usual and not arguments.check_bool("again", again):
+    if out is None and usual and not again:
         before = finished_before(name, resolved, quiet)
         if before is not None:
             return load_training(before)
@@ -226,8 +226,7 @@ def search(
     configs = search_configs(settings, file, grouping, seeds)
     folder = layout.unused_folder(study.study_name(configs)) if out is None else arguments.check_path("out", out)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
-    report, quiet = arguments.check_bool("report", report), arguments.check_bool("quiet", quiet)
-    if out is None and len(configs) == 1 and not arguments.check_bool("again", again):
+    if out is None and len(configs) == 1 and not again:
         before = finished_before(study.study_name(configs), configs[0], quiet)
         if before is not None:
             return SearchRun(study.open_search(before))
@@ -340,7 +339,6 @@ def resume(
         run = ff.resume("runs/first", quiet=True)  # as `ff.search` or `ff.train` would have ended
     """
     folder = arguments.check_path("run", run)
-    report, quiet = arguments.check_bool("report", report), arguments.check_bool("quiet", quiet)
     kind = layout.kind_of(folder)
     execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
     if changes := manifest.changed_since(

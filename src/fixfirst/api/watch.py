@@ -38,7 +38,7 @@ def watch(
 
         page = ff.watch("champion", red_agent="b_line", episodes=50, out="replay.html")
     """
-    open_page, path = arguments.check_bool("open_page", open_page), page_path(policy, out)
+    path = page_path(policy, out)
     animation = None if gif is None else replay_page.check_gif(layout.check_output("gif", gif, policy))
     episodes = replay(policy, **options)
     replay_page.write_replay(path, episodes)
@@ -73,11 +73,7 @@ def replay(
     such as "30: user_priority". number: this episode only.
     """
     given = {name: value for name, value in settings.items() if value is not None}
-    seed, scenario, greedy = (
-        arguments.check_seed("seed", seed),
-        said_scenario(given, policy),
-        arguments.check_bool("greedy", greedy),
-    )
+    seed, scenario = arguments.check_seed("seed", seed), said_scenario(given, policy)
     if steps is None:
         steps = (scenario or home_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
     steps = arguments.check_int("steps", steps)
@@ -154,9 +150,7 @@ def _change(text: str, steps: int) -> tuple[int, str]:
     """Read the step and the order of "30: user > enterprise > ..."."""
     step, colon, order = text.partition(":")
     if not colon or not step.strip().isdecimal() or not 2 <= int(step) <= steps or not order.strip():
-        raise errors.ConfigError(
-            f'--then must look like "30: user_priority", with a step of 2..{steps}, got {errors.quoted(text)}'
-        )
+        raise errors.ConfigError(f'--then must look like "30: user_priority", with a step of 2..{steps}, got {text!r}')
     return int(step), order.strip()
 
 

@@ -11,7 +11,6 @@ import inspect
 import os
 import pickle
 import platform
-import re
 import shutil
 import stat
 import sys
@@ -20,24 +19,20 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import CodeType
 from typing import IO, Any
 
 import llvmlite
 import numba
 import numpy as np
-from numba import types
-from numba.core import cgutils, config
+from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
-from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
-from numba.extending import intrinsic
 
 from fixfirst.base.errors import ConfigError
-from fixfirst.base.files import lock
+from fixfirst.base.locks import lock
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -45,6 +40,7 @@ PACKAGE = Path(__file__).parent.parent
 # of that room and of the rooms before it, so that an edit in a late room leaves that of the early ones valid.
 SOURCES = (
     "base/compile.py",
+    "base/calls.py",
     "base/ieee.py",
     "game/parts.py",
     "game/scenario.py",
@@ -59,6 +55,7 @@ SOURCES = (
     "policy/action_sets.py",
     "policy/memory.py",
     "policy/remembering.py",
+    "policy/vectors.py",
     "policy/network.py",
     "policy/table.py",
     "policy/reds.py",
@@ -73,7 +70,7 @@ _RULES = "game/rules.py"
 
 _ROOT = 0  # the user whom all trust
 STALE_DAYS = 30  # a folder of another version is deleted when nobody has used it for so long
-TOLD = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
+ANNOUNCED = "FIXFIRST_TOLD_COMPILING"  # set once the user has been told; child processes inherit it
 
 # IEEE's division, which answers inf where Python's would raise: a loop that may raise is not compiled for wide registers.
 # Python's lock is released meanwhile, so that a league's players learn side by side.
@@ -119,13 +116,13 @@ def announce_compilation() -> None:
 
     Whatever else is compiled says so itself; this is for those who have other things to do before the first step.
     """
-    if TOLD not in os.environ and not is_compiled():
-        _tell()
+    if ANNOUNCED not in os.environ and not is_compiled():
+        _announce()
 
 
-def _tell() -> None:
-    if TOLD not in os.environ:
-        os.environ[TOLD] = "1"
+def _announce() -> None:
+    if ANNOUNCED not in os.environ:
+        os.environ[ANNOUNCED] = "1"
         print("fixfirst: compiling, once per machine (less than a minute) ...", file=sys.stderr, flush=True)
 
 
@@ -215,7 +212,7 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
             self._wait_for_turn(sig)
             found = self._load(sig, target_context)
         if found is None:
-            _tell()
+            _announce()
         return found
 
     def save_overload(self, sig: Any, result: Any) -> None:
@@ -257,7 +254,7 @@ class MachineCode(NullCache):  # type: ignore[misc]  # Numba is untyped
             try:
                 lock(self._lock)
             except BlockingIOError:
-                os.environ[TOLD] = "1"  # whoever has it has said that it compiles
+                os.environ[ANNOUNCED] = "1"  # whoever has it has said that it compiles
                 lock(self._lock, wait=True)
         except OSError:  # nothing can be written here, or the file system knows no locks: every process for itself
             self.release_lock()
@@ -286,95 +283,6 @@ class Piece(CPUDispatcher):  # type: ignore[misc]  # Numba is untyped
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         raise TypeError(f"{self.__name__} is called by compiled functions only; NUMBA_DISABLE_JIT=1 makes it a plain one")
-
-
-# ---------------------------------------------------------------- functions of users, called by their address
-
-_AT_ADDRESS: dict[int, Any] = {}  # what must not be deleted while somebody knows where it is
-
-
-class CompileError(ValueError):
-    """A function that Numba cannot compile, in one line: where, and why."""
-
-
-def address_of(function: Callable[..., None], *records: np.dtype) -> int:
-    """Compile a function of records by itself and return its address, for `call_address`. Raises CompileError."""
-    if config.DISABLE_JIT:
-        address, found = id(function), function
-    else:
-        piece = Piece(function, forceinline=False)
-        try:
-            piece.compile(types.void(*map(numba.from_dtype, records)))
-        except Exception as e:  # Numba has many kinds, and lets some of its own mistakes out, too
-            raise CompileError(f"({_where(str(e), function.__code__)}) does not compile: {_essence(e)}") from e
-        (found,) = piece.overloads.values()
-        address = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
-    _AT_ADDRESS[address] = found
-    return address
-
-
-def _call_in_machine_code(typing: Any, address: Any, first: Any, second: Any) -> Any:
-    """Write the instructions of a call by Numba's own convention, so that the caller raises what the function raises."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        convention, records = context.call_conv, signature.args[1:]
-        kind = convention.get_function_type(types.none, records)
-        function = builder.inttoptr(values[0], kind.as_pointer())
-        status, _ = convention.call_function(builder, function, types.none, records, values[1:])
-        with cgutils.if_unlikely(builder, status.is_error):
-            convention.return_status_propagate(builder, status)
-        return context.get_dummy_value()
-
-    return types.void(address, first, second), generate
-
-
-def _call_in_python(address: int, first: Any, second: Any) -> None:
-    _AT_ADDRESS[address](first, second)
-
-
-# call_address(address, first, second): call a function of two records that `address_of` has compiled.
-call_address = _call_in_python if config.DISABLE_JIT else intrinsic(_call_in_machine_code)
-
-
-# ---------------------------------------------------------------- eight bytes at once
-
-
-def _store_in_machine_code(typing: Any, rows: Any, row: Any, column: Any, eight: Any) -> Any:
-    """Write one instruction for what a loop does in eight, each with its own check of the column."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, values[0])
-        place = cgutils.get_item_pointer(context, builder, signature.args[0], array, values[1:3], wraparound=False)
-        builder.store(values[3], builder.bitcast(place, values[3].type.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(rows, types.intp, types.intp, types.uint64), generate
-
-
-def _store_in_python(rows: np.ndarray, row: int, column: int, eight: Any) -> None:
-    for k in range(8):
-        rows[row, column + k] = int(eight) >> 8 * k & 255
-
-
-# store_eight(rows, row, column, eight): write the bytes of a uint64, lowest first, into columns of an array [N, M] of bytes.
-store_eight = _store_in_python if config.DISABLE_JIT else intrinsic(_store_in_machine_code)
-
-
-def _where(message: str, code: CodeType) -> str:
-    """Return file and line of what Numba complains about, else of the function."""
-    name = Path(code.co_filename).name
-    last = max(line for *_, line in code.co_lines() if line)
-    lines = [int(line) for file, line in re.findall(r'([^/\\"(]+)(?:", line | \()([0-9]+)', message) if file.strip() == name]
-    line = next((line for line in lines if code.co_firstlineno <= line <= last), code.co_firstlineno)
-    return f"{name}, line {line}"
-
-
-def _essence(error: Exception) -> str:
-    """Return the line of a message that says what is wrong: not where Numba was, nor the source."""
-    if not isinstance(error, NumbaError):
-        return f"{type(error).__name__}: {error}"
-    lines = [line.strip() for line in str(error).splitlines()]
-    return next((line for line in lines if line and not line.startswith("Failed in nopython mode")), type(error).__name__)
 
 
 # ---------------------------------------------------------------- one file

@@ -45,14 +45,6 @@ def list_words(texts: "list[str] | tuple[str, ...]", word: str = "and") -> str:
     return ", ".join(texts) if len(texts) < 2 else f"{', '.join(texts[:-1])} {word} {texts[-1]}"
 
 
-def quoted(value: object) -> str:
-    """Return a value as messages quote it; some cannot say what they are, or are nested too deeply to."""
-    try:
-        return repr(value)
-    except Exception:
-        return f"a {type(value).__name__}"
-
-
 def printable(text: str) -> str:
     """Without control characters, which a terminal would obey, and lone surrogates, which neither XML nor UTF-8 can hold."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c == " " else "\ufffd" for c in text)

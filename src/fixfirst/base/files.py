@@ -1,32 +1,23 @@
-"""One layer of trust for files.
+"""Reading and writing files, with bounds and checksums.
 
-What we write carries a checksum over (run, kind, content): a JSON document its own, arrays in the document beside them
-, a growing log one per row that covers the row before (`runs/rows.py`), config.toml one in the manifest. What
-fits its checksum is believed. What comes from elsewhere is read strictly: regular files of a bounded size, UTF-8, documents
-of a bounded depth.
+A JSON document of ours carries a checksum of all it says; what fits it is believed. What comes from elsewhere is read
+strictly: regular files of a bounded size, UTF-8.
 
 What the system refuses is an OSError, what makes no sense a ValueError; whoever asks adds what the file should have been.
 A file is written beside its place as `.NAME.PROCESS.tmp`, then put there: a crash leaves either the old or the new one.
 """
 
 import errno
-import fcntl
 import hashlib
 import json
-import math
 import os
 import re
 import stat
-import struct
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-
-from fixfirst.base.errors import PolicyError, quoted
+from typing import Any
 
 MB = 2**20
 LARGEST_FILE = 64 * MB  # arrays: a checkpoint of the widest networks has one
@@ -35,9 +26,6 @@ LARGEST_SETTINGS = MB  # TOML, which takes a second per megabyte
 
 CHECKSUM = "document_sha256"
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)\.tmp")
-
-
-# ---------------------------------------------------------------- reading
 
 
 def open_regular(path: Path, limit: int) -> BufferedReader:
@@ -96,9 +84,6 @@ def _parse(read: Callable[[], Any]) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-# ---------------------------------------------------------------- checksums
-
-
 def sha256(data: bytes) -> str:
     """Return the hash of some bytes, in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
@@ -133,9 +118,6 @@ def verify_checksum(document: Any) -> dict[str, Any]:
 
 def _hash_document(document: dict[str, Any]) -> str:
     return sha256(json.dumps({k: v for k, v in document.items() if k != CHECKSUM}, sort_keys=True).encode())
-
-
-# ---------------------------------------------------------------- writing
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -197,131 +179,3 @@ def _is_alive(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     return process != os.getpid()
-
-
-# ---------------------------------------------------------------- locks
-# They go with the process, however it ends. Linux's own belong to the open file and can be asked for without being taken.
-
-_FLOCK = "hhqqi"  # `struct flock`: kind, whence, start, length, process; all zero but the kind means the whole file
-_CAN_ASK = hasattr(fcntl, "F_OFD_GETLK")
-
-
-def lock(file: int | IO[Any], *, wait: bool = False) -> None:
-    """Take the lock of an open file, or raise BlockingIOError if somebody has it and we do not wait."""
-    if _CAN_ASK:
-        how = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
-        fcntl.fcntl(file, how, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-    else:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-
-
-def is_taken(descriptor: int) -> bool:
-    """Has somebody taken the lock? On Linux only asked, elsewhere found out by taking it for a moment."""
-    if _CAN_ASK:
-        wanted = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
-        in_the_way, *_ = struct.unpack(_FLOCK, fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, wanted))
-        return bool(in_the_way != fcntl.F_UNLCK)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
-
-
-# ---------------------------------------------------------------- named arrays
-#
-# The safetensors format, and a JSON document beside it that holds both hashes. Never pickles. The format is little: the
-# length of a header in 8 bytes, the header (JSON: type, shape and place of each array), the arrays' bytes. It is read and
-# written here, with Python and NumPy alone, so that too little memory is an error like any other.
-
-
-_SCHEMA = 1
-_TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U8": np.uint8}
-_NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
-
-
-def pack_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return arrays in the safetensors format: by name, as the format's own library writes those of one type."""
-    header, parts, end = {}, [], 0
-    for name in sorted(arrays):
-        array = np.asarray(arrays[name])
-        parts.append(array.tobytes())
-        begin, end = end, end + array.nbytes
-        header[name] = {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # the arrays begin at a multiple of 8
-    return b"".join([len(text).to_bytes(8, "little"), text, *parts])
-
-
-def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays of a file in the safetensors format; ValueError if it is none. Every byte belongs to one array."""
-    first = 8 + int.from_bytes(data[:8], "little")
-    if 8 + LARGEST_DOCUMENT < first <= len(data):
-        raise ValueError(f"its header has more than {LARGEST_DOCUMENT // MB} MB")
-    header = parse_json(data[8:first]) if first <= len(data) else None
-    if not isinstance(header, dict):
-        raise ValueError("it has no header")
-    arrays, place = {}, first
-    for name, facts in header.items():
-        if name == "__metadata__":
-            continue
-        try:
-            kind, shape, (begin, end) = np.dtype(_TYPES[facts["dtype"]]), facts["shape"], facts["data_offsets"]
-            fits = all(type(size) is int and size >= 0 for size in shape) and first + begin == place <= len(data)
-            if not fits or end - begin != math.prod(shape) * kind.itemsize or first + end > len(data):
-                raise ValueError
-            arrays[name] = np.frombuffer(data[place : first + end], kind).reshape(shape)
-        except (ValueError, TypeError, KeyError):
-            raise ValueError(f"its array {name[:60]!r} makes no sense, or is of a type that is not read here") from None
-        place = first + end
-    if place != len(data):
-        raise ValueError("its end belongs to no array")
-    return arrays
-
-
-def write_pair(json_path: Path, kind: str, document: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-    """Write arrays, and a JSON document with their hash and its own: a flipped bit in either is noticed.
-
-    A document that is there already goes first: a kill leaves the pair, or none, but never two files that do not fit.
-    """
-    data = pack_arrays(tensors)
-    json_path.unlink(missing_ok=True)
-    write_atomically(json_path.with_suffix(".safetensors"), data)
-    write_document(json_path, kind, {"schema": _SCHEMA, "sha256": sha256(data), **document})
-
-
-def read_pair(json_path: Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return a JSON document and the arrays whose hash it holds."""
-    tensor_path = json_path.with_suffix(".safetensors")
-    try:
-        document = read_document(json_path, kind)
-        data = read_file(tensor_path)
-    except FileNotFoundError as e:
-        raise PolicyError(f"{e.filename}: is missing") from e
-    except (OSError, ValueError) as e:
-        raise PolicyError(f"{json_path}: cannot be read ({e})") from e
-    if document.get("schema") != _SCHEMA:
-        raise PolicyError(f"{json_path}: has schema {document.get('schema')!r}, this version reads {_SCHEMA}")
-    if document.get("sha256") != sha256(data):
-        raise PolicyError(f"{tensor_path}: damaged (its sha256 is not the one in {json_path.name})")
-    try:
-        return document, unpack_arrays(data)
-    except ValueError as e:
-        raise PolicyError(f"{tensor_path}: is not a safetensors file of NumPy arrays ({e})") from e
-
-
-def check_tensors(path: Path | str, arrays: Mapping[str, np.ndarray], expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Raise PolicyError unless the arrays have these names and shapes, are float32, and finite."""
-    if not isinstance(arrays, Mapping):
-        raise PolicyError(f"{path}: must be arrays by name, got {quoted(arrays)[:60]}")
-    if set(arrays) != set(expected):
-        odd = sorted(set(arrays) ^ set(expected))
-        raise PolicyError(f"{path}: holds the wrong arrays ({', '.join(odd[:3])}{' ...' if len(odd) > 3 else ''})")
-    for name in expected:  # in this order, so that the message does not depend on how the file has them
-        array = arrays[name]
-        if not isinstance(array, np.ndarray):
-            raise PolicyError(f"{path}: {name} must be an array of NumPy, got {quoted(array)[:60]}")
-        if array.shape != expected[name] or array.dtype != np.float32:
-            raise PolicyError(f"{path}: {name} is {array.dtype} {array.shape}, expected float32 {expected[name]}")
-        if not np.isfinite(array).all():
-            raise PolicyError(f"{path}: {name} holds values that are not finite")

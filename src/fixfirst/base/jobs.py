@@ -27,7 +27,7 @@ from multiprocessing.context import SpawnProcess
 from types import FrameType
 from typing import Any, Literal, NoReturn, Protocol
 
-from fixfirst.base.errors import ConfigError, FixfirstError, WorkerError, quoted
+from fixfirst.base.errors import ConfigError, FixfirstError, WorkerError
 
 CORES_VARIABLE = "FIXFIRST_CORES"  # where somebody else hands out cores, and the system does not know it
 POLL_S = 0.1  # how often an interrupt is looked for
@@ -238,10 +238,10 @@ class Execution:
         cpus = 1 if self.cpus_per_trial is None else self.cpus_per_trial
         for name, value in (("--workers", self.workers), ("--cpus-per-trial", cpus)):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise ConfigError(f"{name} must be a whole number, got {quoted(value)}")
+                raise ConfigError(f"{name} must be a whole number, got {value!r}")
         texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
         if not texts or self.executor not in (None, "inline", "process", "ray"):
-            raise ConfigError(f"unknown executor {quoted(self.executor)} or Ray address {quoted(self.ray_address)}")
+            raise ConfigError(f"unknown executor {self.executor!r} or Ray address {self.ray_address!r}")
         if self.workers < 0:
             raise ConfigError(f"--workers must be at least 0, got {self.workers}")
         if self.executor == "inline" and self.workers > 1:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.base import arguments, errors, files
+from fixfirst.base import arguments, array_files, errors
 
 if TYPE_CHECKING:
     from fixfirst.game.red_view import RedSpec
@@ -58,7 +58,7 @@ def read_attacker(path: str | Path, scenario: "Scenario") -> "tuple[dict[str, An
 
     name = str(arguments.check_path("an attacker", path))
     match = _SEALED.fullmatch(name)
-    facts, tensors = files.read_pair(_folder(Path(match[1] if match else name)) / RED_JSON, KIND)
+    facts, tensors = array_files.read_pair(_folder(Path(match[1] if match else name)) / RED_JSON, KIND)
     if match and not facts["sha256"].startswith(match[2]):
         raise errors.PolicyError(
             f"{match[1]}: is another attacker than was named, {name}: its hash begins with {seal(facts)}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fixfirst.base import compile as machine_code, errors
+from fixfirst.base import calls, errors
 from fixfirst.base.compile import inlined
 from fixfirst.game import chance as dice
 from fixfirst.game.own_agents import own_agents
@@ -162,7 +162,7 @@ def decide_own(env, tables, chance, own):
     """Return what an attacker of a user writes into `env`, or sleep where that is impossible."""
     address = own[env.red_agent]
     if address != 0:
-        machine_code.call_address(address, env, chance)
+        calls.call_address(address, env, chance)
         return decide_as_written(env, tables)
     return RedVerb.SLEEP, NO_TARGET
 
@@ -185,8 +185,8 @@ def own_addresses(numbers: Iterable[int], size: Size = SMALL) -> np.ndarray:
         name, function = own[number]
         if _FUNCTIONS.get((size, number)) is not function:
             try:
-                addresses[number] = machine_code.address_of(function, state_dtype(size), dice.chance_dtype(size))
-            except machine_code.CompileError as e:
+                addresses[number] = calls.address_of(function, state_dtype(size), dice.chance_dtype(size))
+            except calls.CompileError as e:
                 raise errors.ConfigError(f"red agent {name!r} {e}; docs/extend.md tells what it may do") from e
             _FUNCTIONS[size, number] = function
     return addresses

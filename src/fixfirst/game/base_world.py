@@ -81,7 +81,7 @@ class BaseWorld(ABC):
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
         elif np.shape(values := arguments.as_array("reset_mask", mask)) != (self.num_envs,) or values.dtype != np.bool_:
-            raise errors.WorldError(f"reset_mask must be {self.num_envs} booleans, got {errors.quoted(mask)}")
+            raise errors.WorldError(f"reset_mask must be {self.num_envs} booleans, got {mask!r}")
         if seed is None and not self._started.any():
             seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         seeds = None if seed is None else check_seeds(seed, self.num_envs)
@@ -159,7 +159,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], num_envs: int, right: Mapping
     for name, (shape, dtype) in right.items():
         array = arrays.get(name) if isinstance(arrays, Mapping) else None
         if not isinstance(array, np.ndarray) or (array.shape, array.dtype) != ((num_envs, *shape), np.dtype(dtype)):
-            came = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else errors.quoted(array)
+            came = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else repr(array)
             raise errors.WorldError(f"arrays[{name!r}] must be {np.dtype(dtype)} {(num_envs, *shape)}, got {came}")
         if not (array.flags.writeable and array.flags.c_contiguous and array.flags.aligned):
             raise errors.WorldError(f"arrays[{name!r}] must be writable, contiguous and aligned")
@@ -182,7 +182,7 @@ def check_env_ids(env_ids: Sequence[int] | np.ndarray, num_envs: int) -> np.ndar
     """Return the numbers of environments [N] int64."""
     array = arguments.as_array("env_ids", env_ids)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu" or (array > 2**63 - 1).any():
-        raise errors.WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {errors.quoted(env_ids)}")
+        raise errors.WorldError(f"env_ids must hold {num_envs} numbers, one per environment, got {env_ids!r}")
     return np.array(array, np.int64)
 
 

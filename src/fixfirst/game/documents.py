@@ -54,13 +54,13 @@ def as_list(value: Any, place: Place) -> list[Any]:
 
 def as_text(value: Any, place: Place) -> str:
     if not isinstance(value, str):
-        raise place.refuse(f"must be a text, got {short(value)}")
+        raise place.refuse(f"must be a string, got {short(value)}")
     return value
 
 
 def short(value: Any) -> str:
     """Quote a value that came from a file, at most the beginning of it."""
-    text = errors.quoted(value)
+    text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

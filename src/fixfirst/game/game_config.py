@@ -109,9 +109,7 @@ class Game(arguments.Settings):
     def attacker(self) -> str:
         """The red agent or mixture that is met in all environments."""
         if not isinstance(self.red_agent, str):
-            raise errors.ConfigError(
-                f"one red agent or mixture must be given for all environments, got {errors.quoted(self.red_agent)}"
-            )
+            raise errors.ConfigError(f"one red agent or mixture must be given for all environments, got {self.red_agent!r}")
         return self.red_agent
 
     @property
@@ -157,8 +155,6 @@ class Game(arguments.Settings):
             _check_variant(settings["variant"])
         elif backend == "cyborg":
             settings["variant"] = None  # CybORG says what it is
-        if "green" in settings:
-            arguments.check_bool("green", settings["green"])
         if settings.get("max_steps") is not None:
             arguments.check_int("max_steps", settings["max_steps"])
         return cls(**settings)

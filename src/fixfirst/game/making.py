@@ -169,9 +169,7 @@ def _range(what: str, value: Any, least: int, most: int) -> tuple[int, int]:
     pair = (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
     whole = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(n, int) for n in pair)
     if not whole or not least <= pair[0] <= pair[1] <= most:
-        raise errors.ScenarioError(
-            f"{what} must be a whole number in {least}..{most}, or two of them, got {errors.quoted(value)}"
-        )
+        raise errors.ScenarioError(f"{what} must be a whole number in {least}..{most}, or two of them, got {value!r}")
     return pair[0], pair[1]
 
 

@@ -42,13 +42,13 @@ def red_agent(name: str) -> Callable[[Decide], Decide]:
             intends(env, Verb.DISCOVER, USER)
     """
     if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name):
-        raise errors.ConfigError(f"a red agent's name is a word in lower case, got {errors.quoted(name)}")
+        raise errors.ConfigError(f"a red agent's name is a word in lower case, got {name!r}")
     if name.upper() in RedAgent.__members__:
         raise errors.ConfigError(f"{name} is one of our red agents; give yours another name")
 
     def register(function: Decide) -> Decide:
         if not isinstance(function, FunctionType) or len(inspect.signature(function).parameters) != 2:
-            raise errors.ConfigError(f"red agent {errors.quoted(name)} must be a function of (env, chance)")
+            raise errors.ConfigError(f"red agent {name!r} must be a function of (env, chance)")
         _own[name] = function
         _share(function)
         return function

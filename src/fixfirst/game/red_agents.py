@@ -53,8 +53,8 @@ def parse_mixture(text: Any, scenario: Scenario | None = None) -> Mixture:
     scenario: where it is played; learned attackers then get the beginning of their hash: runs/red -> runs/red@1a2b3c4d.
     """
     if not isinstance(text, str):
-        raise errors.WorldError(f"a red agent is given by name, got {errors.quoted(text)}")
-    mixture = f"red agent mixture {errors.quoted(text)}"
+        raise errors.WorldError(f"a red agent is given by name, got {text!r}")
+    mixture = f"red agent mixture {text!r}"
     weights: dict[str, float] = {}
     spelled = []
     for part in text.split(","):
@@ -126,7 +126,7 @@ def _agent(name: str, scenario: Scenario | None) -> str:
         return script
     if not (attacker_files.is_sealed(name) or attacker_files.names_something(name)):
         raise errors.WorldError(
-            f"unknown red agent {errors.quoted(name)}; use {', '.join(script_names())} (or CybORG's B_lineAgent, "
+            f"unknown red agent {name!r}; use {', '.join(script_names())} (or CybORG's B_lineAgent, "
             "RedMeanderAgent, SleepAgent), a mixture such as b_line:0.5,meander:0.5, or a learned one: "
             f"{', '.join(attacker_files.shipped_reds())}, or the folder of its files"
         )

@@ -9,7 +9,7 @@ a wrong guess costs about a fifth of a turn.
 
 import numpy as np
 
-from fixfirst.base import compile as machine_code
+from fixfirst.base import calls
 from fixfirst.base.compile import called, compiled, inlined
 from fixfirst.game import chance as dice, tables as facts
 from fixfirst.game.attackers import decide_red
@@ -544,11 +544,11 @@ def _write_bits(rows, i, first, count, ones, more):
     """Write so many bits, the sums of those of two numbers, into the columns of row i from `first` on."""
     for k in range(count >> 3):
         both = facts.EIGHT_BYTES[ones >> np.uint64(8 * k) & EIGHT] + facts.EIGHT_BYTES[more >> np.uint64(8 * k) & EIGHT]
-        machine_code.store_eight(rows, i, first + 8 * k, both)
+        calls.store_eight(rows, i, first + 8 * k, both)
     if count & 7:
         if count > 8:  # the last eight, some of them again
             last = np.uint64(count - 8)
-            machine_code.store_eight(
+            calls.store_eight(
                 rows, i, first + count - 8, facts.EIGHT_BYTES[ones >> last & EIGHT] + facts.EIGHT_BYTES[more >> last & EIGHT]
             )
         else:

@@ -20,16 +20,14 @@ def scenario_named(value: Any, images: Any = None) -> Scenario:
     if isinstance(value, Mapping):
         return Scenario.from_dict(value)
     if not isinstance(value, str | os.PathLike):
-        raise errors.ConfigError(
-            f"a scenario is a file, or one of {', '.join(SHIPPED_SCENARIOS)}, got {errors.quoted(value)}"
-        )
+        raise errors.ConfigError(f"a scenario is a file, or one of {', '.join(SHIPPED_SCENARIOS)}, got {value!r}")
     if isinstance(value, str) and value.partition(":")[0] == _GENERATE:
         return _generated(value)
     path = arguments.check_path("scenario", value)
     if isinstance(value, str) and value not in SHIPPED_SCENARIOS and path.suffix == "" and not os.path.exists(path):
         near = errors.did_you_mean(value, SHIPPED_SCENARIOS)
         raise errors.ScenarioError(
-            f"unknown scenario {errors.quoted(value)}; use {', '.join(SHIPPED_SCENARIOS)} or a file such as lab.yaml{near}"
+            f"unknown scenario {value!r}; use {', '.join(SHIPPED_SCENARIOS)} or a file such as lab.yaml{near}"
         )
     return Scenario.load(os.fspath(value), images)
 
@@ -48,7 +46,7 @@ def scenarios_listed(value: Any) -> list[Any]:
             found.append(name.strip())
             continue
         if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last) < int(first) + _MOST_LISTED):
-            raise errors.ScenarioError(f"{_GENERATE_FORM}, at most {_MOST_LISTED:,} seeds; got {errors.quoted(name)}")
+            raise errors.ScenarioError(f"{_GENERATE_FORM}, at most {_MOST_LISTED:,} seeds; got {name!r}")
         found += [":".join((_GENERATE, str(seed), *more)).rstrip(":") for seed in range(int(first), int(last) + 1)]
     return found
 
@@ -71,9 +69,9 @@ def _generated(text: str) -> Scenario:
         elif name in ("hosts", "subnets") and len(numbers) <= 2 and all(number.isdecimal() for number in numbers):
             settings[name] = (int(numbers[0]), int(numbers[-1]))
         else:
-            raise errors.ScenarioError(f"{_GENERATE_FORM}; got {errors.quoted(text)}")
+            raise errors.ScenarioError(f"{_GENERATE_FORM}; got {text!r}")
     if not seed.isdecimal():
-        raise errors.ScenarioError(f"{_GENERATE_FORM}; got {errors.quoted(text)}")
+        raise errors.ScenarioError(f"{_GENERATE_FORM}; got {text!r}")
     return Scenario.generate(int(seed), **settings)
 
 

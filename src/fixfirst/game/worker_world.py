@@ -73,9 +73,7 @@ class WorkerWorld(BaseWorld):
             n, jobs.available_cores() if num_workers is None else arguments.check_int("num_workers", num_workers)
         )
         if timeout_s is not None and not timeout_s > 0:
-            raise errors.WorldError(
-                f"timeout_s must be a positive number of seconds, or None, got {errors.quoted(timeout_s)}"
-            )
+            raise errors.WorldError(f"timeout_s must be a positive number of seconds, or None, got {timeout_s!r}")
         memory = _new_memory(_layout(n, game.scenario)[0])
         try:
             shared = _views(memory, n, game.scenario)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fixfirst.base import errors, files
+from fixfirst.base import array_files, errors
 from fixfirst.policy.network import Weights
 from fixfirst.runs import layout
 
@@ -45,7 +45,7 @@ class Resumable(Protocol):
 def save(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> None:
     """Write a checkpoint, then delete all but the newest ones. identity: what all numbers of the training follow from."""
     path = folder / f"{layout.CHECKPOINT_PREFIX}{training.updates:08d}.json"
-    files.write_pair(path, _KIND, {**identity, "numbers": training.numbers()}, training.tensors())
+    array_files.write_pair(path, _KIND, {**identity, "numbers": training.numbers()}, training.tensors())
     newest = {path.stem for path in paths(folder)[:KEPT]}
     for path in folder.glob(f"{layout.CHECKPOINT_PREFIX}*"):
         if path.stem not in newest:
@@ -57,7 +57,7 @@ def restore(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> l
     complaints: list[str] = []
     for path in paths(folder):
         try:
-            document, tensors = files.read_pair(path, _KIND)
+            document, tensors = array_files.read_pair(path, _KIND)
         except errors.PolicyError as e:
             complaints.append(str(e))
             continue
@@ -70,14 +70,14 @@ def restore(folder: Path, training: Resumable, identity: Mapping[str, Any]) -> l
 def read_last(folder: Path, identity: Mapping[str, Any]) -> str:
     """Return the hash of the checkpoint at a training's end; PolicyError unless it is good and of this very training."""
     newest = next(iter(paths(folder)), folder / layout.CHECKPOINT_PREFIX)
-    document, _ = files.read_pair(newest, _KIND)
+    document, _ = array_files.read_pair(newest, _KIND)
     _check_identity(newest, document, identity)
     return str(document["sha256"])
 
 
 def last_tensors(folder: Path) -> dict[str, np.ndarray]:
     """Return weights and Adam's moments at the end of the training in a folder, for another one of its kind."""
-    return files.read_pair(paths(folder)[0], _KIND)[1]
+    return array_files.read_pair(paths(folder)[0], _KIND)[1]
 
 
 def paths(folder: Path) -> list[Path]:

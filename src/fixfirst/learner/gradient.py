@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base import ieee
 from fixfirst.base.compile import called, compiled
-from fixfirst.policy import network
+from fixfirst.policy import network, vectors
 
 _BLOCK = 32  # rows at a time: what they need stays in the first cache
 ACTOR, CRITIC = 1, 2  # which network learns; 3: both
@@ -184,7 +183,7 @@ def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, scratc
     low, high = _ONE - settings.clip, _ONE + settings.clip
     policy_loss, entropies, divergence, clipped = 0.0, 0.0, 0.0, 0.0
     for r in range(n):
-        row, total = first_row + r, ieee.dot(odds, scratch.ones, r, width)
+        row, total = first_row + r, vectors.dot(odds, scratch.ones, r, width)
         first, last, sum_slopes = rows.first_pair[row], rows.first_pair[row + 1], _ZERO
         log_sum = np.float32(network.log_of(total))
         for k in range(first, last):
@@ -205,7 +204,7 @@ def slopes(rows, first_row, n, share, old, is_new, pair_slopes, settings, scratc
             if ratio < low or ratio > high:
                 clipped += rows.pair_visits[k]
 
-        entropy = log_sum - ieee.dot(odds, logits, r, width) / total
+        entropy = log_sum - vectors.dot(odds, logits, r, width) / total
         entropies += rows.visits[row] * entropy
         weight, inverse = settings.entropy * rows.visits[row] * share, _ONE / total
         constant = weight * (entropy - log_sum) - sum_slopes
@@ -285,7 +284,7 @@ def backward(gradient, starts, active, first, n, scratch):
         for h in range(network.HIDDEN):
             gradient.bias2[h] += slope2[r, h]
             gradient.bias1[h] += slope1[r, h]
-        ieee.add_to_lines(slope1, r, gradient.matrix1, active, starts[first + r], starts[first + r + 1])
+        vectors.add_to_lines(slope1, r, gradient.matrix1, active, starts[first + r], starts[first + r + 1])
 
 
 @called
@@ -310,8 +309,8 @@ def transpose(matrix, out):
 @called
 def clip_norm(gradient, largest):
     """Scale the gradient down to this norm, if it is longer."""
-    whole = gradient[: len(gradient) - len(gradient) % ieee.TILE].reshape(1, -1)
-    squared = ieee.dot(whole, whole, 0, whole.shape[1])
+    whole = gradient[: len(gradient) - len(gradient) % vectors.TILE].reshape(1, -1)
+    squared = vectors.dot(whole, whole, 0, whole.shape[1])
     for i in range(whole.shape[1], len(gradient)):
         squared += gradient[i] * gradient[i]
     norm = math.sqrt(squared)

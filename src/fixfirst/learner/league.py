@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import files, seeds
+from fixfirst.base import array_files, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
@@ -433,4 +433,4 @@ class League:
             "config": {"variant": self.config.variant, "seed": self.config.seed, **document},
             "notes": {"league": True},
         }
-        files.write_pair(folder / layout.POLICY_JSON, "policy", facts, self.average)
+        array_files.write_pair(folder / layout.POLICY_JSON, "policy", facts, self.average)

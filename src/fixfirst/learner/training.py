@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import arguments, errors, files, seeds
+from fixfirst.base import arguments, array_files, errors, seeds
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.learner.openings import first_openings, next_openings
 from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
@@ -384,7 +384,7 @@ class Training:
             "config": self.config.model_dump(mode="json"),
             "notes": {"accepted": self.passes_gate()},
         }
-        files.write_pair(folder / layout.POLICY_JSON, "policy", document, self.learner.weights)
+        array_files.write_pair(folder / layout.POLICY_JSON, "policy", document, self.learner.weights)
 
 
 def _pooled(counts: repairs.Counts | None) -> float | None:

@@ -47,9 +47,7 @@ class UnitScheme:
             raise errors.WorkflowError(f"a unit scheme has {MIN_UNITS} to {most} unit types, got {len(self.names)}")
         for name in self.names:
             if not re.fullmatch(r"\w[\w.-]*", name):
-                raise errors.WorkflowError(
-                    f"unit type {errors.quoted(name)} must be a word of letters, digits, '_', '-' or '.'"
-                )
+                raise errors.WorkflowError(f"unit type {name!r} must be a word of letters, digits, '_', '-' or '.'")
         if len(set(self.names)) != len(self.names):
             raise errors.WorkflowError(f"unit types must have different names, got {', '.join(self.names)}")
         if not all(0 <= unit < len(self.names) for unit in arguments.check_ints("host_unit", self.host_unit)):
@@ -83,12 +81,10 @@ class UnitScheme:
     def numbers(self, names: Sequence[str], what: str) -> tuple[int, ...]:
         """Return the ids of unit types by name. what: who names them, for the error."""
         if not isinstance(names, list | tuple):
-            raise errors.WorkflowError(f"{what} must be a list of unit types, got {errors.quoted(names)}")
+            raise errors.WorkflowError(f"{what} must be a list of unit types, got {names!r}")
         for name in names:
             if not isinstance(name, str) or name not in self.names:
-                raise errors.WorkflowError(
-                    f"{what} names {errors.quoted(name)}, which is none of the unit types {', '.join(self.names)}"
-                )
+                raise errors.WorkflowError(f"{what} names {name!r}, which is none of the unit types {', '.join(self.names)}")
         return tuple(self.names.index(name) for name in names)
 
     def hosts(self, unit: int) -> tuple[str, ...]:
@@ -110,9 +106,7 @@ class UnitScheme:
         for unit, (name, hosts) in enumerate(units.items()):
             for host in hosts:
                 if host not in known:
-                    raise errors.WorkflowError(
-                        f"unit type {errors.quoted(name)} names {errors.quoted(host)}, which is none of {', '.join(known)}"
-                    )
+                    raise errors.WorkflowError(f"unit type {name!r} names {host!r}, which is none of {', '.join(known)}")
                 if host in owner:
                     raise errors.WorkflowError(f"host {host} is in more than one unit type")
                 owner[host] = unit
@@ -191,7 +185,7 @@ class Workflow:
 
     def __post_init__(self) -> None:
         if not isinstance(self.scheme, UnitScheme):
-            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(self.scheme)}")
+            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {self.scheme!r}")
         arguments.check_ints("order", self.order)
         if sorted(self.order) != list(range(self.scheme.size)):
             raise errors.WorkflowError(
@@ -202,9 +196,9 @@ class Workflow:
     def parse(cls, text: str, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """From `a > b > c` (also with -> or commas), or a name of NAMED_ORDERS; in capitals or not."""
         if not isinstance(scheme, UnitScheme):
-            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
+            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {scheme!r}")
         if not isinstance(text, str):
-            raise errors.WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {errors.quoted(text)}")
+            raise errors.WorkflowError(f"a workflow is a text such as {' > '.join(scheme.names)}, got {text!r}")
         if scheme.names == FIVE_TYPES.names and text.strip().lower() in NAMED_ORDERS:
             text = " > ".join(_LETTERS[letter] for letter in NAMED_ORDERS[text.strip().lower()])
         as_named = {name.lower(): name for name in scheme.names}
@@ -220,16 +214,14 @@ class Workflow:
             hint = errors.did_you_mean(unknown[0], (*scheme.names, *named)) if unknown else ""
             known = f", or be one of {', '.join(named)}" if named and len(names) == 1 else ""
             every = ", ".join(scheme.names)
-            raise errors.WorkflowError(
-                f"workflow {errors.quoted(text)} must name each of {every} exactly once ({said}){known}{hint}"
-            )
+            raise errors.WorkflowError(f"workflow {text!r} must name each of {every} exactly once ({said}){known}{hint}")
         return cls(tuple(scheme.names.index(name) for name in names), scheme)
 
     @classmethod
     def from_number(cls, number: int, scheme: UnitScheme = FIVE_TYPES) -> "Workflow":
         """Return the order of this number, 0..U!-1."""
         if not isinstance(scheme, UnitScheme):
-            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {errors.quoted(scheme)}")
+            raise errors.WorkflowError(f"the unit types of a workflow are a UnitScheme, got {scheme!r}")
         if not 0 <= arguments.check_int("number", number, 0, sys.maxsize) < scheme.num_orders:
             raise errors.WorkflowError(f"workflow number {number} is not in 0..{scheme.num_orders - 1}")
         units, order = list(range(scheme.size)), []
@@ -279,7 +271,7 @@ class Workflow:
     def kendall_distance(self, other: "Workflow") -> float:
         """Share of pairs of unit types that the two orders rank differently: 0 equal, 1 reversed."""
         if not isinstance(other, Workflow):
-            raise errors.WorkflowError(f"a workflow is compared with another one, got {errors.quoted(other)}")
+            raise errors.WorkflowError(f"a workflow is compared with another one, got {other!r}")
         if self.scheme != other.scheme:
             raise errors.WorkflowError("workflows of different unit schemes cannot be compared")
         return float((self.pair_signs() != other.pair_signs()).mean())

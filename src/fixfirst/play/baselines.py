@@ -221,7 +221,7 @@ BASELINES = ("sleep", "random", "react-restore", "react-remove", "priority-resto
 def make_baseline(name: str, workflows: Sequence[Workflow] = (), scenario: Scenario = CAGE2) -> Player:
     """Return a baseline by name; `priority-restore` follows the given workflow, the others read observations only."""
     if name not in BASELINES:
-        raise errors.ConfigError(f"unknown baseline {errors.quoted(name)}; use {', '.join(BASELINES)}")
+        raise errors.ConfigError(f"unknown baseline {name!r}; use {', '.join(BASELINES)}")
     if name == "priority-restore":
         if not workflows:
             raise errors.ConfigError("priority-restore follows an order: give one with --workflow")

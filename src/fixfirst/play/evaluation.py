@@ -173,7 +173,7 @@ def evaluate(played: EpisodeBatch, judging: Judging = DEFAULT_JUDGING) -> Evalua
 def check_enough(episodes: int) -> None:
     """Are there enough to judge by?"""
     if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes > MOST_EPISODES:
-        raise errors.ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {errors.quoted(episodes)}")
+        raise errors.ConfigError(f"episodes must be a whole number up to {MOST_EPISODES:,}, got {episodes!r}")
     if episodes < 2:
         raise errors.ConfigError(f"episodes must be at least 2 for a standard error, got {episodes}")
 

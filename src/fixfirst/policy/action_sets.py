@@ -132,16 +132,13 @@ class ActionSet:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise errors.WorldError(f"an action set is named by a text, got {errors.quoted(self.name)}")
+            raise errors.WorldError(f"an action set is named by a text, got {self.name!r}")
         arguments.check_ints(f"actions of action set {self.name!r}", self.actions)
         arguments.check_strings(f"macros of action set {self.name!r}", self.macros)
         if not isinstance(self.lists, list | tuple):
-            raise errors.WorldError(
-                f"lists of action set {self.name!r} must be a tuple of them, got {errors.quoted(self.lists)}"
-            )
+            raise errors.WorldError(f"lists of action set {self.name!r} must be a tuple of them, got {self.lists!r}")
         for decoys in self.lists:
             arguments.check_strings(f"a list of action set {self.name!r}", decoys)
-        arguments.check_bool("repeats", self.repeats)
         if not all(0 <= action < self.scenario.num_actions for action in self.actions):
             raise errors.WorldError(
                 f"action set {self.name!r} needs actions of 0..{self.scenario.num_actions - 1}, got {self.actions}"
@@ -168,7 +165,7 @@ class ActionSet:
             return text
         known = action_sets(scenario)
         if not isinstance(text, str) or text not in known:
-            raise errors.WorldError(f"unknown action set {errors.quoted(text)}; use {', '.join(known)}")
+            raise errors.WorldError(f"unknown action set {text!r}; use {', '.join(known)}")
         return known[text]
 
     @property
@@ -193,7 +190,7 @@ class ActionSet:
         for name in arguments.check_strings("choices", names):
             if name not in self.names:
                 hint = errors.did_you_mean(str(name), self.names) or f"; it has {', '.join(self.names)}"
-                raise errors.WorldError(f"the action set {self.name} has no choice {errors.quoted(name)}{hint}")
+                raise errors.WorldError(f"the action set {self.name} has no choice {name!r}{hint}")
         return tuple(self.names.index(name) for name in names)
 
     def first_masked(self, choices: Sequence[int]) -> int | None:

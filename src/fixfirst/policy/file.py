@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fixfirst.base import arguments, errors, files
+from fixfirst.base import arguments, array_files, errors
 from fixfirst.game.attacker_files import RED_JSON, SHIPPED
 from fixfirst.game.base_world import pack
 from fixfirst.game.scenario import Scenario
@@ -71,14 +71,6 @@ class Policy:
     facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        given: tuple[Any, Any] = self.spec, self.workflow
-        if not isinstance(given[0], PolicySpec) or not isinstance(given[1], Workflow | None):
-            raise errors.PolicyError(f"a policy has a PolicySpec, and a Workflow or None, got {errors.quoted(given)}")
-        for name in ("weights", "config", "facts"):
-            if not isinstance(value := getattr(self, name), Mapping):
-                raise errors.PolicyError(f"{name} of a policy are values by name, got {errors.quoted(value)}")
-
     def __repr__(self) -> str:
         knows = "no order" if self.scheme is None else "any order" if self.follows_any else str(self.workflow)
         return f"Policy({knows}; memory {self.spec.memory.name}, action set {self.spec.action_set.name})"
@@ -117,7 +109,7 @@ class Policy:
     @property
     def network(self) -> Network:
         """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
-        files.check_tensors("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        array_files.check_tensors("the weights of this policy", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
     def player(self, workflow: NamedOrder | None = None, *, greedy: bool = False) -> PolicyTable:
@@ -127,11 +119,11 @@ class Policy:
     def player_of(self, orders: Sequence[Workflow], *, greedy: bool = False) -> PolicyTable:
         """It as a player that knows several orders, which environments are assigned by number."""
         if not isinstance(orders, list | tuple) or not all(isinstance(order, Workflow) for order in orders):
-            raise errors.WorkflowError(f"orders must be a list of workflows, got {errors.quoted(orders)}")
+            raise errors.WorkflowError(f"orders must be a list of workflows, got {orders!r}")
         if self.spec.shield and not orders:
             raise errors.WorkflowError("this policy keeps to an order: name one, or several")
         orders = [order for one in orders for order in self.orders(one)]
-        return PolicyTable(self.network, orders, spec=self.spec, greedy=arguments.check_bool("greedy", greedy))
+        return PolicyTable(self.network, orders, spec=self.spec, greedy=greedy)
 
     def assign(self, workflow: Orders | None, num_envs: int) -> tuple[tuple[Workflow, ...], np.ndarray]:
         """Return the different orders that are to be followed, and the number [N] of each environment's among them."""
@@ -170,7 +162,7 @@ class Policy:
         """
         batch = _bits("observations", obs, self.spec.scenario.observation_bits, "; what a policy remembers it keeps itself")
         orders, assigned = self.assign(workflow, len(batch))
-        player = self._player(orders, arguments.check_bool("greedy", greedy))
+        player = self._player(orders, greedy)
         play = self._play(len(batch), episode_start)
         words = pack(batch)
         keys = np.empty(len(words), np.uint64)
@@ -237,9 +229,7 @@ def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
 def _one_each(workflow: Any, num_envs: int) -> list[NamedOrder]:
     """[N] orders."""
     if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
-        raise errors.WorkflowError(
-            f"workflow must be an order, or a list with one for each environment, got {errors.quoted(workflow)}"
-        )
+        raise errors.WorkflowError(f"workflow must be an order, or a list with one for each environment, got {workflow!r}")
     if len(workflow) != num_envs:
         count = len(workflow)
         raise errors.WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {count}")
@@ -247,7 +237,7 @@ def _one_each(workflow: Any, num_envs: int) -> list[NamedOrder]:
     for place, order in enumerate(each):
         if not isinstance(order, Workflow | str):
             raise errors.WorkflowError(
-                f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {errors.quoted(order)}"
+                f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {order!r}"
             )
     return each
 
@@ -256,7 +246,7 @@ def _mask(values: Any, num_envs: int) -> np.ndarray:
     """[N] bool: one for all, or one each."""
     array = arguments.as_array("episode_start", values, errors.PolicyError)
     if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
-        raise errors.PolicyError(f"episode_start must be {num_envs} booleans, got {errors.quoted(values)}")
+        raise errors.PolicyError(f"episode_start must be {num_envs} booleans, got {values!r}")
     return array.reshape(-1)
 
 
@@ -267,10 +257,10 @@ def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
 
 def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weights: Weights | None = None) -> None:
     """Write a policy's files elsewhere, with other facts, and other weights if they are given."""
-    facts, tensors = files.read_pair(source / layout.POLICY_JSON, "policy")
+    facts, tensors = array_files.read_pair(source / layout.POLICY_JSON, "policy")
     document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
     target.mkdir(parents=True, exist_ok=True)
-    files.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
+    array_files.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -282,7 +272,7 @@ def load_policy(path: str | Path) -> Policy:
         action = policy.act(np.zeros(52), greedy=True)
     """
     folder = policy_folder(arguments.check_path("a policy", path))
-    facts, tensors = files.read_pair(folder / layout.POLICY_JSON, "policy")
+    facts, tensors = array_files.read_pair(folder / layout.POLICY_JSON, "policy")
     if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged (its {odd[0]} is not a table)")
     try:
@@ -290,7 +280,7 @@ def load_policy(path: str | Path) -> Policy:
         workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
-    files.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    array_files.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
     return Policy(tensors, workflow, spec, manifest.flatten(facts.get("config", {})), facts)
 
 

@@ -155,7 +155,7 @@ class MemoryScheme:
         for group in arguments.check_strings("groups", self.groups):
             if group not in GROUP_NAMES:
                 hint = errors.did_you_mean(group, (*SCHEMES, *GROUP_NAMES))
-                raise errors.WorldError(f"memory {errors.quoted(group)} is not known; {_RIGHT}{hint}")
+                raise errors.WorldError(f"memory {group!r} is not known; {_RIGHT}{hint}")
         if len(set(self.groups)) != len(self.groups):
             raise errors.WorldError(f"memory {'+'.join(self.groups)} names a group twice; {_RIGHT}")
         object.__setattr__(self, "groups", tuple(sorted(self.groups, key=GROUP_NAMES.index)))
@@ -166,7 +166,7 @@ class MemoryScheme:
         if isinstance(text, MemoryScheme):
             return text
         if not isinstance(text, str):
-            raise errors.WorldError(f"memory is given by name, got {errors.quoted(text)}; {_RIGHT}")
+            raise errors.WorldError(f"memory is given by name, got {text!r}; {_RIGHT}")
         parts = [part.strip() for part in text.split("+")]
         return cls(tuple(group for part in parts for group in SCHEMES.get(part, (part,))), scenario)
 
@@ -186,7 +186,7 @@ class MemoryScheme:
         each = bits.tolist() if isinstance(bits, np.ndarray) else bits
         right = isinstance(each, list | tuple) and all(isinstance(bit, int | float) for bit in each)
         if not right or len(each) != self.bits:
-            raise errors.WorldError(f"a memory of {self.name} has {self.bits} bits, got {errors.quoted(bits)}")
+            raise errors.WorldError(f"a memory of {self.name} has {self.bits} bits, got {bits!r}")
         short = {group.name: group.short for group in memory_groups(self.scenario)}
         found: dict[str, dict[str, list[str]]] = {}
         for name in (name for name, bit in zip(self.names, each, strict=True) if bit):

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fixfirst.base import ieee
 from fixfirst.base.compile import called, inlined
+from fixfirst.policy import vectors
 
 HIDDEN = 64
 LAYERS = (0, 2, 4)  # their names in files; between them stand the tanh
@@ -123,7 +123,7 @@ def exp_nonpositive(x):
     n = np.int32(value * _LOG2_E - _HALF)  # to the nearest whole number: it is cut towards 0
     rest = value - np.float32(n) * _LN2_HIGH - np.float32(n) * _LN2_LOW
     series = _C2 + rest * (_C3 + rest * (_C4 + rest * (_C5 + rest * (_C6 + rest * _C7))))
-    result = (ONE + rest * (ONE + rest * series)) * ieee.two_to(n)
+    result = (ONE + rest * (ONE + rest * series)) * vectors.two_to(n)
     return result if x >= _LOWEST else ZERO
 
 
@@ -166,23 +166,23 @@ def add_product(a, b, c, rows):
     """c [R, N] += a [R, J] b [J, N] for the first rows. N is a multiple of 16; R too, of 4, unless it is 1."""
     terms, width = b.shape
     if rows > 1:
-        for n in range(0, width, ieee.TILE):
-            for i in range(0, rows, ieee.TILE_ROWS):
-                ieee.add_tile(a, b, c, i, n, terms)
+        for n in range(0, width, vectors.TILE):
+            for i in range(0, rows, vectors.TILE_ROWS):
+                vectors.add_tile(a, b, c, i, n, terms)
     else:
-        end = width - width % ieee.WIDE
-        for n in range(0, end, ieee.WIDE):
-            ieee.add_wide_line(a, b, c, 0, n, terms)
-        for n in range(end, width, ieee.TILE):
-            ieee.add_short_line(a, b, c, 0, n, terms)
+        end = width - width % vectors.WIDE
+        for n in range(0, end, vectors.WIDE):
+            vectors.add_wide_line(a, b, c, 0, n, terms)
+        for n in range(end, width, vectors.TILE):
+            vectors.add_short_line(a, b, c, 0, n, terms)
 
 
 @called
 def add_outer(a, b, c, rows):
     """c [J, N] += a [R, J] transposed times b [R, N], of the first rows. N is a multiple of 16, J of 4."""
-    for n in range(0, c.shape[1], ieee.TILE):
-        for j in range(0, len(c), ieee.TILE_ROWS):
-            ieee.add_outer_tile(a, b, c, j, n, rows)
+    for n in range(0, c.shape[1], vectors.TILE):
+        for j in range(0, len(c), vectors.TILE_ROWS):
+            vectors.add_outer_tile(a, b, c, j, n, rows)
 
 
 # ---------------------------------------------------------------- forward
@@ -199,7 +199,7 @@ class LayerBuffers(NamedTuple):
 
     @classmethod
     def make(cls, rows: int, outputs: int) -> "LayerBuffers":
-        width = -(-outputs // ieee.TILE) * ieee.TILE
+        width = -(-outputs // vectors.TILE) * vectors.TILE
         shapes_in_order = (rows, HIDDEN), (rows, HIDDEN), (rows, width), (HIDDEN, width), width
         return cls(*(np.zeros(shape, np.float32) for shape in shapes_in_order))
 
@@ -228,7 +228,7 @@ def forward(net, starts, active, first, rows, work):
         for n in range(len(work.bias3)):
             outputs[r, n] = work.bias3[n]
         if r < rows:
-            ieee.add_lines(net.matrix1, active, starts[first + r], starts[first + r + 1], hidden1, r)
+            vectors.add_lines(net.matrix1, active, starts[first + r], starts[first + r + 1], hidden1, r)
     tanh_rows(hidden1, whole)
     add_product(hidden1, net.matrix2, hidden2, rows)
     tanh_rows(hidden2, whole)
@@ -238,7 +238,7 @@ def forward(net, starts, active, first, rows, work):
 @inlined
 def whole_tiles(rows):
     """So many rows are worked on, where several are asked for."""
-    return rows if rows == 1 else (rows + ieee.TILE_ROWS - 1) // ieee.TILE_ROWS * ieee.TILE_ROWS
+    return rows if rows == 1 else (rows + vectors.TILE_ROWS - 1) // vectors.TILE_ROWS * vectors.TILE_ROWS
 
 
 @called
@@ -254,6 +254,6 @@ def subtract_row_max(x, rows):
     """Subtract the largest number of each of the first rows from the row, x [R, N], N a multiple of 16;
     nothing falls below BARRED."""
     for r in range(rows):
-        top = ieee.largest(x, r, x.shape[1])
+        top = vectors.largest(x, r, x.shape[1])
         for n in range(x.shape[1]):
             x[r, n] = max(x[r, n] - top, BARRED)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import uint64
 
-from fixfirst.base import files
+from fixfirst.base import array_files
 from fixfirst.base.compile import called, compiled
 from fixfirst.game import attacker_files, chance as dice, red_view, state
 from fixfirst.game.game_config import Game
@@ -51,7 +51,7 @@ class RedPolicy:
     @property
     def network(self) -> Network:
         """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
-        files.check_tensors("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        array_files.check_tensors("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
         return Network.of(self.weights)
 
 
@@ -59,7 +59,7 @@ def save_red(folder: Path, weights: Weights, spec: red_view.RedSpec, facts: Mapp
     """Write red.safetensors and red.json."""
     folder.mkdir(parents=True, exist_ok=True)
     document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": manifest.versions(), **facts}
-    files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document, weights)
+    array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document, weights)
 
 
 def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
@@ -70,7 +70,7 @@ def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
         red = ff.load_red("base-attacker")
     """
     facts, tensors, spec = attacker_files.read_attacker(path, scenario)
-    files.check_tensors(f"{path}: {attacker_files.RED_TENSORS}", tensors, shapes(spec.inputs, spec.actions))
+    array_files.check_tensors(f"{path}: {attacker_files.RED_TENSORS}", tensors, shapes(spec.inputs, spec.actions))
     return RedPolicy(tensors, spec, facts)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import tomli_w
 
-from fixfirst.base import errors, files
+from fixfirst.base import errors, files, locks
 from fixfirst.orders.order import UnitScheme
 from fixfirst.runs import layout
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
@@ -228,7 +228,7 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
         deadline = time.monotonic() + wait_s
         while True:
             try:
-                files.lock(descriptor)
+                locks.lock(descriptor)
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
@@ -247,7 +247,7 @@ def is_locked(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return files.is_taken(descriptor)
+        return locks.is_taken(descriptor)
     finally:
         os.close(descriptor)
 

@@ -89,5 +89,5 @@ def check_preset(name: Any) -> str:
         raise errors.ConfigError(f"--preset {LEAGUE} is a league: use `fixfirst train`, or ff.train_league()")
     if not isinstance(name, str) or name not in PRESETS:
         hint = errors.did_you_mean(name, (*PRESETS, LEAGUE)) if isinstance(name, str) else ""
-        raise errors.ConfigError(f"--preset must be one of {', '.join((*PRESETS, LEAGUE))}, got {errors.quoted(name)}{hint}")
+        raise errors.ConfigError(f"--preset must be one of {', '.join((*PRESETS, LEAGUE))}, got {name!r}{hint}")
     return name

@@ -114,7 +114,7 @@ def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "")
             hint = (
                 errors.did_you_mean(str(name), model.model_fields) or f"; known are {', '.join(sorted(model.model_fields))}"
             )
-            raise errors.ConfigError(f"{source}unknown setting {errors.quoted(name)}{hint}")
+            raise errors.ConfigError(f"{source}unknown setting {name!r}{hint}")
     return flat
 
 

@@ -303,7 +303,7 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Cours
         """Refuse arrays, which cannot even be compared with what a setting may be."""
         for name, value in values.items() if isinstance(values, Mapping) else ():
             if isinstance(value, np.ndarray | np.void):
-                raise errors.ConfigError(f"{flag(name)} must be a plain value, got {errors.quoted(value)}")
+                raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
         return values
 
     @model_validator(mode="after")
@@ -468,7 +468,7 @@ def _check_size(name: str, value: Any) -> None:
     for one in value if isinstance(value, tuple) else ():
         _check_size(name, one)
     if isinstance(value, int | float) and not abs(value) <= arguments.MOST:
-        raise errors.ConfigError(f"{flag(name)} must be a number of at most {arguments.MOST:,}, got {errors.quoted(value)}")
+        raise errors.ConfigError(f"{flag(name)} must be a number of at most {arguments.MOST:,}, got {value!r}")
 
 
 def make_config(preset: str = "default", **settings: Any) -> TrainConfig:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from fixfirst.base import ieee
-from fixfirst.base.ieee import TILE, TILE_ROWS, WIDE, Plain
+from fixfirst.policy import vectors
+from fixfirst.policy.vectors import TILE, TILE_ROWS, WIDE, Plain
 
 
 def numbers(*shape, seed=0):
@@ -15,8 +15,8 @@ def numbers(*shape, seed=0):
 
 
 def compiled(name):
-    """A function of `ieee`, ready for Python."""
-    function, count = getattr(ieee, name), getattr(Plain, name).__code__.co_argcount
+    """A function of `vectors`, ready for Python."""
+    function, count = getattr(vectors, name), getattr(Plain, name).__code__.co_argcount
     arguments = ", ".join("abcdef"[: min(count, 6)])
     scope = {"function": function}
     exec(f"def call({arguments}): return function({arguments})", scope)
