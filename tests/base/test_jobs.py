@@ -27,7 +27,8 @@ from searches import Switch
 
 from fixfirst.adapters.ray import RayScheduler
 from fixfirst.base.errors import ConfigError, RunDirError
-from fixfirst.base.jobs import Execution, Finished, InlineScheduler, ProcessScheduler
+from fixfirst.base.jobs import Finished, InlineScheduler, ProcessScheduler
+from fixfirst.settings.execution import Execution
 
 
 @pytest.fixture(scope="module")

@@ -30,13 +30,15 @@ from searches import (
     wait_for,
 )
 
+from fixfirst.adapters import remote_jobs
 from fixfirst.adapters.ray import who_reaches
+from fixfirst.adapters.remote_jobs import collect_files, pack_job, run_remote
 from fixfirst.base.errors import ConfigError, RunDirError
-from fixfirst.base.jobs import MAX_NODES_LOST, Finished, InlineScheduler
+from fixfirst.base.jobs import Finished, InlineScheduler
+from fixfirst.base.plans import MAX_NODES_LOST
 from fixfirst.cli import main
-from fixfirst.searcher import study
 from fixfirst.searcher.jobs import BaseJob, run_base
-from fixfirst.searcher.study import begin_search, collect_files, pack_job, run_remote, run_searches
+from fixfirst.searcher.study import begin_search, run_searches
 from fixfirst.settings.search import search_config
 
 on_a_cluster = pytest.mark.ray
@@ -200,7 +202,7 @@ def test_only_files_of_a_trial_are_taken_from_the_cluster(tmp_path, name):
 
 def test_a_cluster_with_other_versions_is_refused(tmp_path, monkeypatch):
     job = pack_job(run_base, BaseJob(search_config(**LONG).warmup_config, tmp_path / "job", 20, 0))
-    monkeypatch.setattr(study.manifest, "versions", lambda: job.versions | {"torch": "1.0"})
+    monkeypatch.setattr(remote_jobs.manifest, "versions", lambda: job.versions | {"torch": "1.0"})
     with pytest.raises(ConfigError, match=r"the cluster has torch 1\.0, the driver "):
         run_remote(job, lambda message: None, interrupt=False)
 

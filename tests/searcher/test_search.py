@@ -119,7 +119,7 @@ def test_budgets_of_a_round(settings, used, budgets):
 class MadeUp:
     """An executor without training: every trial breaks its order, after some part of its budget."""
 
-    workers, shares_disk = 1, True
+    workers = 1
 
     def __init__(self, seed):
         self._rng, self._jobs = np.random.default_rng(seed), []

@@ -13,7 +13,7 @@ import signal
 import socket
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Thread
@@ -22,6 +22,8 @@ from typing import Any
 from fixfirst.base import jobs
 from fixfirst.base.errors import ConfigError, WorkerError
 
+POLL_S = 0.1  # how often the driver looks for what jobs tell, and for an interrupt
+SAVE_S = 10.0  # for cancelled jobs to save themselves
 EXCHANGE_S = 0.5  # between two calls of a job at the mailbox
 OBJECT_STORE_BYTES = 256 * 2**20  # of a cluster of our own: policies are small, Ray would take a third of the memory
 
@@ -32,8 +34,6 @@ class RayScheduler:
     address: `local` starts a cluster of this machine (of `workers` jobs side by side, 0 = all cores) and ends it on close;
     `auto`, or `host:port`, joins a running one. cpus_per_job 0: all CPUs of the smallest node that has any.
     """
-
-    shares_disk = False
 
     def __init__(self, address: str = "local", *, workers: int = 0, cpus_per_job: int = 1, interrupt: object = False):
         self._ray = ray = _import_ray()
@@ -65,19 +65,19 @@ class RayScheduler:
         self._interrupt = interrupt
         self._save_until: float | None = None  # set once cancelled
 
-    def submit(self, key: Hashable, job: jobs.Job, argument: Any) -> None:
+    def submit(self, key: Hashable, job: Callable[..., Any], argument: Any) -> None:
         self._attempts[key] += 1
         attempt = (key, self._attempts[key])
         self._running[self._task.remote(job, argument, attempt, self._mailbox, self.cpus_per_job)] = attempt
 
-    def wait(self, on_progress: jobs.OnProgress) -> jobs.Finished | None:
+    def wait(self, on_progress: Callable[[Any, Any], None]) -> jobs.Finished | None:
         while self._running:
             if self._interrupt:
                 self.cancel()
             if self._save_until is not None and time.monotonic() > self._save_until:
                 break
             try:
-                done, _ = self._ray.wait(list(self._running), timeout=jobs.POLL_S)
+                done, _ = self._ray.wait(list(self._running), timeout=POLL_S)
                 self._pass_on(on_progress)
             except self._ray.exceptions.RayError as e:
                 raise WorkerError(f"the Ray cluster is gone ({_first_line(e)})") from e
@@ -88,7 +88,7 @@ class RayScheduler:
                     return self._end(ref)
         return None
 
-    def _pass_on(self, on_progress: jobs.OnProgress) -> None:
+    def _pass_on(self, on_progress: Callable[[Any, Any], None]) -> None:
         current = set(self._running.values())
         for attempt, messages in self._ray.get(self._mailbox.take.remote(self._save_until is not None)):
             if attempt in current:
@@ -101,7 +101,7 @@ class RayScheduler:
         self._begun.discard(attempt)
         errors = self._ray.exceptions
         try:
-            kind, content = self._ray.get(ref)
+            outcome = self._ray.get(ref)
         except (errors.NodeDiedError, errors.ObjectLostError):
             return jobs.Finished(key, died="its node is lost", node_lost=True)
         except errors.OutOfMemoryError:
@@ -110,13 +110,11 @@ class RayScheduler:
             return jobs.Finished(key, died="killed, or crashed")
         except errors.RayError as e:
             raise WorkerError(f"a Ray task failed ({_first_line(e)})") from e
-        if kind == "raised":
-            jobs.raise_carried_error(content)
-        return jobs.Finished(key, content)
+        return jobs.Finished.of(key, outcome)
 
     def cancel(self) -> None:
         if self._save_until is None:
-            self._save_until = time.monotonic() + jobs.SAVE_S
+            self._save_until = time.monotonic() + SAVE_S
 
     def close(self) -> None:
         if not self._ray.is_initialized():
@@ -286,16 +284,13 @@ class _Line:
             answer.set_exception(e)
 
 
-def _run_job(job: jobs.Job, argument: Any, attempt: Any, mailbox: Any, cores: int) -> tuple[str, Any]:
+def _run_job(job: Callable[..., Any], argument: Any, attempt: Any, mailbox: Any, cores: int) -> tuple[str, Any]:
     """Run a job as a Ray task: (`done`, result), or (`raised`, error) so that errors arrive as from any other executor."""
     os.environ[jobs.CORES_VARIABLE] = str(cores)
     line = _Line(mailbox, attempt)
     line.exchange()  # an empty letter: it has begun
     if line:
         return "done", None  # cancelled before it began
-    try:
-        return "done", job(argument, line.tell, line)
-    except Exception as error:  # everything goes to the driver, which raises it
-        return "raised", jobs.carry_error(error)
-    finally:
-        line.exchange()  # what it told arrives before its end does
+    outcome = jobs.attempt(job, argument, line.tell, line)
+    line.exchange()  # what it told arrives before its end does
+    return outcome

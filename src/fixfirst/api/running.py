@@ -17,6 +17,7 @@ from fixfirst.api.run_objects import (
     load_training,
     say_where,
 )
+from fixfirst.api.scheduling import make_scheduler
 from fixfirst.api.watch import write_replays
 from fixfirst.base import arguments, compile as machine_code, errors, jobs
 from fixfirst.game.simulator import compile_kernel
@@ -28,6 +29,7 @@ from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.searcher import study
+from fixfirst.settings.execution import Execution
 from fixfirst.settings.search import SearchConfig, search_configs
 from fixfirst.settings.training import TrainConfig
 
@@ -225,7 +227,7 @@ def search(
     file, grouping = (None if path is None else arguments.check_path("config, units", path) for path in (config, units))
     configs = search_configs(settings, file, grouping, seeds)
     folder = layout.unused_folder(study.study_name(configs)) if out is None else arguments.check_path("out", out)
-    execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
+    execution = Execution(workers, executor, ray_address, cpus_per_trial)
     if out is None and len(configs) == 1 and not again:
         before = finished_before(study.study_name(configs), configs[0], quiet)
         if before is not None:
@@ -240,7 +242,7 @@ def search(
 
 
 def resume_searches(
-    folder: Path, execution: jobs.Execution, cyborg: str | None = None, *, report: bool, quiet: bool
+    folder: Path, execution: Execution, cyborg: str | None = None, *, report: bool, quiet: bool
 ) -> SearchRun | StudyRun:
     """Go on with a search, or with all searches of a study that are not finished."""
     found = study.open_study(folder, cyborg)
@@ -251,7 +253,7 @@ def resume_searches(
 def run_study(
     configs: Sequence[SearchConfig],
     make_study: Callable[[], study.Study],
-    execution: jobs.Execution,
+    execution: Execution,
     *,
     report: bool,
     quiet: bool,
@@ -262,12 +264,8 @@ def run_study(
         training.check_trainable(each)
     machine_code.announce_compilation()
     compile_kernel()
-    with jobs.interrupts() as interrupt, closing(study.make_scheduler(execution, configs, interrupt)) as scheduler:
+    with jobs.interrupts() as interrupt, closing(make_scheduler(execution, configs, interrupt, quiet=quiet)) as scheduler:
         begun = make_study()
-        if execution.executor == "ray" and not quiet:
-            from fixfirst.adapters import ray
-
-            errors.note(ray.who_reaches(execution.ray_address or "local"))
         with _View(interrupt, callback, several=len(begun.searches) > 1, quiet=quiet) as view:
             to_run = begun.unfinished if len(begun.searches) > 1 else begun.searches
             finished = study.run_searches(to_run, scheduler, view, interrupt, begun.folder)
@@ -340,7 +338,7 @@ def resume(
     """
     folder = arguments.check_path("run", run)
     kind = layout.kind_of(folder)
-    execution = jobs.Execution(workers, executor, ray_address, cpus_per_trial)
+    execution = Execution(workers, executor, ray_address, cpus_per_trial)
     if changes := manifest.changed_since(
         layout.read_manifest(folder, layout.STUDY if kind == layout.Kind.STUDY else layout.MANIFEST)
     ):

@@ -1,13 +1,10 @@
-"""Jobs, the places where they run, and plans of jobs.
+"""Jobs, and the schedulers that run them on this machine.
 
 A *job* is an importable function of (argument, tell, interrupt) with a picklable argument: `tell(message)` reports
 progress, `interrupt` is true once the job should save itself and return None.
 
 A *scheduler* runs jobs: in this process, in worker processes (spawned, never forked; gone when their parent is gone), or on
-a Ray cluster (`ray.py`). The result does not depend on it.
-
-A *plan* is a generator: it yields the jobs to begin now (perhaps none) and is sent the key and result of one that has ended.
-A search and a tournament of trainings are plans, a study is several; `run_plans` runs any number side by side.
+a Ray cluster (`adapters/ray.py`). The result does not depend on it.
 """
 
 import math
@@ -17,28 +14,26 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from types import FrameType
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Protocol
 
 from fixfirst.base.errors import ConfigError, FixfirstError, WorkerError
 
 CORES_VARIABLE = "FIXFIRST_CORES"  # where somebody else hands out cores, and the system does not know it
 POLL_S = 0.1  # how often an interrupt is looked for
 SAVE_S = 10.0  # for cancelled jobs to save themselves
-ORPHAN_WAIT_S = 30.0  # for a worker whose driver was killed to notice that it is alone
-MAX_ATTEMPTS = 2  # a job whose worker dies is tried once more
-MAX_NODES_LOST = 10  # a job whose machine is lost begins again elsewhere, so often
 
 Tell = Callable[[Any], None]
 Job = Callable[[Any, Tell, Any], Any]
 OnProgress = Callable[[Any, Any], None]  # (key, message)
+Outcome = tuple[str, Any]
 
 
 def available_cores() -> int:
@@ -79,111 +74,6 @@ def interrupts() -> Iterator[Interrupt]:
             signal.signal(number, handler)
 
 
-# ---------------------------------------------------------------- plans
-
-
-@dataclass(frozen=True)
-class Task:
-    """A job of a plan: a function with its argument, and what messages call it."""
-
-    run: Job
-    argument: Any
-    name: str
-    may_fail: bool = False  # a job whose worker dies again and again ends the plan, unless it may
-
-
-@dataclass(frozen=True)
-class Lost:
-    """Stands for the result of a job that may fail, and whose worker died again and again."""
-
-    reason: str
-
-
-Tasks = Mapping[int, Task]
-Plan = Generator[Tasks, tuple[int, Any], None]
-
-
-def gather(tasks: Tasks) -> Generator[Tasks, tuple[int, Any], dict[int, Any]]:
-    """For a plan that waits until all of some jobs have ended: `results = yield from gather(tasks)`."""
-    results: dict[int, Any] = {}
-    while len(results) < len(tasks):
-        key, result = yield {} if results else tasks
-        results[key] = result
-    return results
-
-
-def run_plans(
-    plans: Sequence[Plan], scheduler: "Scheduler", on_progress: Callable[[int, int, Any], None], interrupt: object = False
-) -> None:
-    """Run plans until all of them have ended, or no job is left because of an interrupt; then every plan is closed.
-
-    A plan begins once there are fewer jobs than workers: of very many, the first have ended before the last begin.
-    on_progress: called with the plan's index, the job's key and what the job tells.
-    """
-    try:
-        _run_plans(plans, scheduler, on_progress, interrupt)
-    finally:
-        for plan in plans:
-            plan.close()
-
-
-def _run_plans(
-    plans: Sequence[Plan], scheduler: "Scheduler", on_progress: Callable[[int, int, Any], None], interrupt: object
-) -> None:
-    tasks: dict[tuple[int, int], Task] = {}  # those that have not ended
-    retries, waiting = Retries(), deque(enumerate(plans))
-
-    def submit(index: int, new: Tasks) -> None:
-        for key, task in new.items():
-            tasks[index, key] = task
-            scheduler.submit((index, key), task.run, task.argument)
-
-    def begin() -> None:
-        while waiting and len(tasks) < max(scheduler.workers, 1) and not interrupt:
-            index, plan = waiting.popleft()
-            submit(index, next(plan, {}))
-
-    begin()
-    while (ended := scheduler.wait(lambda key, message: on_progress(key[0], key[1], message))) is not None:
-        if interrupt or (ended.died is None and ended.result is None):
-            continue  # interrupted: what is finished lies in its folder, where `resume` finds it
-        (index, key), task, result = ended.key, tasks.pop(ended.key), ended.result
-        if ended.died is not None and retries.allow(ended):
-            on_progress(index, key, f"{task.name}: its worker is gone ({ended.died}); trying again")
-            submit(index, {key: task})
-            continue
-        if ended.died is not None:
-            if not task.may_fail:
-                raise WorkerError(f"{task.name}: its worker died again and again ({ended.died})")
-            result = Lost(ended.died)
-        retries.forget(ended.key)
-        with suppress(StopIteration):
-            submit(index, plans[index].send((key, result)))
-        begin()
-
-
-class Retries:
-    """Which jobs get another attempt. A job may be the end of its worker, hardly that of ten machines."""
-
-    def __init__(self) -> None:
-        self._workers: Counter[Hashable] = Counter()
-        self._nodes: Counter[Hashable] = Counter()
-
-    def allow(self, ended: "Finished") -> bool:
-        """Count the death of a job's worker, and return whether the job is tried again."""
-        count, limit = (self._nodes, MAX_NODES_LOST) if ended.node_lost else (self._workers, MAX_ATTEMPTS)
-        count[ended.key] += 1
-        return count[ended.key] < limit
-
-    def forget(self, key: Hashable) -> None:
-        """A job has ended; the next one of this key begins with no death."""
-        self._workers.pop(key, None)
-        self._nodes.pop(key, None)
-
-
-# ---------------------------------------------------------------- where jobs run
-
-
 @dataclass(frozen=True)
 class Finished:
     """The end of a job. `died`: why its worker is gone, if it is; then there is no result."""
@@ -193,6 +83,28 @@ class Finished:
     died: str | None = None
     node_lost: bool = False  # its whole machine is gone: no fault of the job
 
+    @classmethod
+    def of(cls, key: Any, outcome: Outcome) -> "Finished":
+        """Return the end of a job from what `attempt` made of it; an exception of the job is raised."""
+        kind, content = outcome
+        if kind == "done":
+            return cls(key, content)
+        error, text = content
+        raise error if error is not None else RuntimeError(f"a worker failed:\n{text}")
+
+
+def attempt(job: Job, argument: Any, tell: Tell, interrupt: object) -> Outcome:
+    """Run a job far from who waits for it; return its result or its exception, as `Finished.of` takes it.
+
+    Only our own kinds of exceptions travel as objects; any other might not unpickle.
+    """
+    try:
+        return "done", job(argument, tell, interrupt)
+    except Exception as e:
+        error = MemoryError(*e.args) if isinstance(e, MemoryError) else e  # not one of NumPy's
+        known = isinstance(error, FixfirstError | OSError | MemoryError)
+        return "raised", (error if known else None, "".join(traceback.format_exception(e)))
+
 
 class Scheduler(Protocol):
     """Runs jobs; the order in which they finish is not defined.
@@ -201,7 +113,6 @@ class Scheduler(Protocol):
     """
 
     workers: int  # jobs side by side
-    shares_disk: bool  # do jobs see the files of this machine?
 
     def submit(self, key: Hashable, job: Job, argument: Any) -> None:
         """Take on a job."""
@@ -218,46 +129,10 @@ class Scheduler(Protocol):
         """Leave nothing behind."""
 
 
-@dataclass(frozen=True)
-class Execution:
-    """Where trials run; the result does not depend on it."""
-
-    workers: int = 0
-    """Trials side by side; 0 = as many as there are cores and trials; 1 = in this process."""
-
-    executor: Literal["inline", "process", "ray"] | None = None
-    """inline (this process), process (worker processes; default with several workers) or ray (a cluster, docs/scale.md)."""
-
-    ray_address: str | None = None
-    """With --executor ray: local (default: a cluster of this machine alone), auto, or the address of a running cluster."""
-
-    cpus_per_trial: int | None = None
-    """With --executor ray: CPUs a trial asks for. Default 1; with --backend cyborg or workers, all of the smallest node."""
-
-    def __post_init__(self) -> None:
-        cpus = 1 if self.cpus_per_trial is None else self.cpus_per_trial
-        for name, value in (("--workers", self.workers), ("--cpus-per-trial", cpus)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ConfigError(f"{name} must be a whole number, got {value!r}")
-        texts = isinstance(self.executor, str | None) and isinstance(self.ray_address, str | None)
-        if not texts or self.executor not in (None, "inline", "process", "ray"):
-            raise ConfigError(f"unknown executor {self.executor!r} or Ray address {self.ray_address!r}")
-        if self.workers < 0:
-            raise ConfigError(f"--workers must be at least 0, got {self.workers}")
-        if self.executor == "inline" and self.workers > 1:
-            raise ConfigError(f"--executor inline runs one trial at a time, --workers {self.workers} asks for more")
-        if self.executor != "ray" and (self.ray_address, self.cpus_per_trial) != (None, None):
-            raise ConfigError("--ray-address and --cpus-per-trial need --executor ray")
-        if self.cpus_per_trial is not None and self.cpus_per_trial < 1:
-            raise ConfigError(f"--cpus-per-trial must be at least 1, got {self.cpus_per_trial}")
-        if self.workers and self.ray_address not in (None, "local"):
-            raise ConfigError("--workers is for this machine; how many trials run on a Ray cluster follows from its CPUs")
-
-
 class InlineScheduler:
     """Runs one job after the other in this process. `interrupt` is handed to the jobs."""
 
-    workers, shares_disk = 1, True
+    workers = 1
 
     def __init__(self, interrupt: object = False):
         self._interrupt = interrupt
@@ -283,8 +158,6 @@ class InlineScheduler:
 
 class ProcessScheduler:
     """Runs up to `workers` jobs at a time, each in a process that lives as long as the scheduler."""
-
-    shares_disk = True
 
     def __init__(self, workers: int, interrupt: object = False):
         if workers < 1:
@@ -333,9 +206,7 @@ class ProcessScheduler:
                 self._busy.remove(worker)
                 self._idle.append(worker)
                 self._hand_out()
-                if kind == "raised":
-                    raise_carried_error(content)
-                return Finished(key, content)
+                return Finished.of(key, (kind, content))
             if time.monotonic() >= until:
                 break
         return None
@@ -367,13 +238,13 @@ class ProcessScheduler:
         self._idle, self._busy = [], []
 
 
-# ---------------------------------------------------------------- a worker process
-
-
 def follow_parent() -> None:
     """Called first in a new process: leave Ctrl-C to the parent, and end when the parent ends, however that happens."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    except RuntimeError as e:
+        raise WorkerError(f"a worker could not begin ({e}); fewer --workers need fewer threads and less memory") from e
 
 
 def _end_with_parent() -> None:
@@ -391,8 +262,11 @@ class _JobProcess:
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _ctrl_c_held_back(), _main_left_alone():
-            self.process.start()
+        try:
+            with _ctrl_c_held_back(), _main_left_alone():
+                self.process.start()
+        except (OSError, RuntimeError) as e:
+            raise WorkerError(f"no worker process could be started ({e}); --workers 1 needs none") from e
         theirs.close()
         self.key: Hashable = None
 
@@ -468,36 +342,20 @@ class _Parent:
 
 
 def _work(connection: Connection) -> None:
-    """The worker's life: jobs until the parent cancels or hangs up.
-
-    A parent that is gone ends it on the spot: a successor must find the job's folder free.
-    """
-    follow_parent()
+    """Run jobs until the parent cancels or hangs up. If it is gone, end on the spot: its successor needs the folder."""
     parent = _Parent(connection)
+    try:
+        follow_parent()
+    except WorkerError as e:
+        return parent.say("raised", (e, ""))
     while not parent.cancelled:
         kind, content = parent.listen()
         if kind != "job":
             return
         job, argument = content
-        try:
-            parent.say("done", job(argument, lambda message: parent.say("progress", message), parent))
-        except Exception as error:  # everything goes to the parent, which raises it
-            parent.say("raised", carry_error(error))
+        parent.say(*attempt(job, argument, lambda message: parent.say("progress", message), parent))
 
 
-# ---------------------------------------------------------------- exceptions that cross a process border
-
-Carried = tuple[Exception | None, str]
-
-
-def carry_error(error: Exception) -> Carried:
-    """A job's exception on its way to the driver. Only our own kinds travel as objects; any other might not unpickle."""
-    if isinstance(error, MemoryError):
-        error = MemoryError(*error.args)  # not one of NumPy's
-    known = isinstance(error, FixfirstError | OSError | MemoryError)
-    return error if known else None, "".join(traceback.format_exception(error))
-
-
-def raise_carried_error(content: Carried) -> NoReturn:
-    error, text = content
-    raise error if error is not None else RuntimeError(f"a worker failed:\n{text}")
+def local_scheduler(workers: int, interrupt: object, *, own_processes: bool = False) -> Scheduler:
+    """Return a scheduler for this machine: of this process for one job at a time, unless jobs shall have processes."""
+    return ProcessScheduler(workers, interrupt) if own_processes or workers > 1 else InlineScheduler(interrupt)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.base import errors, jobs
+from fixfirst.base import errors
 from fixfirst.cli.app import RARE, Again, Csv, CyborgFlag, Json, Latex, Quiet, Whole, check_tables, print_json, write_tables
 from fixfirst.cli.flags import flags_of, given
 from fixfirst.runs import layout, manifest
 from fixfirst.settings import resolve as settings, training as config
+from fixfirst.settings.execution import Execution
 from fixfirst.settings.presets import LEAGUE
 from fixfirst.settings.search import SHOWN_DEFAULTS, SearchConfig
 from fixfirst.settings.training import TrainConfig
@@ -31,13 +32,13 @@ else:
     )
     TrainFlags = flags_of(TrainConfig)
 
-ExecutionFlags = Annotated[jobs.Execution, Parameter(name="*", group=RARE["Workers"])]
+ExecutionFlags = Annotated[Execution, Parameter(name="*", group=RARE["Workers"])]
 
 
 def search_command(
     *,
     settings: Annotated[SearchFlags, Parameter(name="*")] = SearchFlags(),
-    where: ExecutionFlags = jobs.Execution(),
+    where: ExecutionFlags = Execution(),
     seeds: Whole = 1,
     out: Path | None = None,
     units: Path | None = None,
@@ -264,7 +265,7 @@ def resume_command(
     run: Path,
     /,
     *,
-    where: ExecutionFlags = jobs.Execution(),
+    where: ExecutionFlags = Execution(),
     cyborg: CyborgFlag = None,
     report: bool = True,
     quiet: Quiet = False,

@@ -9,15 +9,15 @@ others go on, and a result. What becomes of one depends on the config and on tho
 Killed and begun again, a tournament goes on with the entrants that are not finished.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from multiprocessing import current_process
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from fixfirst.base import errors, files, jobs
+from fixfirst.base import errors, files, jobs, plans
 from fixfirst.learner import checkpoint
 from fixfirst.learner.openings import evaluate_openings
 from fixfirst.learner.stages import Entrant, Opening, Stage, StageKind, stages_of
@@ -107,10 +107,9 @@ class EntrantResult:
     accepted: bool
 
 
-def run_entrant(job: EntrantJob, tell: jobs.Tell, interrupt: object) -> EntrantResult | None:
+def run_entrant(job: EntrantJob, tell: _Tell, interrupt: object) -> EntrantResult | None:
     """Train one to its end and measure it; None if interrupted."""
-    job.folder.mkdir(parents=True, exist_ok=True)
-    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
+    with manifest.job_folder(job.folder):
         if (done := job.finished()) is not None:
             return done
         origin = None if job.origin is None else checkpoint.last_tensors(job.origin)
@@ -172,7 +171,7 @@ class _Tournament:
         alone = self.config.game.backend == "cyborg" or current_process().daemon
         most = max(stage.entrants for stage in stages_of(self.config))
         workers = 1 if alone else min(workers or jobs.available_cores(), most)
-        scheduler = jobs.InlineScheduler(interrupt) if workers == 1 else jobs.ProcessScheduler(workers, interrupt)
+        scheduler = jobs.local_scheduler(workers, interrupt)
 
         def show(_: int, number: int, message: _Message) -> None:
             if isinstance(message, rows.UpdateRow):
@@ -181,10 +180,10 @@ class _Tournament:
             tell(message)
 
         with closing(scheduler):
-            jobs.run_plans([self._plan()], scheduler, show, interrupt)
+            plans.run_plans([self._plan()], scheduler, show, interrupt)
         return None if self._winner is None else self._crown(self._winner)
 
-    def _plan(self) -> jobs.Plan:
+    def _plan(self) -> plans.Plan[None]:
         stages = stages_of(self.config)
         candidates = [_Candidate(0.0, self.config.spec.opening, None)] * stages[0].entrants
         for place, stage in enumerate(stages):
@@ -216,12 +215,12 @@ class _Tournament:
         self._jobs.append(job)
         return job
 
-    def _train(self, entrants: Sequence[EntrantJob]) -> Generator[jobs.Tasks, tuple[int, Any], list[EntrantResult]]:
+    def _train(self, entrants: Sequence[EntrantJob]) -> plans.Plan[list[EntrantResult]]:
         """Train all of a stage side by side; if the first that passes the gate is enough, one after the other."""
         results: dict[int, EntrantResult] = {}
-        tasks = {job.entrant.number: jobs.Task(run_entrant, job, f"entrant {job.entrant.number}") for job in entrants}
+        tasks = {job.entrant.number: plans.Task(run_entrant, job, f"entrant {job.entrant.number}") for job in entrants}
         for together in [{key: task} for key, task in tasks.items()] if self.config.stop_when_compliant else [tasks]:
-            waiting: jobs.Tasks = together
+            waiting = together
             while not together.keys() <= results.keys():
                 key, result = yield waiting
                 waiting, results[key], self._played[key] = {}, result, entrants[0].entrant.stage.share[1]

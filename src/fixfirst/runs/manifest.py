@@ -34,6 +34,7 @@ RENAMED = {  # settings that had another name in their table, or outside of tabl
 # Settings that do not decide what a run finds.
 NEUTRAL_SETTINGS = ("seed", "cyborg", "tensorboard", "log_episodes", "checkpoint_every")
 CODE = ("cyborg",)  # settings that name code to be run: no file decides them
+ORPHAN_WAIT_S = 30.0  # for a worker whose driver was killed to notice that it is alone
 ASSUMED_TEST_EPISODES = 1_000  # where the configuration does not say
 
 
@@ -238,6 +239,14 @@ def locked(folder: Path, wait_s: float = 0.0) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def job_folder(folder: Path) -> Iterator[None]:
+    """Make and lock the folder of a job; one whose driver was killed may need a moment to notice, and to let go."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder, wait_s=ORPHAN_WAIT_S):
+        yield
 
 
 def is_locked(folder: Path) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import distributions, errors, files, jobs
+from fixfirst.base import distributions, errors, files
 from fixfirst.learner import checkpoint, driver
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
@@ -103,8 +103,7 @@ class BaseJob(NamedJob):
 
 def run_base(job: BaseJob, tell: TellJob, interrupt: object) -> bool | None:
     """Train the defender that knows no order yet."""
-    job.folder.mkdir(parents=True, exist_ok=True)
-    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
+    with manifest.job_folder(job.folder):
         started = time.perf_counter()
         with train_in(job.folder, job.config, _seldom(tell), interrupt, Begin(logs=())) as training:
             if training is None:
@@ -167,8 +166,7 @@ class TrialJob(NamedJob):
 
 def run_trial(job: TrialJob, tell: TellJob, interrupt: object) -> Trial | None:
     """Train, gate and evaluate one order; return its row of the ledger."""
-    job.folder.mkdir(parents=True, exist_ok=True)
-    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
+    with manifest.job_folder(job.folder):
         done = job.finished()
         if done is not None:
             checkpoint.delete(job.folder)  # a kill may have come between
@@ -242,8 +240,7 @@ class RoundJob(NamedJob):
 
 def run_round(job: RoundJob, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
     """Train for a round; return what each order that is played earned."""
-    job.folder.mkdir(parents=True, exist_ok=True)
-    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
+    with manifest.job_folder(job.folder):
         done = read_results(job, job.played_orders)
         if done is not None:
             return done
@@ -301,7 +298,7 @@ class CrossJob(NamedJob):
 
 def run_cross(job: CrossJob, tell: TellJob, interrupt: object) -> list[pricing.OrderResult] | None:
     """Return what the policy earns under each order, told the order that serves it best there."""
-    with manifest.locked(job.folder, wait_s=jobs.ORPHAN_WAIT_S):
+    with manifest.job_folder(job.folder):
         done = read_results(job, (*job.prompts, *job.enforced_orders))
         if done is not None:
             return done

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fixfirst.base import errors, files, jobs, seeds, tables
+from fixfirst.base import errors, files, plans, seeds, tables
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.file import load_policy
 from fixfirst.runs import layout, manifest, rows
@@ -156,16 +156,16 @@ class PublishedSearch:
 
     # ---- as a plan of jobs
 
-    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> jobs.Plan:
+    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> plans.Plan[None]:
         """Plan the warm-up, then rounds of trials."""
         logs = SearchLogs(self.folder, self.config, self.trials, self.used, opened)
         return self._jobs(view, session, logs)
 
-    def _jobs(self, view: Any, session: manifest.Session, logs: "SearchLogs") -> jobs.Plan:
+    def _jobs(self, view: Any, session: manifest.Session, logs: "SearchLogs") -> plans.Plan[None]:
         config = self.config
         warmup = BaseJob(config.warmup_config(), self.folder / layout.WARMUP, config.test_episodes, config.seed)
         if config.warmup_budget and not warmup.is_done():
-            yield from jobs.gather({layout.WARMUP_KEY: jobs.Task(run_base, warmup, "warm-up")})
+            yield from plans.gather({layout.WARMUP_KEY: plans.Task(run_base, warmup, "warm-up")})
         while budgets := self.next_budgets():
             first = len(self.trials)
             with session.choosing():
@@ -178,8 +178,8 @@ class PublishedSearch:
                 logs.write_choice(number, first, choice)
                 view.chosen(self, number, choice)
             logs.sync_choices()
-            tasks = {n: jobs.Task(run_trial, job, f"trial {n}", may_fail=True) for n, job in chosen.items()}
-            results: dict[int, Trial | jobs.Lost] = {}
+            tasks = {n: plans.Task(run_trial, job, f"trial {n}", may_fail=True) for n, job in chosen.items()}
+            results: dict[int, Trial | plans.Lost] = {}
             while len(self.trials) < first + len(chosen):
                 number, result = yield tasks
                 tasks, results[number] = {}, result
@@ -191,10 +191,10 @@ class PublishedSearch:
         self._keep_best()
         session.finished = True
 
-    def _row(self, job: TrialJob, result: Trial | jobs.Lost, parent: Trial | None) -> Trial:
+    def _row(self, job: TrialJob, result: Trial | plans.Lost, parent: Trial | None) -> Trial:
         """Return the row of the ledger. How far a lost trial got is unknown, so all of its budget counts as used."""
         inherited = None if parent is None else parent.id
-        if isinstance(result, jobs.Lost):
+        if isinstance(result, plans.Lost):
             order, episodes = job.config.workflow, job.config.total_episodes
             return Trial(id=job.number, workflow=order, status=rows.Status.FAILED, episodes=episodes, parent=inherited)
         return replace(result, parent=inherited, policy=str(job.folder.relative_to(self.folder)))

@@ -13,7 +13,7 @@ Like every search it is a plan of jobs, depends on its ledger (rounds.csv) only,
 with any number of workers.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import permutations
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.base import errors, jobs, seeds
+from fixfirst.base import errors, plans, seeds
 from fixfirst.game.game_config import Game
 from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
@@ -244,21 +244,21 @@ class SharedSearch:
             seed=config.seed,
         )
 
-    def plan(self, view: Any, session: manifest.Session, files: ExitStack) -> jobs.Plan:
+    def plan(self, view: Any, session: manifest.Session, files: ExitStack) -> plans.Plan[None]:
         """Bases without an order, rounds with orders, cross-play, the answer."""
         if self.is_done:
             session.finished = True
             return
         bases = [self.base_job(number) for number in range(self.config.trainings)]
-        yield from jobs.gather(
-            {n: jobs.Task(run_base, job, f"replicate {n}") for n, job in enumerate(bases) if not job.is_done()}
+        yield from plans.gather(
+            {n: plans.Task(run_base, job, f"replicate {n}") for n, job in enumerate(bases) if not job.is_done()}
         )
         policies = [load_policy(job.folder) for job in bases]
         self.idle = idle_units(policies, self.config.training.game, self.scheme, self.config.seed)
         yield from self._rounds(view, session, files)
         view.crossing(self)
         crosses = {number: self.cross_job(number) for number in self.kept_trainings()}
-        results = yield from jobs.gather({n: jobs.Task(run_cross, job, f"replicate {n}") for n, job in crosses.items()})
+        results = yield from plans.gather({n: plans.Task(run_cross, job, f"replicate {n}") for n, job in crosses.items()})
         measured = [results[number] for number in crosses]
         answer = self.conclude(measured)
         if self.config.exploit:
@@ -272,7 +272,7 @@ class SharedSearch:
         self.answer = answer
         session.finished = True
 
-    def _exploit(self, view: Any) -> Generator[jobs.Tasks, tuple[int, Any], Adaptive]:
+    def _exploit(self, view: Any) -> plans.Plan[Adaptive]:
         """Let attackers learn against replicates, and price orders anew."""
         config = self.config
         trainings = {n: self.training_config(n) for n in self.kept_trainings()[: config.exploit_replicates]}
@@ -290,7 +290,7 @@ class SharedSearch:
         """Unit types that red ever holds."""
         return [unit for unit in range(self.scheme.size) if unit not in self.idle_ids]
 
-    def _rounds(self, view: Any, session: manifest.Session, files: ExitStack) -> jobs.Plan:
+    def _rounds(self, view: Any, session: manifest.Session, files: ExitStack) -> plans.Plan[None]:
         ledger = rows.CsvLog(self.folder / layout.ROUNDS, rows.ValueRow, lambda row: row.round <= self.rounds)
         files.callback(ledger.close)
         choices_log = rows.CsvLog(self.folder / layout.CHOICES, rows.ChoiceRow, lambda row: row.round <= self.rounds)
@@ -305,7 +305,7 @@ class SharedSearch:
             view.round_begins(self, number, choices)
             orders, played = self.turns(choices), dict.fromkeys([*self.orders, *(choice.workflow for choice in choices)])
             rounds = {n: self.round_job(n, orders, list(played)) for n in self.trainings_of(number)}
-            results = yield from jobs.gather({n: jobs.Task(run_round, job, f"replicate {n}") for n, job in rounds.items()})
+            results = yield from plans.gather({n: plans.Task(run_round, job, f"replicate {n}") for n, job in rounds.items()})
             values = [
                 rows.ValueRow(
                     round=number,

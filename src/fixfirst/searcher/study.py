@@ -4,26 +4,20 @@ runs/<study>/study.json, and beside it one ordinary run directory per search, <r
 played, <scenario>-<red agent>-<seed>/. A single search is a study of one, whose folder is its run directory. What they find
 together: `stats/agreement.py`, and of the published way `stats/across_seeds.py`.
 
-Each search is a plan of jobs (`base/jobs.py`), and all of them share one scheduler. Where jobs do not see our disk, a job
-travels with the files it reads, runs there in a scratch folder, and its files come back with its result: only the driver
-writes into the run directory.
+Each search is a plan of jobs (`base/plans.py`), and all of them share one scheduler.
 """
 
 import re
-import shutil
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from fixfirst.base import errors, files, jobs
-from fixfirst.game import attacker_files
+from fixfirst.base import errors, jobs, plans
 from fixfirst.game.scenario import CAGE2
 from fixfirst.policy import file as policy_file
 from fixfirst.runs import layout, manifest, rows
-from fixfirst.searcher.jobs import TellJob
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch
 from fixfirst.settings.search import SearchConfig
@@ -134,9 +128,6 @@ def _is_member(name: str) -> bool:
     return re.fullmatch(r"\w[\w.-]*", name) is not None
 
 
-# ---------------------------------------------------------------- running searches
-
-
 class PlanOfJobs(Protocol):
     """What the driver asks of a search. All that a search knows follows from its ledger."""
 
@@ -145,25 +136,8 @@ class PlanOfJobs(Protocol):
     def reload(self) -> None:
         """Read the ledger again: between opening and locking the folder, somebody may have gone on with the search."""
 
-    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> jobs.Plan:
+    def plan(self, view: Any, session: manifest.Session, opened: ExitStack) -> plans.Plan[None]:
         """Return the search as a plan of jobs. opened: closed at the end, however it comes."""
-
-
-def make_scheduler(execution: jobs.Execution, configs: Sequence[SearchConfig], interrupt: object) -> jobs.Scheduler:
-    """Make the scheduler that was asked for, or the one that fits the machine and the jobs that searches have at a time."""
-    # Worlds of other backends have processes of their own: unless asked for, there are no workers beside them.
-    plain = all(config.training.game.backend == "simulator" for config in configs)
-    if execution.executor == "ray":
-        from fixfirst.adapters import ray  # an extra
-
-        cpus = execution.cpus_per_trial or (1 if plain else 0)
-        address = execution.ray_address or "local"
-        return ray.RayScheduler(address, workers=execution.workers, cpus_per_job=cpus, interrupt=interrupt)
-    at_a_time = sum(config.side_by_side for config in configs)
-    workers = execution.workers or (min(jobs.available_cores(), at_a_time) if plain else 1)
-    if execution.executor == "inline" or (execution.executor is None and workers == 1):
-        return jobs.InlineScheduler(interrupt)
-    return jobs.ProcessScheduler(workers, interrupt)
 
 
 def run_searches(
@@ -176,7 +150,7 @@ def run_searches(
     """
     ended = []
 
-    def work_on(search: PlanOfJobs) -> jobs.Plan:
+    def work_on(search: PlanOfJobs) -> plans.Plan[None]:
         """Hold a search's folder while it is worked on: of many, most are finished, or have not begun."""
         with ExitStack() as opened:
             opened.enter_context(manifest.locked(search.folder))
@@ -194,110 +168,6 @@ def run_searches(
     for search in searches:
         view.begin(search)
     with errors.writing(folder, f"; mend that, then: {errors.command('resume', folder)}"):
-        plans = [work_on(search) for search in searches]
-        jobs.run_plans(plans, scheduler if scheduler.shares_disk else _Remote(scheduler), show, interrupt)
+        work = [work_on(search) for search in searches]
+        plans.run_plans(work, scheduler, show, interrupt)
     return len(ended) == len(searches) and all(ended)
-
-
-# ---------------------------------------------------------------- jobs that do not see our disk
-
-Files = dict[str, bytes]
-# All that a job may leave in its folder. The names come from another machine: nothing else is written.
-_PLAIN = (layout.POLICY_TENSORS, layout.POLICY_JSON, layout.TRAINING_LOG, layout.EPISODE_LOG, layout.RESULT)
-_RED = (attacker_files.RED_TENSORS, attacker_files.RED_JSON)
-_CHECKPOINT = rf"{layout.CHECKPOINT_PREFIX}(\d{{8}}|last)\.(json|safetensors)"
-_BELOW = rf"({layout.ENTRANTS}|{layout.ATTACKERS})/\d{{1,4}}/"
-JOB_FILES = re.compile(rf"({_BELOW})?({'|'.join(map(re.escape, (*_PLAIN, *_RED)))}|{_CHECKPOINT})")
-
-
-@dataclass(frozen=True)
-class RemoteJob:
-    """A job with all that it reads: its parent's policy, attackers, and what its folder holds of an interrupted attempt."""
-
-    run: jobs.Job
-    argument: Any  # a job of `jobs.py`
-    parent: Files
-    attackers: tuple[Files, ...]
-    begun: Files
-    versions: dict[str, str]  # of what sent it; other ones would give other bytes
-
-
-def pack_job(run: jobs.Job, argument: Any) -> RemoteJob:
-    """Add the files to a job."""
-    parent: Files = {}
-    if (policy := getattr(argument, "parent_policy", None)) is not None:
-        folder = policy_file.policy_folder(policy)
-        parent = {name: (folder / name).read_bytes() for name in (layout.POLICY_TENSORS, layout.POLICY_JSON)}
-    attackers = [{name: (red / name).read_bytes() for name in _RED} for red in getattr(argument, "attackers", ())]
-    argument.folder.mkdir(parents=True, exist_ok=True)
-    with manifest.locked(argument.folder, wait_s=jobs.ORPHAN_WAIT_S):
-        return RemoteJob(run, argument, parent, tuple(attackers), _read_files(argument.folder), manifest.versions())
-
-
-def run_remote(job: RemoteJob, tell: TellJob, interrupt: object) -> tuple[Any, Files]:
-    """Run a job in a scratch folder of this machine; return its result and the files it left."""
-    for name, version in manifest.versions().items():
-        if version != job.versions.get(name):
-            raise errors.ConfigError(
-                f"the cluster has {name} {version}, the driver {job.versions.get(name)}: results would differ; "
-                "install the same versions everywhere"
-            )
-    with TemporaryDirectory(prefix="fixfirst-") as scratch:
-        folder, parent = Path(scratch) / "trial", Path(scratch) / "parent"
-        _write_files(folder, job.begun)
-        _write_files(parent, job.parent)
-        reds = [Path(scratch) / f"red-{number}" for number in range(len(job.attackers))]
-        for place, red in zip(reds, job.attackers, strict=True):
-            _write_files(place, red)
-        places: dict[str, Any] = {"folder": folder} | ({"parent_policy": parent} if job.parent else {})
-        places |= {"attackers": tuple(reds)} if reds else {}
-        return job.run(replace(job.argument, **places), tell, interrupt), _read_files(folder)
-
-
-def collect_files(folder: Path, sent: Files) -> None:
-    """Write the files of a job that ran elsewhere into its own folder, as if it had run there."""
-    odd = [name for name in sent if not JOB_FILES.fullmatch(name)]
-    if odd:
-        raise errors.RunDirError(f"{folder}: the cluster sent a file that no trial writes ({odd[0]!r})")
-    with manifest.locked(folder, wait_s=jobs.ORPHAN_WAIT_S):
-        for old in _read_files(folder).keys() - sent.keys():
-            (folder / old).unlink()
-        if not any(name.startswith(layout.ENTRANTS) for name in sent):
-            shutil.rmtree(folder / layout.ENTRANTS, ignore_errors=True)
-        _write_files(folder, sent)
-
-
-def _read_files(folder: Path) -> Files:
-    found = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if JOB_FILES.fullmatch(name)}
-
-
-def _write_files(folder: Path, sent: Files) -> None:
-    """The result last: with it the folder is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in sorted(sent, key=lambda name: name == layout.RESULT):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(folder / name, sent[name])
-
-
-class _Remote:
-    """A scheduler whose jobs do not see our disk, as one whose jobs do."""
-
-    shares_disk = True
-
-    def __init__(self, scheduler: jobs.Scheduler):
-        self._scheduler, self.workers = scheduler, scheduler.workers
-        self._folders: dict[Hashable, Path] = {}
-        self.cancel, self.close = scheduler.cancel, scheduler.close
-
-    def submit(self, key: Hashable, job: jobs.Job, argument: Any) -> None:
-        self._folders[key] = argument.folder
-        self._scheduler.submit(key, run_remote, pack_job(job, argument))
-
-    def wait(self, on_progress: jobs.OnProgress) -> jobs.Finished | None:
-        ended = self._scheduler.wait(on_progress)
-        if ended is None or ended.died is not None or ended.result is None:
-            return ended
-        result, sent = ended.result
-        collect_files(self._folders[ended.key], sent)
-        return replace(ended, result=result)
