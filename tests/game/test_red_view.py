@@ -34,7 +34,7 @@ class RandomReds:
     """Attackers that choose anything which is not masked."""
 
     def __init__(self, spec: RedSpec, seed: int):
-        self.spec, self.view, self.rng = spec, spec.arrays(), np.random.default_rng(seed)
+        self.spec, self.view, self.rng = spec, spec.arrays, np.random.default_rng(seed)
 
     def decide(self, states, chances):
         allowed = self.spec.allowed(rows_of(states, self.spec))
@@ -48,7 +48,7 @@ class RandomReds:
 
 def rows_of(states, spec=SPEC):
     rows = np.empty((len(states), spec.row_words), np.uint64)
-    read_reds(states, spec.arrays(), spec.picky, rows)
+    read_reds(states, spec.arrays, spec.picky, rows)
     return rows
 
 
@@ -87,7 +87,7 @@ FAIR += [(RedSpec(scenario, picky=bool(number % 2)), "current") for number, scen
 @pytest.mark.parametrize(("spec", "variant"), FAIR, ids=lambda value: value if isinstance(value, str) else "spec")
 def test_what_red_cannot_know_changes_neither_its_input_nor_its_choices_nor_its_beliefs(spec, variant):
     """On CAGE2 and on random networks, over all fields of the record."""
-    rng, view = np.random.default_rng(3), spec.arrays()
+    rng, view = np.random.default_rng(3), spec.arrays
     for states in played(spec, variant, green=variant == "debugged")[::3]:
         rows, after = rows_of(states, spec), states.copy()
         conclude_reds(after, view)
@@ -134,7 +134,7 @@ def test_beliefs_follow_what_was_reported():
     """Red breaks into User1, is thrown out unseen, believes it holds the host until an escalation fails."""
     user1, restore = CAGE2.host_ids["User1"], CAGE2.action_id("Restore", "User1")
     world = World(Game(), 1, autoreset="disabled")
-    names, view = list(SPEC.names), SPEC.arrays()
+    names, view = list(SPEC.names), SPEC.arrays
 
     class Story:
         def decide(self, states, chances):

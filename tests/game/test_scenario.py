@@ -57,6 +57,29 @@ def test_a_game_names_its_scenario_by_value_name_or_file_and_keeps_it_whole(tmp_
         ff.Game(images="there")
 
 
+def test_a_folder_with_the_name_of_what_comes_with_fixfirst_does_not_stand_in_its_way(tmp_path, monkeypatch):
+    for name in ("tiny", "noise"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert ff.Game(scenario="tiny").scenario == SMALL and ff.load_red("noise").seal
+    assert ff.Game(red_agent="noise").learned
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda: UnitScheme.per_host("office"), r"got 'office'; load it: ff.Scenario.load\('office'\)"),
+        (lambda: UnitScheme.by_type(None), r"scenario must be a Scenario, got None; use ff.Scenario.load\(FILE\)"),
+        (lambda: ff.load_policy("champion").in_scenario("office"), "scenario must be a Scenario, got 'office'"),
+        (lambda: CAGE2.action_id("restore", "User1"), "'restore User1' is no action in cage2; did you mean 'Restore User1'"),
+        (lambda: CAGE2.action_id("sleep"), "'sleep' is no action in cage2; did you mean 'Sleep'"),
+    ],
+)
+def test_a_name_in_place_of_a_scenario_or_an_action_that_is_not_there_is_one_line(ask, says):
+    with pytest.raises(ff.FixfirstError, match=says):
+        ask()
+
+
 def test_b_line_is_refused_where_there_is_no_host_of_the_name_it_looks_for():
     text = SMALL.to_yaml().replace("Op_Server0", "Plc0")
     lab = Scenario.from_document(yaml.safe_load(text), "lab")

@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 import fixfirst as ff
-from fixfirst.game import documents, parts
+from fixfirst.game import parts
+from fixfirst.game.documents import Place
+from fixfirst.game.images import ImageFolder, image_from
 from fixfirst.game.scenario import CAGE2, SHIPPED_SCENARIOS, Scenario
 
 
@@ -174,24 +176,17 @@ def test_too_small_a_subnet_is_told_how_large_it_must_be(tiny):
         Scenario.from_document(document, "x")
 
 
-BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
-    f"{here}: &{here} [{','.join(f'*{before}' for _ in range(10))}]\n"
-    for before, here in zip("abcdefgh", "bcdefghi", strict=True)
-)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (BOMB, "stands for more than 100,000 values"),
-        ("a: &a [*a]\n", "has an alias *a inside of what it stands for"),
+        ("a: &x [1, 1]\nb: [*x, *x]\n", "has the alias *x, which is not read: write out what it stands for"),
         ("[" * 200 + "]" * 200, "is nested more than 20 deep"),
         ("x: " + "y" * 2_000_000, "is larger than 1,000,000 bytes"),
         ("a: !!python/object/apply:os.system [ls]\n", "is not YAML that can be read"),
         ("a: 1\na: 2\n", "has the key 'a' twice in one table"),
         ("a: [1, 2\n", "is not YAML that can be read"),
         ("- 1\n", "must be a table, got [1]"),
-        ("1: 2\n", "has the key 1, which is no text"),
+        ("1: 2\n", "has the key 1, which is no string"),
         ("\x00\x01", "is not YAML that can be read"),
         ("", "must be a table, got None"),
     ],
@@ -316,7 +311,7 @@ OWN = {
 def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
     (tmp_path / "images.yaml").write_text("Web: {path: web}\n")
     (tmp_path / "web.yaml").write_text(yaml.safe_dump({"Test_Host": OWN}))
-    folder = documents.ImageFolder(tmp_path)
+    folder = ImageFolder(tmp_path)
     web, http = folder["Web"], parts.EXPLOITS[2]
     assert folder["Gateway"] == parts.GATEWAY and web.services[0].root and web.services[1].immune
     document = put(tiny, "Hosts/User1/image", "Web")
@@ -341,17 +336,17 @@ def test_own_images_come_from_a_folder_or_with_the_scenario(tiny, tmp_path):
 )
 def test_an_image_that_cannot_be_played_is_refused(place, value, words):
     with pytest.raises(ff.ScenarioError) as refused:
-        documents.image_from("Web", put(OWN, place, value), documents.Place("web.yaml"))
+        image_from("Web", put(OWN, place, value), Place("web.yaml"))
     assert words in str(refused.value)
 
 
 def test_smtp_needs_a_version_that_cyborg_can_compare():
     mail = {"PID": 9, "Process Name": "smtp", "Username": "root", "Connections": [{"local_port": 25}]}
     with pytest.raises(ff.ScenarioError, match=r"None is none that CybORG can compare; use haraka 2\.7\.0"):
-        documents.image_from("Mail", put(OWN, "Processes", [mail]), documents.Place("mail.yaml"))
+        image_from("Mail", put(OWN, "Processes", [mail]), Place("mail.yaml"))
 
 
 def test_an_image_file_stays_in_its_folder(tmp_path):
     (tmp_path / "images.yaml").write_text("Web: {path: ../web}\n")
     with pytest.raises(ff.ScenarioError, match="must be the name of a file in this folder"):
-        documents.ImageFolder(tmp_path)["Web"]
+        ImageFolder(tmp_path)["Web"]

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
 from fixfirst.base import arguments, compile as machine_code, errors
-from fixfirst.game import reward
 from fixfirst.game.game_config import Game
 from fixfirst.game.red_agents import names_listed, parse_mixture
 from fixfirst.game.scenario import CAGE2, Scenario
@@ -219,7 +218,7 @@ def in_scenario(settings: Mapping[str, Any], defender: Defender) -> dict[str, An
 
 def _tell_reward(scenario: Scenario, say: Say) -> None:
     if scenario.own_reward:
-        say(f"{scenario.name}: {reward.in_words(scenario)}")
+        say(f"{scenario.name}: {scenario.stakes}")
 
 
 def _check_settings(settings: Mapping[str, Any]) -> None:

@@ -142,7 +142,7 @@ class _Hand:
     """Red's choices, made outside: a `RedPlayers` that writes them into the states."""
 
     def __init__(self, spec: red_view.RedSpec, num_envs: int):
-        self._spec, self._view = spec, spec.arrays()
+        self._spec, self._view = spec, spec.arrays
         self._rows = np.zeros((num_envs, spec.row_words), np.uint64)
         self._allowed = np.zeros((num_envs, spec.actions), np.bool_)
         self._choices = np.zeros(num_envs, np.int64)

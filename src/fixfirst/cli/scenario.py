@@ -130,7 +130,7 @@ def _as_text(scenario: Scenario) -> str:
         ports, decoys = " ".join(map(str, host["ports"])), ", ".join(host["decoys"])
         table.append((host["name"] + lacking, host["unit"], host["image"], f"{host['value']:g}", ports, decoys))
     lines += [*_columns(table), ""]
-    reach = {parts.OPEN: "always", parts.CLOSED: "never", parts.GATED: "while red holds an Enterprise host"}
+    reach = {"open": "always", "closed": "never", "gated": "while red holds an Enterprise host"}
     for subnet in scenario.subnets:
         ports = ", ".join(f"{first} to {end - 1}" for first, end in subnet.lets_through) or "none"
         lines.append(f"red gets into {subnet.name}: {reach.get(subnet.reach, f'ports {ports}')}")

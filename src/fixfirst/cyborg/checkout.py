@@ -27,7 +27,8 @@ import numpy as np
 from numpy.random.mtrand import set_bit_generator
 
 from fixfirst.base import arguments, errors, jobs
-from fixfirst.game import documents, parts, state
+from fixfirst.game import parts, state
+from fixfirst.game.images import ImageFolder
 from fixfirst.game.scenario import CAGE2, Scenario
 
 ENVIRONMENT_VARIABLE = "FIXFIRST_CYBORG"
@@ -94,7 +95,7 @@ def check_images(folder: Path, scenario: Scenario) -> None:
     """Refuse a scenario with an image that CybORG does not have, or has otherwise, or with a reward that it cannot give."""
     if scenario.own_reward:
         raise errors.CyborgError(f"{scenario.name} has a reward of its own, which CybORG cannot give; play the simulator")
-    known = documents.ImageFolder(folder / "CybORG" / _SCENARIO.parent / "images")
+    known = ImageFolder(folder / "CybORG" / _SCENARIO.parent / "images")
     for host in scenario.hosts:
         name = host.image.name
         if name not in known:

@@ -18,9 +18,10 @@ import numpy as np
 
 from fixfirst.base import errors
 from fixfirst.cyborg.checkout import CyborgGame, find_cyborg, load_cyborg, scenario_file, variant_of
-from fixfirst.game import chance as dice, documents, red_view, rules, state, tables
+from fixfirst.game import chance as dice, red_view, rules, state, tables
 from fixfirst.game.base_world import BaseWorld, pack
 from fixfirst.game.game_config import Game
+from fixfirst.game.images import OT_SERVICE
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.policy import reds
 
@@ -134,7 +135,7 @@ class LearnedRed:
             env["red_exploit"] = used[0] if used else last.wish
         elif last.verb == state.RedVerb.ESCALATE and env["red_success"] == state.Success.TRUE:
             processes = (each for facts in told.values() if isinstance(facts, dict) for each in facts.get("Processes", ()))
-            env["ot_known"] |= any(process.get("Service Name") == documents.OT_SERVICE for process in processes)
+            env["ot_known"] |= any(process.get("Service Name") == OT_SERVICE for process in processes)
 
     def _ports(self, told: dict[str, Any], host: int) -> list[tuple[int, bool]]:
         """Return the ports of a host that an observation names, each with whether it was attacked."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fixfirst.game.parts import Host
     from fixfirst.game.scenario import Scenario
 
-_SUCCESSES = (parts.USER_SHELL, parts.ROOT_SHELL, parts.GUESSED_PASSWORD, parts.GUESSED_ROOT_PASSWORD)
-
 
 def b_line_fallbacks(scenario: "Scenario") -> Iterator[str]:
     """Tell where CybORG's B_line would stop, or could."""
@@ -98,7 +96,7 @@ def _can_be_taken(scenario: "Scenario", host: "Host") -> bool:
     subnet = scenario.subnets[host.subnet]
     if subnet.reach == parts.CLOSED:
         return False
-    return any(exploit.meets(host) in _SUCCESSES and subnet.lets(exploit.port) for exploit in scenario.exploits)
+    return any(exploit.takes(host) and subnet.lets(exploit.port) for exploit in scenario.exploits)
 
 
 def notes_of(scenario: "Scenario") -> Iterator[str]:

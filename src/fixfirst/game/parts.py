@@ -124,6 +124,19 @@ class ExploitKind:
                 return IMMUNE if service.immune else ROOT_SHELL if service.root else USER_SHELL
         return NOTHING
 
+    def takes(self, host: Host) -> bool:
+        """Return whether it can get red into the host."""
+        return self.meets(host) in (USER_SHELL, ROOT_SHELL, GUESSED_PASSWORD, GUESSED_ROOT_PASSWORD)
+
+    def gives_user_shell(self, host: Host) -> bool:
+        """Return whether what it gets is a session of a user, which Remove kills."""
+        return self.meets(host) == USER_SHELL
+
+
+def variant_named(name: "VariantName") -> "Variant":
+    """Return the variant of this name."""
+    return VARIANTS[VARIANT_ID[name]]
+
 
 @dataclass(frozen=True)
 class Decoy:

@@ -170,8 +170,9 @@ class RedSpec:
         """Return it as JSON values, as red.json has it."""
         return {"picky": self.picky, "inputs": self.inputs, "choices": list(self.names)}
 
+    @cached_property
     def arrays(self) -> RedArrays:
-        """Return it for compiled functions, made anew: keep it."""
+        """What red reads and chooses, for compiled functions."""
         scenario = self.scenario
         gate = scenario.name_mask(parts.GATE_WORD)
         return RedArrays(

@@ -15,7 +15,17 @@ from types import MappingProxyType
 from typing import Any
 
 from fixfirst.base import arguments, errors
-from fixfirst.game import documents, making, notes, parts, reward as rewards, scenario_file
+from fixfirst.game import (
+    documents,
+    machine_table,
+    notes,
+    parts,
+    random_scenario,
+    reward as rewards,
+    scenario_reading,
+    scenario_writing,
+)
+from fixfirst.game.images import ImageFolder
 from fixfirst.game.parts import BlueAction, Decoy, ExploitKind, Finding, Host, Image, Subnet
 
 SHIPPED_SCENARIOS = ("cage2", "cage1", "tiny", "flat", "office")  # scenarios that come with fixfirst
@@ -62,9 +72,9 @@ class Scenario:
         file = arguments.check_path("scenario", path)
         if str(path) == CAGE2.name:
             return CAGE2
-        if str(path) in SHIPPED_SCENARIOS and not file.exists():
+        if str(path) in SHIPPED_SCENARIOS and not file.is_file():  # a folder of that name is none
             file = SHIPPED_FOLDER / f"{path}.yaml"
-        folder = None if images is None else documents.ImageFolder(arguments.check_path("images", images))
+        folder = None if images is None else ImageFolder(arguments.check_path("images", images))
         return cls.from_document(documents.read_yaml(file), file.stem, str(file), folder)
 
     @classmethod
@@ -72,7 +82,7 @@ class Scenario:
         cls, document: Any, name: str, file: str | None = None, images: Mapping[str, Image] | None = None
     ) -> "Scenario":
         """Make one from the contents of a scenario file. file: what errors call it."""
-        loaded = cls(**scenario_file.fields_from(document, name, file or name, images))
+        loaded = cls(**scenario_reading.fields_from(document, name, file or name, images))
         if rewards.TABLE in document:
             place = documents.Place(file or name, (rewards.TABLE,))
             loaded = rewards.with_reward(loaded, document[rewards.TABLE], place)
@@ -86,7 +96,7 @@ class Scenario:
         say: is given a line for everything that the table does not say and that was guessed.
         """
         file = arguments.check_path("a table", path)
-        return cls(file.stem, **making.from_rows(file, say))
+        return cls(file.stem, **machine_table.fields_from(file, say))
 
     @classmethod
     def generate(
@@ -94,14 +104,23 @@ class Scenario:
         seed: int,
         hosts: int | tuple[int, int] = (8, 30),
         subnets: int | tuple[int, int] = (2, 4),
-        values: making.Values = "usual",
+        values: random_scenario.Values = "usual",
     ) -> "Scenario":
         """Draw a random network on which B_line and Meander play as CybORG's. hosts, subnets: the fewest and the most.
 
         values: usual (much as in CAGE2), or any, to tell value and place apart. The same seed gives the same network,
         everywhere and for ever.
         """
-        return cls(f"generated{making.GENERATOR}-{seed}", **making.generated(seed, hosts, subnets, values))
+        fields = random_scenario.generated(seed, hosts, subnets, values)
+        return cls(f"generated{random_scenario.GENERATOR}-{seed}", **fields)
+
+    @classmethod
+    def check(cls, value: Any) -> "Scenario":
+        """Return the scenario itself; raise ConfigError if it is something else, such as its name."""
+        if not isinstance(value, cls):
+            how = f"load it: ff.Scenario.load({value!r})" if isinstance(value, str) else "use ff.Scenario.load(FILE)"
+            raise errors.ConfigError(f"scenario must be a Scenario, got {value!r}; {how}")
+        return value
 
     def with_reward(self, path: str | Path) -> "Scenario":
         """Return it with the reward of a YAML file: hosts, service, restore, detection, steps (docs/scenarios.md)."""
@@ -124,7 +143,7 @@ class Scenario:
 
     def document(self) -> dict[str, Any]:
         """Return the contents of a complete scenario file."""
-        return scenario_file.document_of(self)
+        return scenario_writing.document_of(self)
 
     def to_yaml(self) -> str:
         """Return a complete scenario file, as CybORG reads it."""
@@ -160,7 +179,12 @@ class Scenario:
     def in_words(self, variant: str = "") -> str:
         """Return the world in words, for texts: the variant, the scenario unless it is CAGE2, and a reward of its own."""
         own = "" if self == CAGE2 else f"scenario {self.label}"
-        return ", ".join(filter(None, (variant, own, rewards.in_words(self))))
+        return ", ".join(filter(None, (variant, own, self.stakes)))
+
+    @property
+    def stakes(self) -> str:
+        """What is at stake in one line; "" where the reward is CAGE2's."""
+        return rewards.in_words(self)
 
     # ---- sizes and names
 
@@ -248,6 +272,10 @@ class Scenario:
 
     def action_id(self, verb: str, host: str | None = None) -> int:
         """Return the id of an action: CAGE2.action_id("Restore", "Op_Server0") == 139."""
+        if (verb, host) not in self._action_ids:
+            name = verb if host is None else f"{verb} {host}"
+            near = errors.did_you_mean(name, map(str, self.actions))
+            raise errors.ActionError(f"{name!r} is no action in {self.name}{near}")
         return self._action_ids[verb, host]
 
     @cached_property
@@ -290,7 +318,7 @@ class Scenario:
     @property
     def home(self) -> str:
         """The host in whose subnet B_line begins: User0 where red knows its subnet, else where red starts."""
-        knows = any(found.host == parts.HOME_NAME and found.subnet for found in self.known)
+        knows = any(finding.host == parts.HOME_NAME and finding.subnet for finding in self.known)
         return parts.HOME_NAME if knows else self.start
 
     @cached_property
@@ -316,11 +344,11 @@ class Scenario:
 
     def _second(self, host: Host) -> tuple[int, bool]:
         """Return whom B_line attacks after a host, and whether CybORG's B_line finds it, too."""
-        found = {finding.host: finding for finding in host.reveals}
-        named = [name for name in (host.name, *(n for n in found if n != host.name)) if parts.GATE_WORD in name]
-        if named and named[0] in found and found[named[0]].address:
+        findings = {finding.host: finding for finding in host.reveals}
+        named = [name for name in (host.name, *(n for n in findings if n != host.name)) if parts.GATE_WORD in name]
+        if named and named[0] in findings and findings[named[0]].address:
             return self.host_ids[named[0]], True
-        others = [name for name, finding in found.items() if name != host.name and finding.address]
+        others = [name for name, finding in findings.items() if name != host.name and finding.address]
         return self.host_ids[others[0] if others else host.name], False
 
     # ---- what its names mean for those who play

@@ -114,16 +114,16 @@ def state_dtype(size: Size) -> np.dtype:
     )
 
 
-# What happened in an environment's last turn and how things stand since, for whoever looks on. Any world can tell.
-_TOLD: tuple[str, ...] = ("step", "return10", "red_agent", "red_verb", "red_target", "red_success", "red_exploit")
-_TOLD += ("scan_answered", "blue_action", "blue_success", "ot")
+# What happened in the last turn of an environment, and its state since: the same of every world.
+_TURN_FIELDS: tuple[str, ...] = ("step", "return10", "red_agent", "red_verb", "red_target", "red_success", "red_exploit")
+_TURN_FIELDS += ("scan_answered", "blue_action", "blue_success", "ot")
 
 
 @cache
 def turn_dtype(scenario: Scenario) -> np.dtype:
-    """Return the type of what is told of a turn; `observation` is one word, or several."""
+    """Return the type of a turn as worlds give it; `observation` is one word, or several."""
     fields = state_dtype(SMALL)
     hosts = scenario.num_hosts
     more = [("observation", np.uint64, scenario.words_shape), ("decoys", np.int16, hosts), ("access", np.uint8, hosts)]
     more += [("red_belief", np.uint8, hosts)]  # of learned attackers: a number of drawing.RED_BELIEF
-    return np.dtype([*((name, fields[name]) for name in _TOLD), *more])
+    return np.dtype([*((name, fields[name]) for name in _TURN_FIELDS), *more])

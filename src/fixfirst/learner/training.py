@@ -360,8 +360,11 @@ class Training:
 
     def restore(self, tensors: Weights, numbers: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
+        openings = tuple(tuple(opening) for opening in numbers["openings"])
+        if not all(0 <= choice < self.spec.actions for opening in openings for choice in opening):  # compiled code indexes
+            raise errors.PolicyError(f"an opening of the checkpoint names a choice beyond 0..{self.spec.actions - 1}")
         self.learner.restore(tensors)
-        self.openings = tuple(tuple(opening) for opening in numbers["openings"])
+        self.openings = openings
         self._rebuild_player()
         self.updates, self.episodes = numbers["updates"], numbers["episodes"]
         self.multiplier, self.seconds_before = numbers["multiplier"], numbers.get("seconds", 0.0)

@@ -129,12 +129,13 @@ class UnitScheme:
     @classmethod
     def per_host(cls, scenario: Scenario = CAGE2) -> "UnitScheme":
         """Make every host its own unit type: 13! orders in CAGE2."""
+        Scenario.check(scenario)
         return cls(scenario.host_names, tuple(range(scenario.num_hosts)), scenario)
 
     @classmethod
     def by_type(cls, scenario: Scenario = CAGE2) -> "UnitScheme":
         """Group hosts by the unit types of their scenario."""
-        units = scenario.unit_types
+        units = Scenario.check(scenario).unit_types
         if not units:
             raise errors.WorkflowError(
                 f"the names of {scenario.name} give no 2 to 8 unit types, nor do its subnets; give --units FILE.toml"
@@ -285,7 +286,6 @@ def all_workflows(scheme: UnitScheme = FIVE_TYPES) -> Iterator[Workflow]:
 # ---------------------------------------------------------------- what unit types are in a network
 
 
-_MEETS = (parts.USER_SHELL, parts.ROOT_SHELL, parts.GUESSED_PASSWORD, parts.GUESSED_ROOT_PASSWORD)
 Pair = tuple[str, str]  # of unit types, the first to be fixed first
 
 
@@ -355,7 +355,7 @@ def _traits(scenario: Scenario, hosts: Sequence[int], distances: Sequence[int | 
         scenario.hosts[host].value + (scenario.ot_cost if scenario.hosts[host].name == scenario.target else 0.0)
         for host in hosts
     ]
-    opened = [sum(exploit.meets(scenario.hosts[host]) in _MEETS for exploit in parts.EXPLOITS) for host in hosts]
+    opened = [sum(exploit.takes(scenario.hosts[host]) for exploit in scenario.exploits) for host in hosts]
     links = sum(
         host.name not in names and any(finding.address and finding.host in names for finding in host.reveals)
         for host in scenario.hosts

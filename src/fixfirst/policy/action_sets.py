@@ -8,7 +8,7 @@ A *slot* is a place in the lists of decoys, counted host by host; the decoys tha
 host at most, have spare slots behind them. A set of slots is an integer bit mask, as sets of hosts are. A choices.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -288,14 +288,14 @@ def action_sets(scenario: Scenario = CAGE2) -> Mapping[str, ActionSet]:
 def _macros(scenario: Scenario) -> ActionSet:
     """Return the actions that can help: on hosts that red can be driven off, and decoys where any is worth placing."""
 
-    def hosts_where(*outcomes: int) -> tuple[str, ...]:
-        """Return the hosts on which, in some variant, some exploit ends so; red's foothold apart."""
-        met = {h.name for one in scenario.by_variant for h in one.hosts if any(e.meets(h) in outcomes for e in one.exploits)}
+    def hosts_where(succeeds: Callable[[parts.ExploitKind, parts.Host], bool]) -> tuple[str, ...]:
+        """Return the hosts on which, in some variant, some exploit succeeds so; red's foothold apart."""
+        met = {h.name for one in scenario.by_variant for h in one.hosts if any(succeeds(e, h) for e in one.exploits)}
         helped = (host.name for host in scenario.hosts if host.listed and host.reached and host.name != scenario.start)
         return tuple(name for name in helped if name in met)
 
-    removable = hosts_where(parts.USER_SHELL)
-    takeable = hosts_where(parts.USER_SHELL, parts.ROOT_SHELL, parts.GUESSED_PASSWORD, parts.GUESSED_ROOT_PASSWORD)
+    removable = hosts_where(parts.ExploitKind.gives_user_shell)
+    takeable = hosts_where(parts.ExploitKind.takes)
     # Only user shells can be removed: ssh sessions and root outlast a Remove.
     hosts_of = {"Analyse": takeable, "Remove": removable, "Restore": takeable, "Misinform": takeable}
     useful = (scenario.action_id(v, host) for v, hosts in hosts_of.items() if v in scenario.verbs for host in hosts)

@@ -81,7 +81,7 @@ class Policy:
 
     def in_scenario(self, scenario: Scenario) -> "Policy":
         """Return it for the same network under another reward: what it reads and chooses is the same."""
-        spec = PolicySpec.from_dict(self.spec.as_dict() | {"scenario": scenario.as_dict()})
+        spec = PolicySpec.from_dict(self.spec.as_dict() | {"scenario": Scenario.check(scenario).as_dict()})
         order = None if self.workflow is None or spec.units is None else Workflow.parse(str(self.workflow), spec.units)
         return Policy(self.weights, order, spec, self.config, self.facts)
 

@@ -121,7 +121,7 @@ class Reds(tables.Answers):
         actors = _stacked([network.actor for network in networks], self.spec.actions)
         modes = np.array(np.broadcast_to(greedy, len(networks)), np.bool_)
         self.networks = RedNetworks(actors, np.array([spec.picky for spec in specs], np.bool_), modes)
-        self.view = self.spec.arrays()
+        self.view = self.spec.arrays
         self.scratch = tables.ForwardScratch.make(Network.zeros(self.spec.inputs, self.spec.actions))
         self.table = tables.RowTable.empty(256, self.spec.row_words, self.spec.actions)
         self._turns: list[tuple[np.ndarray, np.ndarray]] | None = None  # None: nobody asks what they did

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fixfirst.game import parts, red_view, reward, state
+from fixfirst.game import parts, red_view, state
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders import repairs
 from fixfirst.orders.compliance import DEFAULT_JUDGING, Judging, Rule
@@ -382,7 +382,7 @@ def document(
     return {
         **facts,
         **({} if scenario == CAGE2 else {"scenario": scenario.as_dict()}),
-        **({"reward": reward.in_words(scenario)} if scenario.own_reward else {}),
+        **({"reward": scenario.stakes} if scenario.own_reward else {}),
         "variant": played.variant,
         "workflow": [scheme.names[unit] for unit in workflows[0].order] if workflows else None,
         "changes": [

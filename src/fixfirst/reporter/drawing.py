@@ -118,7 +118,7 @@ def _red(turn: np.void, scenario: Scenario) -> tuple[str, str | None, bool | Non
 
 def costs(turn: np.void, variant: parts.VariantName, scenario: Scenario = CAGE2) -> tuple[Cost, ...]:
     """Return what this turn cost blue: hosts that red holds, the stopped OT service, blue's Restore. Sums to the reward."""
-    charged = turn["access"] >= (1 if parts.VARIANTS[parts.VARIANT_ID[variant]].any_session_costs else 2)
+    charged = turn["access"] >= (1 if parts.variant_named(variant).any_session_costs else 2)
     held = (scenario.hosts[h] for h in np.flatnonzero(charged))
     found = [Cost(host.name, -round(10 * host.value)) for host in held if host.value]
     if turn["ot"] == OTService.STOPPED:

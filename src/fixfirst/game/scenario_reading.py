@@ -6,20 +6,17 @@ noted (`Scenario.remarks`). Own images can come in a fourth table, `Images`, whi
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fixfirst.base import errors
 from fixfirst.game import parts, reward as rewards
-from fixfirst.game.documents import OT_SERVICE, PRIVILEGED, Place, as_list, as_table, as_text, built_in, image_from, short
-from fixfirst.game.parts import Finding, Host, Image, Service, Subnet
-
-if TYPE_CHECKING:
-    from fixfirst.game.scenario import Scenario
+from fixfirst.game.documents import Place, as_list, as_table, as_text, check_name, short
+from fixfirst.game.images import OT_SERVICE, PRIVILEGED, built_in, image_from
+from fixfirst.game.parts import Finding, Host, Image, Subnet
+from fixfirst.game.unit_types import default_units
 
 VALUES = {"None": 0.0, "Low": 0.1, "Medium": 1.0, "High": 10.0}
-_LONGEST_NAME = 100
 _MOST_PORTS = 63 - len(parts.EXPLOITS)  # with those of exploits as many as a signed word has bits
 _TABLES = ("Agents", "Hosts", "Subnets")
 _HOST_KEYS = ("image", "ConfidentialityValue", "AvailabilityValue", "info")
@@ -27,7 +24,7 @@ _OF_IMAGES = ("Services", "Processes", "System info", "User Info")
 _SUBNET_KEYS = ("Hosts", "Size", "NACLs")
 _AGENTS = ("Blue", "Green", "Red")
 _AGENT_KEYS = ("AllowedSubnets", "INT", "actions", "starting_sessions", "reward_calculator_type", "adversary")
-_RED_ACTIONS = (
+RED_ACTIONS = (
     "Sleep",
     "DiscoverRemoteSystems",
     "DiscoverNetworkServices",
@@ -37,8 +34,8 @@ _RED_ACTIONS = (
 )
 _FINDING_KEYS = ("Interfaces", "System info", "Services", "User info")
 _NOT_MODELLED = ("Processes", "Sessions", "Files")
-_REWARD = "HybridAvailabilityConfidentiality"
-_SERVER, _CLIENT, _FOOTHOLD, _GREEN = "VelociraptorServer", "VelociraptorClient", "RedAbstractSession", "green_session"
+REWARD = "HybridAvailabilityConfidentiality"
+SERVER, CLIENT, FOOTHOLD, GREEN = "VelociraptorServer", "VelociraptorClient", "RedAbstractSession", "green_session"
 
 
 def fields_from(document: Any, name: str, file: str, images: Mapping[str, Image] | None = None) -> dict[str, Any]:
@@ -303,7 +300,7 @@ class _Reader:
     def _blue(self, agent: Mapping[str, Any]) -> tuple[set[str], set[str], set[str], tuple[str, ...]]:
         """Return the hosts that are listed, watched and reached, and blue's verbs."""
         at = self.place / "Agents" / "Blue"
-        for key, right in (("reward_calculator_type", _REWARD), ("adversary", "Red")):
+        for key, right in (("reward_calculator_type", REWARD), ("adversary", "Red")):
             if agent.get(key) != right:
                 raise (at / key).refuse(f"{short(agent.get(key))} must be {right}")
         told = self._int(agent, at)
@@ -313,18 +310,18 @@ class _Reader:
         sessions, here = self._sessions(agent, at), at / "starting_sessions"
         servers = [session for session in sessions if session.get("parent") is None]
         if len(servers) != 1:
-            raise here.refuse(f"has {len(servers)} sessions without a parent; blue has one, of type {_SERVER}")
+            raise here.refuse(f"has {len(servers)} sessions without a parent; blue has one, of type {SERVER}")
         server = servers[0]
         for number, session in enumerate(sessions):
-            right = _SERVER if session is server else _CLIENT
+            right = SERVER if session is server else CLIENT
             if session.get("type") != right:
                 raise (here / str(number) / "type").refuse(f"{short(session.get('type'))} must be {right}")
             if session is not server and session["parent"] != server.get("name"):
                 raise (here / str(number) / "parent").refuse(
-                    f"{short(session['parent'])} must be {short(server.get('name'))}, the name of the {_SERVER}"
+                    f"{short(session['parent'])} must be {short(server.get('name'))}, the name of the {SERVER}"
                 )
         if "NetworkConnections" not in as_list(server.get("artifacts", []), here / "artifacts"):
-            raise here.refuse(f"the {_SERVER} must have NetworkConnections among its artifacts")
+            raise here.refuse(f"the {SERVER} must have NetworkConnections among its artifacts")
         watched = {session["hostname"] for session in sessions if session is not server}
         for host in (server["hostname"], *sorted(watched, key=self.order.__getitem__)):
             if host not in told:
@@ -354,8 +351,8 @@ class _Reader:
         if len(sessions) != 1:
             raise here.refuse(f"has {len(sessions)} sessions; red has exactly one")
         session = sessions[0]
-        if session.get("type") != _FOOTHOLD:
-            raise (here / "0" / "type").refuse(f"{short(session.get('type'))} must be {_FOOTHOLD}")
+        if session.get("type") != FOOTHOLD:
+            raise (here / "0" / "type").refuse(f"{short(session.get('type'))} must be {FOOTHOLD}")
         start = session["hostname"]
         account = PRIVILEGED[self.image[start].os]
         if session.get("username") != account:
@@ -365,7 +362,7 @@ class _Reader:
         if start not in told:
             raise (at / "INT" / "Hosts").refuse(f"lacks {start}, where red starts")
         actions = self._actions(agent, at)
-        missing = [verb for verb in _RED_ACTIONS if verb not in actions]
+        missing = [verb for verb in RED_ACTIONS if verb not in actions]
         if missing:
             raise (at / "actions").refuse(f"lacks {', '.join(missing)}")
         return start, self._findings(told, at / "INT" / "Hosts", of_red=True)
@@ -374,17 +371,10 @@ class _Reader:
         """Return the hosts that green can scan, of the eight it draws from."""
         at = self.place / "Agents" / "Green"
         told, sessions = self._int(agent, at), self._sessions(agent, at)
-        can = sessions and sessions[0].get("type") == _GREEN and sessions[0]["hostname"] in told
+        can = sessions and sessions[0].get("type") == GREEN and sessions[0]["hostname"] in told
         if not can or "GreenPortScan" not in self._actions(agent, at):
             return ()
         return tuple(host for host in self.order if host in parts.GREEN_NAMES and "System info" in told.get(host, {}))
-
-
-def check_name(name: str, place: Place, what: str) -> None:
-    """Refuse what cannot be the name of a host or subnet."""
-    if name != errors.printable(name) or not 1 <= len(name) <= _LONGEST_NAME or name == "success":
-        right = f"1 to {_LONGEST_NAME} printable letters, and not 'success'"
-        raise place.refuse(f"{short(name)} cannot be the name of a {what}; use {right}")
 
 
 def _port_range(rule: Any, place: Place) -> tuple[int, int]:
@@ -418,186 +408,3 @@ def _address_bits(size: float) -> int:
 def subnet_size(hosts: int) -> int:
     """Return a Size that gives this many hosts addresses."""
     return next(size for size in (hosts, 27, 59, 123) if size >= hosts and 2 ** _address_bits(size) - 2 >= hosts)
-
-
-# ---------------------------------------------------------------- unit types by default
-
-_KNOWN_UNITS = ("user", "op_host", "op_server", "enterprise", "defender")
-_FEWEST_UNITS, _MOST_UNITS = 2, 8
-
-
-def default_units(
-    hosts: Iterable[str], subnet_of: Mapping[str, str], subnets: Iterable[str]
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return unit types and host -> unit type: by names without their numbers, else by subnets, else none."""
-    by_name = {host: _word(host.rstrip("0123456789_")) for host in hosts}
-    present = tuple(dict.fromkeys(by_name.values()))
-    names = tuple(unit for unit in _KNOWN_UNITS if unit in present)
-    names += tuple(unit for unit in present if unit not in _KNOWN_UNITS)
-    if _FEWEST_UNITS <= len(names) <= _MOST_UNITS and "" not in names:
-        return names, by_name
-    words = {subnet: _word(subnet) for subnet in subnets}
-    names = tuple(dict.fromkeys(words.values()))
-    if _FEWEST_UNITS <= len(names) <= _MOST_UNITS and "" not in names and len(names) == len(words):
-        return names, {host: words[subnet] for host, subnet in subnet_of.items()}
-    return (), {}
-
-
-def _word(name: str) -> str:
-    """Return a name as a unit type can be called: a word in lower case."""
-    return re.sub(r"[^\w.-]+", "_", name.lower()).lstrip(".-")
-
-
-# ---------------------------------------------------------------- writing
-
-
-def document_of(scenario: "Scenario") -> dict[str, Any]:
-    """Return the contents of a complete scenario file: what CybORG reads, and the images that it does not have."""
-    hosts = scenario.hosts
-    document: dict[str, Any] = {"Agents": _agents_of(scenario), "Hosts": {}, "Subnets": {}}
-    for host in hosts:
-        table: dict[str, Any] = {"image": host.image.name}
-        if host.reveals:
-            table["info"] = {finding.host: _finding_of(finding) for finding in host.reveals}
-        words = {"ConfidentialityValue": _word_of(host.value)}
-        if host.name == scenario.target:
-            words["AvailabilityValue"] = _word_of(scenario.ot_cost)
-        table |= {key: word for key, word in words.items() if word is not None}  # else `Reward` says it
-        document["Hosts"][host.name] = table
-    source = scenario.subnet_names[hosts[scenario.start_id].subnet]
-    for subnet in scenario.subnets:
-        table = {"Hosts": list(subnet.hosts), "Size": subnet_size(len(subnet.hosts))}
-        rules: dict[str, Any] = {"all": {"in": "all", "out": "all"}}
-        if subnet.reach == "filtered":
-            rules = {"all": {"in": [{"PortRange": list(ports)} for ports in subnet.lets_through], "out": "all"}}
-        elif subnet.reach == "gated":
-            rules = {source: {"in": "None", "out": "all"}} | rules
-        if subnet.reach != "closed":
-            table["NACLs"] = rules
-        document["Subnets"][subnet.name] = table
-    own = {host.image.name: host.image for host in hosts if built_in().get(host.image.name) != host.image}
-    if own:
-        document["Images"] = {name: image_document(image) for name, image in own.items()}
-    if scenario.own_reward:
-        document[rewards.TABLE] = rewards.table_of(scenario)
-    return document
-
-
-def _agents_of(scenario: "Scenario") -> dict[str, Any]:
-    subnets, hosts = list(scenario.subnet_names), scenario.hosts
-    shared = {"agent_type": "SleepAgent", "wrappers": []}
-    everything = {"Interfaces": "All", "System info": "All", "User info": "All"}
-    unwatched = [host.name for host in hosts if host.reached and not host.watched]
-    server = (unwatched or [host.name for host in hosts if host.reached])[0]
-    sessions: list[dict[str, Any]] = [
-        {
-            "hostname": server,
-            "name": "Server",
-            "type": _SERVER,
-            "username": "ubuntu",
-            "artifacts": ["NetworkConnections", "ProcessCreation"],
-        }
-    ]
-    for host in hosts:
-        if host.watched:
-            client = {"hostname": host.name, "name": f"Client{host.name}", "parent": "Server", "type": _CLIENT}
-            sessions.append(client | {"username": "ubuntu"})
-    agents: dict[str, Any] = {
-        "Blue": {
-            "AllowedSubnets": subnets.copy(),
-            "INT": {"Hosts": {host.name: everything.copy() for host in hosts if host.listed}},
-            "adversary": "Red",
-            "actions": list(scenario.verbs),
-            "reward_calculator_type": _REWARD,
-            "starting_sessions": sessions,
-        }
-    }
-    green = scenario.green_hosts
-    if green is not None:
-        agents["Green"] = {
-            "AllowedSubnets": subnets.copy(),
-            "INT": {"Hosts": {host: everything.copy() for host in green}},
-            "actions": ["Sleep", "GreenPortScan"] if green else ["Sleep"],
-            "reward_calculator_type": "None",
-            "starting_sessions": [
-                {"hostname": host, "name": "Green", "type": _GREEN, "username": "GreenAgent"} for host in green[:1]
-            ],
-        }
-    told = {finding.host: _finding_of(finding) for finding in scenario.known}
-    red = {
-        "AllowedSubnets": subnets.copy(),
-        "INT": {"Hosts": {scenario.start: told.pop(scenario.start, {"User info": "All"})} | told},
-        "actions": list(_RED_ACTIONS),
-        "reward_calculator_type": "HybridImpactPwn",
-        "starting_sessions": [
-            {
-                "hostname": scenario.start,
-                "name": "Foothold",
-                "type": _FOOTHOLD,
-                "username": PRIVILEGED[hosts[scenario.start_id].os],
-            }
-        ],
-    }
-    agents = {"Blue": agents.pop("Blue"), "Red": red} | agents if scenario.red_before_green else agents | {"Red": red}
-    return {name: agent | {**shared, "wrappers": []} for name, agent in agents.items()}
-
-
-def _finding_of(finding: Finding) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    if finding.address:
-        table["Interfaces"] = "All" if finding.subnet else "IP Address"
-    if finding.name:
-        table["System info"] = "All"
-    if finding.ot_service:
-        table["Services"] = [OT_SERVICE]
-    return table
-
-
-def _word_of(value: float) -> str | None:
-    """Return CybORG's word for a value, or None if it has none."""
-    return next((word for word, number in VALUES.items() if number == value), None)
-
-
-def image_document(image: Image) -> dict[str, Any]:
-    """Return the table of an image file that plays like this image."""
-    windows = image.os == parts.WINDOWS
-    root, user = PRIVILEGED[image.os], "NetworkService" if windows else "www-data"
-    ssh = [service for service in image.services if service.kind == "ssh"]
-    guessed = {service.root for service in ssh if service.accounts}
-    users: list[dict[str, Any]] = [{"Username": name} for name in (root, user, "GreenAgent", "ubuntu")]
-    if guessed:
-        users.insert(0, {"Username": root if guessed == {True} else "pi", "Password": "guess", "Bruteforceable": True})
-    processes = [_process_of(service, 1000 + n, root, user) for n, service in enumerate(image.services)]
-    table: dict[str, Any] = {
-        "System info": {
-            "Architecture": "x64",
-            "OSDistribution": "WINDOWS_SVR_2008" if windows else "UBUNTU",
-            "OSType": image.os.upper(),
-            "OSVersion": "W6_1_7601" if windows else "U18_04_3",
-        },
-        "Processes": processes,
-        "User Info": users,
-    }
-    if any(service.kind == "smb" and service.immune for service in image.services) and windows:
-        table["System info"]["Patches"] = ["MS17_010"]
-    if image.runs_ot:
-        processes.append({"PID": 999, "PPID": 1, "Process Name": OT_SERVICE, "Username": root})
-        table["Services"] = {OT_SERVICE: {"active": True, "PID": 999}}
-    return table
-
-
-def _process_of(service: Service, pid: int, root: str, user: str) -> dict[str, Any]:
-    words = {"ssh": "ssh", "ftp": "femitter", "web": "webserver", None: "other"}
-    table: dict[str, Any] = {
-        "Connections": [{"local_address": "0.0.0.0", "local_port": port} for port in service.ports],
-        "PID": pid,
-        "PPID": 1,
-        "Process Name": f"service{pid}",
-        "Process Type": words.get(service.kind, service.kind),
-        "Username": root if service.root and service.kind != "ssh" else user,
-    }
-    if service.kind == "web" and not service.immune:
-        table["Properties"] = ["rfi"]
-    if service.kind == "smtp":
-        table["Process Version"] = "haraka 2.7.0"
-    return table
