@@ -11,7 +11,7 @@ from terminal import in_terminal
 import fixfirst as ff
 from fixfirst.cli import COMMANDS, main
 from fixfirst.cli.app import app
-from fixfirst.cli.entry import _as_typed
+from fixfirst.cli.misuse import as_typed
 from fixfirst.orders.order import NAMED_ORDERS
 from fixfirst.policy.file import copy_policy, load_policy
 from fixfirst.runs.manifest import locked
@@ -157,10 +157,10 @@ def test_a_variable_is_named_as_its_flag_and_may_be_1e5(monkeypatch, capsys):
 
 
 def test_only_the_setting_at_the_beginning_becomes_a_flag():
-    assert _as_typed("n_envs: wrong", ["search", "--n-envs", "0"]) == "--n-envs: wrong"
-    assert _as_typed("n_envs: wrong", ["search"]) == "n_envs: wrong"
-    assert _as_typed("max_steps is 0", ["watch", "--steps", "0"]) == "--steps is 0"
-    assert _as_typed("'x' is no policy", ["watch", "x"]) == "'x' is no policy"
+    assert as_typed("n_envs: wrong", ["search", "--n-envs", "0"]) == "--n-envs: wrong"
+    assert as_typed("n_envs: wrong", ["search"]) == "n_envs: wrong"
+    assert as_typed("max_steps is 0", ["watch", "--steps", "0"]) == "--steps is 0"
+    assert as_typed("'x' is no policy", ["watch", "x"]) == "'x' is no policy"
 
 
 def test_a_folder_without_a_policy_says_what_it_is(tmp_path, capsys):

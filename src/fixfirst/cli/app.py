@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Group, Parameter, Token
+from cyclopts import App, CycloptsError, Group, Parameter, Token
 
 from fixfirst import __version__
 from fixfirst.base import errors
-from fixfirst.cli import COMMANDS
+from fixfirst.cli import COMMANDS, misuse
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -144,7 +144,10 @@ def call(arguments: list[str]) -> object:
     command, brief = arguments[0], arguments[0] in BRIEF and "--help-all" not in arguments
     _rare.everything = not brief
     words = ["--help" if word == "--help-all" else word for word in arguments]
-    result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    try:
+        result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as e:
+        raise errors.ConfigError(misuse.explain(e)) from e
     if brief and {"--help", "-h"} & {*words}:
         flags = [argument for argument in app[command].assemble_argument_collection() if argument.show]
         print(f"--help-all shows all {len(flags)}")
