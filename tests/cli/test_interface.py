@@ -56,20 +56,6 @@ def test_orders_are_read_in_capitals_too():
     assert str(ff.Workflow.parse("A > a", capitals)) == "A > a"
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [
-        (["evaluate", "champion", "sleep"], "evaluate plays one policy, got also 'sleep'; to set two side by side: "),
-        (["compare", "champion"], "compare needs SECOND, see fixfirst compare --help"),
-        (["watch", "champion", "--gif", "x.png"], "--gif writes an animation, to a file that ends in .gif, got 'x.png'"),
-    ],
-)
-def test_a_wrong_word_is_told_what_is_right(words, said, capsys):
-    assert main(words) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
-
-
 def test_shells_can_be_taught_to_complete():
     from fixfirst.cli.app import app
 

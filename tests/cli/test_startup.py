@@ -1,6 +1,5 @@
 """What starting costs: commands import what they need and nothing else, and Ctrl-C meanwhile is answered in one line."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ from run_folder import write_search, write_training
 
 import fixfirst as ff
 from fixfirst.cli import COMMANDS, main
-from fixfirst.cli.app import app
 
 HEAVY = {"gymnasium", "matplotlib", "numba", "scipy", "torch"}
 CLI = Path(ff.__file__).parent / "cli"
@@ -73,21 +71,6 @@ def test_evaluating_loads_machine_code_without_what_compiles_it():
     modules = imported_by(COMMANDS_OF, command)
     assert modules & HEAVY <= {"numba", "scipy"}
     assert not {"scipy.linalg", "scipy.special", "numba.np.linalg"} & modules
-
-
-# ---------------------------------------------------------------- the same words
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_commands_help_is_its_docstring(command):
-    resolved = app[command]
-    assert ast.get_docstring(ast.parse(f"def f():\n    {resolved.default_command.__doc__!r}").body[0]) == resolved.help
-    assert resolved.default_command.__module__ == f"fixfirst.cli.{COMMANDS[command]}"
-
-
-def test_every_file_holds_commands_or_what_they_share():
-    shared = {"__init__", "app", "entry", "flags"}
-    assert {path.stem for path in CLI.glob("*.py")} == {*COMMANDS.values(), *shared}
 
 
 # ---------------------------------------------------------------- Gymnasium

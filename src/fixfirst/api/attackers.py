@@ -21,7 +21,7 @@ from fixfirst.settings.league import RED_PPO
 from fixfirst.stats.evaluation import Evaluation
 
 STARTS = ("scratch", reds.BASE, *reds.KNOWN, "last")
-_EPISODES = 10_000
+EPISODES = 10_000
 _TEST_EPISODES = 1_000
 CHECKPOINT_EVERY = 50  # updates
 
@@ -74,7 +74,7 @@ def exploit(
     greedy: bool | None = None,
     picky: bool = False,
     starts: Sequence[str] | None = None,
-    train_episodes: int = _EPISODES,
+    train_episodes: int = EPISODES,
     episodes: int = _TEST_EPISODES,
     seed: int = 0,
     out: str | Path | None = None,
@@ -171,7 +171,7 @@ def train_red(
     out: str | Path | None = None,
     picky: bool = False,
     start: str | Path | None = None,
-    total_episodes: int = _EPISODES,
+    total_episodes: int = EPISODES,
     greedy: bool | None = None,
     seed: int = 0,
     quiet: bool = False,

@@ -263,6 +263,8 @@ def export(policy: Named, to: "Target" = "onnx", out: str | Path | None = None, 
 
     if not isinstance(to, str) or to not in formats.SUFFIXES:
         raise errors.ConfigError(f"a policy is exported to {', '.join(formats.SUFFIXES)}, not {to!r}")
+    if isinstance(policy, str) and policy in baselines.BASELINES:
+        raise errors.ConfigError(f"{policy} is a baseline: it has no network to export")
     loaded = load_named(policy)
     path = _default_path(policy, formats.SUFFIXES[to]) if out is None else layout.check_output("out", out, policy)
     _ = loaded.network  # its weights are finite, and those of its spec

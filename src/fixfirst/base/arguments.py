@@ -59,7 +59,7 @@ def check_path(what: str, value: Any) -> Path:
     except UnicodeEncodeError:
         raise ConfigError(f"{what} must be a path, got {value!r}") from None
     if too_long:
-        raise ConfigError(f"{what} must be a path, got one that is too long: {text!r}")
+        raise ConfigError(f"{what} must be a path, got one that is too long: {text[:60]!r} ...")
     return Path(value)
 
 

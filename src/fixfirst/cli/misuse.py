@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
-FLAGS = {"max_steps": "--steps", "from_policy": "--from"}  # settings whose flag may have another name
+FLAGS = {  # settings whose flag may have another name
+    "max_steps": "--steps",
+    "from_policy": "--from",
+    "train_episodes": "--exploit-episodes",
+    "starts": "--exploit-starts",
+}
 
 
 def explain(error: "CycloptsError") -> str:

@@ -1,12 +1,12 @@
 """What is done with a policy: `fixfirst evaluate`, on held-out episodes; `compare`, with another one; `export`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from fixfirst.api import evaluate
+from fixfirst.api import attackers, evaluate, policies
 from fixfirst.base import errors
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, check_tables, print_json, write_tables
 from fixfirst.cli.flags import OrderFlag, flags_of, given, named_agent
@@ -15,9 +15,6 @@ from fixfirst.orders import order
 from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
 from fixfirst.reporter import results, screen
-from fixfirst.stats.evaluation import Evaluations
-
-EXPLOIT_EPISODES = 10_000  # from each start
 
 if TYPE_CHECKING:
     _EvaluatedGame = Any
@@ -28,7 +25,33 @@ else:
     _ComparedGame = flags_of(Game, without=("red_agent", "max_steps"))
     JudgingFlags = flags_of(Judging)
 
-ALL_REDS, ALL_STEPS = ",".join(evaluation.PROTOCOL_REDS), ",".join(map(str, evaluation.PROTOCOL_STEPS))
+_no, _usual = (lambda _: "no"), (lambda _: f"{attackers.EPISODES:,}")
+STEPS = evaluation.PROTOCOL_STEPS
+ALL_REDS, ALL_STEPS = ",".join(evaluation.PROTOCOL_REDS), ",".join(map(str, STEPS))
+
+
+@dataclass(frozen=True)
+class BestResponse:
+    """Flags about attackers that learn, by the names that `ff.exploit` has for them.
+
+    Parameters
+    ----------
+    exploit
+        Instead: what an attacker takes that learns against this policy, and what it does, in words. Half a minute or so.
+        The attacker is kept in the run's folder exploit/. In the variant of the policy's training unless --variant is given.
+    picky
+        With --exploit: the attacker names its exploit instead of leaving it to the draw.
+    starts
+        With --exploit: where trainings of red begin, separated by commas: scratch, last (what was found before), or
+        attackers by name or path. Unless given: scratch, base-attacker, noise, two-fronts, and last if there is one.
+    train_episodes
+        With --exploit: how many episodes red learns on from each start.
+    """
+
+    exploit: Annotated[bool | None, Parameter(negative="", show_default=_no)] = None
+    picky: Annotated[bool | None, Parameter(negative="", show_default=_no)] = None
+    starts: Annotated[str | None, Parameter(name="--exploit-starts")] = None
+    train_episodes: Annotated[Whole | None, Parameter(name="--exploit-episodes", show_default=_usual)] = None
 
 
 def evaluate_command(
@@ -37,10 +60,7 @@ def evaluate_command(
     *,
     workflow: OrderFlag = None,
     greedy: Annotated[bool | None, Parameter(show_default=lambda _: "no; with --exploit, mostly")] = None,
-    as_exploit: Annotated[bool, Parameter(name="--exploit", negative="")] = False,
-    picky: Annotated[bool, Parameter(negative="")] = False,
-    exploit_starts: str | None = None,
-    exploit_episodes: Annotated[Whole | None, Parameter(show_default=lambda _: f"{EXPLOIT_EPISODES:,}")] = None,
+    best_response: Annotated[BestResponse, Parameter(name="*")] = BestResponse(),
     as_leaderboard: Annotated[bool, Parameter(name="--leaderboard", negative="")] = False,
     red_agent: str = ALL_REDS,
     steps: str = ALL_STEPS,
@@ -66,16 +86,6 @@ def evaluate_command(
     greedy
         The most probable action instead of a drawn one. With --exploit unless --no-greedy is given, or the policy comes
         from a league, such as guardian: it has learned to draw.
-    as_exploit
-        Instead: what an attacker takes that learns against this policy, and what it does, in words. Half a minute or so.
-        The attacker is kept in the run's folder exploit/. In the variant of the policy's training unless --variant is given.
-    picky
-        With --exploit: the attacker names its exploit instead of leaving it to the draw.
-    exploit_starts
-        With --exploit: where trainings of red begin, separated by commas: scratch, last (what was found before), or
-        attackers by name or path. Unless given: scratch, base-attacker, noise, two-fronts, and last if there is one.
-    exploit_episodes
-        With --exploit: how many episodes red learns on from each start.
     as_leaderboard
         The challenge's own table instead: 30, 50 and 100 steps against b_line (B30, B50, B100) and meander (M30, M50, M100)
         in variant leaderboard, and their total, beside the published ones. One play of --episodes against each gives all
@@ -95,48 +105,34 @@ def evaluate_command(
         With --backend both: how far apart mean returns may be and still count as equivalent.
     """
     check_tables(csv, latex, policy)
-    settings: dict[str, Any] = {"workflow": workflow, "greedy": bool(greedy), "seed": seed, "quiet": quiet}
-    settings |= given(game) | given(judging)
-    who = named_agent(policy)
-    if as_exploit:
+    played: dict[str, Any] = {"workflow": workflow, "seed": seed, "episodes": episodes, "quiet": quiet, "say": errors.note}
+    played |= given(game) | given(judging)
+    agent, lengths, red = named_agent(policy), _lengths(steps), given(best_response)
+    if red.pop("exploit", False):
         if as_leaderboard or backend != "simulator":
             raise errors.ConfigError("--exploit trains attackers on the simulator: leave out --leaderboard and --backend")
-        settings |= {"greedy": greedy, "picky": picky, "episodes": episodes}
-        settings |= {"starts": exploit_starts.split(",")} if exploit_starts is not None else {}
-        _exploit(who, steps, exploit_episodes or EXPLOIT_EPISODES, settings, as_json)
-        return 0
-    idle = {"--picky": picky, "--exploit-starts": exploit_starts, "--exploit-episodes": exploit_episodes}
-    if odd := [flag for flag, value in idle.items() if value]:
-        raise errors.ConfigError(f"{odd[0]} goes with --exploit")
+        return _exploit(agent, red, {**played, "greedy": greedy, "max_steps": max(lengths or STEPS)}, as_json)
+    if red:
+        flags = {"starts": "exploit-starts", "train_episodes": "exploit-episodes"}
+        raise errors.ConfigError(f"--{flags.get(name := next(iter(red)), name)} goes with --exploit")
+    played |= {"greedy": bool(greedy), "backend": backend}
     if as_leaderboard:
         if backend == "both":
             raise errors.ConfigError("--leaderboard is played in one world: --backend simulator, workers or cyborg")
-        if red_agent != ALL_REDS:
-            settings["red_agent"] = red_agent
-        if steps != ALL_STEPS:
-            settings["steps"] = steps
-        standing = evaluate.leaderboard(who, episodes=episodes, backend=backend, say=errors.note, **settings)
+        odd = {"red_agent": red_agent} if red_agent != ALL_REDS else {"steps": steps} if lengths is not None else {}
+        standing = evaluate.leaderboard(agent, **{**played, **odd})
         write_tables(standing, csv, latex)
         if as_json:
             print_json(results.standing_document(standing))
         else:
             results.print_leaderboard(standing)
         return 0
-    try:
-        lengths = None if steps == ALL_STEPS else [as_whole(part) for part in steps.split(",")]
-    except ValueError:
-        raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
-
-    def run(where: str, episodes: int = episodes, **more: Any) -> Evaluations:
-        fixed = {"red_agent": red_agent, "steps": lengths, "episodes": episodes, "backend": where}
-        return evaluate.evaluate(who, **{**settings, **fixed, **more})
-
+    played |= {"red_agent": red_agent, "steps": lengths}
     if backend == "both":
         if csv is not None or latex is not None:
             raise errors.ConfigError("--csv and --latex are of one world: give --backend simulator or cyborg")
-        _compare_worlds(run, episodes, margin, as_json)
-        return 0
-    rows = run(backend, say=errors.note)
+        return _compare_worlds(agent, played, margin, as_json)
+    rows = evaluate.evaluate(agent, **played)
     write_tables(rows, csv, latex)
     if as_json:
         print_json([asdict(row) for row in rows])
@@ -145,41 +141,44 @@ def evaluate_command(
     return 0
 
 
-def _exploit(policy: Any, steps: str, train_episodes: int, settings: dict[str, Any], as_json: bool) -> None:
-    """What an attacker takes that learns, after what the scripts take."""
-    from fixfirst.api import attackers
+def _lengths(steps: str) -> list[int] | None:
+    """Return the lengths of episodes that were asked for, ascending; None if none were."""
+    try:
+        return None if steps == ALL_STEPS else sorted(as_whole(part) for part in steps.split(","))
+    except ValueError:
+        raise errors.ConfigError(f"--steps must be whole numbers separated by commas, got {steps!r}") from None
 
-    length = as_whole(steps) if steps != ALL_STEPS else max(evaluation.PROTOCOL_STEPS)
-    found = attackers.exploit(policy, train_episodes=train_episodes, max_steps=length, say=errors.note, **settings)
-    kept = {name: value for name, value in settings.items() if name not in ("picky", "starts", "variant")}
-    kept |= {"greedy": found.greedy, "variant": found.variant}
-    scripts = evaluate.evaluate(policy, red_agent=("b_line", "meander"), steps=length, **kept)
+
+def _exploit(agent: Any, red: dict[str, Any], played: dict[str, Any], as_json: bool) -> int:
+    """Say what an attacker takes that learns, after what the scripts take."""
+    if "starts" in red:
+        red["starts"] = red["starts"].split(",")
+    best = attackers.exploit(agent, **red, **played)
+    same = {"greedy": best.greedy, "variant": best.variant, "say": lambda text: None}
+    lengths = {"steps": played.pop("max_steps"), "red_agent": ("b_line", "meander")}
+    scripts = evaluate.evaluate(agent, **{**played, **same, **lengths})
     if as_json:
-        print_json(found.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
+        print_json(best.as_dict() | {"scripts": {row.red_agent: row.mean for row in scripts}})
     else:
-        print(screen.fitted(found.in_words(scripts)))
+        print(screen.fitted(best.in_words(scripts)))
+    return 0
 
 
-def _compare_worlds(run: Any, episodes: int, margin: float, as_json: bool) -> None:
-    """The same policy on CybORG and on the simulator."""
+def _compare_worlds(agent: Any, played: dict[str, Any], margin: float, as_json: bool) -> int:
+    """Play the same policy on CybORG and on the simulator."""
     if margin <= 0:
         raise errors.ConfigError(f"--margin must be above 0, got {margin}")
-    theirs = run("cyborg", say=errors.note)
+    theirs = evaluate.evaluate(agent, **{**played, "backend": "cyborg"})
     # Cheap, and it makes the difference more precise; in the variant that CybORG is, and what had to be said was said.
-    ours = run("simulator", evaluation.SIMULATOR_SHARE * episodes, variant=theirs[0].variant, say=lambda text: None)
+    here = {"backend": "simulator", "variant": theirs[0].variant, "say": lambda text: None}
+    here["episodes"] = evaluation.SIMULATOR_SHARE * played["episodes"]
+    ours = evaluate.evaluate(agent, **{**played, **here})
     if as_json:
-        both = zip(ours, theirs, strict=True)
-        print_json(
-            [
-                {"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(evaluation.difference(a, b, margin))}
-                for a, b in both
-            ]
-        )
+        pairs = [(a, b, evaluation.difference(a, b, margin)) for a, b in zip(ours, theirs, strict=True)]
+        print_json([{"simulator": asdict(a), "cyborg": asdict(b), "difference": asdict(gap)} for a, b, gap in pairs])
     else:
         results.print_both_worlds(ours, theirs, margin)
-
-
-# ---------------------------------------------------------------- compare
+    return 0
 
 
 def compare_command(
@@ -221,9 +220,6 @@ def compare_command(
     seed
         Other episodes: they are the same for the same seed, and those of `fixfirst evaluate`.
     """
-    from fixfirst.api import evaluate  # --help need not wait for it
-    from fixfirst.reporter import results
-
     check_tables(csv, latex, first, second)
     settings: dict[str, Any] = {
         "workflow": workflow,
@@ -251,9 +247,6 @@ def _flags_of_watch(settings: dict[str, Any], game: dict[str, Any], seed: int) -
         if value and name != "variant":
             flags += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return flags
-
-
-# ---------------------------------------------------------------- export
 
 
 _SETTLED = (
@@ -286,14 +279,12 @@ def export_command(
     out
         The file; default: policy.onnx, .pt2 or .npz beside the policy.
     """
-    from fixfirst.api import policies
-
-    loaded = policies.load_named(policy)
     path = policies.export(policy, to, out, workflow=workflow)
+    made_for = policies.made_for(policies.load_named(policy))
     if as_json:
-        print_json({"file": str(path), "to": to, "bytes": path.stat().st_size, "made_for": policies.made_for(loaded)})
+        print_json({"file": str(path), "to": to, "bytes": path.stat().st_size, "made_for": made_for})
     else:
-        for what, value in policies.made_for(loaded).items():
+        for what, value in made_for.items():
             errors.note(f"{policy} was made for {what} {value}: play it there")
         print(path)
     return 0
