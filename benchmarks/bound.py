@@ -26,9 +26,10 @@ from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, raise_temperature, widen
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.worlds import make_simulator
-from fixfirst.policy.file import Policy, load_policy
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.trained import Policy
 from fixfirst.settings.training import PPOConfig
 
 ACCESS = ("privileged", "removable", "stubborn", "malware")

@@ -18,7 +18,7 @@ from fixfirst.base.seeds import stream_seed
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import Workflow
 from fixfirst.play.evaluation import play
-from fixfirst.policy.file import load_policy
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import replicate_folder
 from fixfirst.searcher.shared import SharedSearch
@@ -33,7 +33,7 @@ def under_the_best_order(search: SharedSearch) -> list[float]:
     for number, told in zip(search.kept_trainings(), best.told, strict=True):
         policy, kept = load_policy(replicate_folder(search.folder, number)), (Workflow.parse(best.workflow, search.scheme),)
         words = (Workflow.parse(told, search.scheme),)
-        player = PolicyTable(policy.network, kept, spec=policy.spec, told=words)
+        player = PolicyTable(policy.network, kept, spec=policy.spec, prompts=words)
         played = play(
             player,
             config.training.game,

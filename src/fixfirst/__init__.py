@@ -28,9 +28,10 @@ PUBLIC = {
     "orders.compliance": "Judging",
     "orders.order": "UnitScheme Workflow",
     "policy.action_sets": "ActionSet",
-    "policy.file": "Policy load_policy",
+    "policy.policy_file": "load_policy",
+    "policy.trained": "Policy",
     "policy.memory": "MemoryScheme",
-    "policy.reds": "RedPolicy load_red",
+    "policy.red_file": "RedPolicy load_red",
     "adapters.agents": "Agent",
     "cyborg.world": "LearnedRed",
     "adapters.envs": "Cage2 CyborgVecEnv Remember VecCage2 make_vec",
@@ -43,7 +44,7 @@ PUBLIC = {
     "api.evaluate": "compare evaluate leaderboard",
     "api.policies": "export rollout",
     "api.running": "resume search train",
-    "api.red_env": "RedEnv VecRedEnv",
+    "adapters.red_env": "RedEnv VecRedEnv",
     "api.run_objects": "LeagueRun Progress SearchRun StudyRun TrainRun load_run",
     "api.watch": "watch",
 }
@@ -81,7 +82,7 @@ def _register_environments() -> None:
 
 def _register(gymnasium: Any) -> None:
     gymnasium.register(id="fixfirst/Cage2-v0", entry_point=f"{_ENVS}:Cage2", vector_entry_point=f"{_ENVS}:VecCage2")
-    gymnasium.register(id="fixfirst/Red-v0", entry_point="fixfirst.api.red_env:RedEnv")
+    gymnasium.register(id="fixfirst/Red-v0", entry_point="fixfirst.adapters.red_env:RedEnv")
 
 
 class _AfterGymnasium:

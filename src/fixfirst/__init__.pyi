@@ -6,6 +6,7 @@ from fixfirst.adapters.envs import (
     VecCage2 as VecCage2,
     make_vec as make_vec,
 )
+from fixfirst.adapters.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
 from fixfirst.api.attackers import (
     Exploit as Exploit,
     exploit as exploit,
@@ -15,7 +16,6 @@ from fixfirst.api.blue_agent import BlueAgent as BlueAgent
 from fixfirst.api.evaluate import compare as compare, evaluate as evaluate, leaderboard as leaderboard
 from fixfirst.api.league import train_league as train_league
 from fixfirst.api.policies import export as export, rollout as rollout
-from fixfirst.api.red_env import RedEnv as RedEnv, VecRedEnv as VecRedEnv
 from fixfirst.api.run_objects import (
     LeagueRun as LeagueRun,
     Progress as Progress,
@@ -49,9 +49,10 @@ from fixfirst.game.scenario import CAGE2 as CAGE2, Scenario as Scenario
 from fixfirst.orders.compliance import Judging as Judging
 from fixfirst.orders.order import UnitScheme as UnitScheme, Workflow as Workflow
 from fixfirst.policy.action_sets import ActionSet as ActionSet
-from fixfirst.policy.file import Policy as Policy, load_policy as load_policy
 from fixfirst.policy.memory import MemoryScheme as MemoryScheme
-from fixfirst.policy.reds import RedPolicy as RedPolicy, load_red as load_red
+from fixfirst.policy.policy_file import load_policy as load_policy
+from fixfirst.policy.red_file import RedPolicy as RedPolicy, load_red as load_red
+from fixfirst.policy.trained import Policy as Policy
 from fixfirst.reporter.report import report as report
 from fixfirst.settings.search import SearchConfig as SearchConfig, search_config as search_config
 from fixfirst.settings.training import TrainConfig as TrainConfig, make_config as make_config

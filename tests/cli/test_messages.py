@@ -13,8 +13,7 @@ from fixfirst.cli import COMMANDS, main
 from fixfirst.cli.app import app
 from fixfirst.cli.misuse import as_typed
 from fixfirst.orders.order import NAMED_ORDERS
-from fixfirst.policy.file import copy_policy, load_policy
-from fixfirst.runs.manifest import locked
+from fixfirst.policy.policy_file import copy_policy, load_policy
 
 
 def help_of(capsys, *command, flag="--help-all"):
@@ -119,7 +118,7 @@ MESSAGES = [
     ("train --side red --against champion --updates 3", "--updates does not go with --side red"),
     ("evaluate champoin", "did you mean 'champion'?"),
     ("evaluate nobody", "'nobody' is neither a file or run nor a baseline (sleep, random, react-restore"),
-    ("evaluate /proc", "holds no policy (policy.json is missing)"),
+    ("evaluate /proc", "holds no policy (policy.json is missing: name a finished run, of a study one of its searches)"),
     ("evaluate priority-restore", "priority-restore follows an order: give one with --workflow"),
     ("evaluate priority-restore --workflow user", "must name each of user, op_host"),
     ("evaluate sleep --seed -4", "--seed must be in 0..2**64-1, got -4"),
@@ -172,20 +171,6 @@ def test_only_the_setting_at_the_beginning_becomes_a_flag():
     assert as_typed("n_envs: wrong", ["search"]) == "n_envs: wrong"
     assert as_typed("max_steps is 0", ["watch", "--steps", "0"]) == "--steps is 0"
     assert as_typed("'x' is no policy", ["watch", "x"]) == "'x' is no policy"
-
-
-def test_a_folder_without_a_policy_says_what_it_is(tmp_path, capsys):
-    for name in ("study/b_line-0", "begun"):
-        (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "manifest.json").write_text('{"schema": 1, "kind": "search"}')
-    (tmp_path / "study/study.json").write_text("{}")
-    assert main(["watch", str(tmp_path / "study")]) == 2
-    assert "it is a study: name one of its searches, b_line-0)" in capsys.readouterr().err
-    assert main(["evaluate", str(tmp_path / "begun")]) == 2
-    assert f"the run was interrupted before it had one: fixfirst resume {tmp_path / 'begun'})" in capsys.readouterr().err
-    with locked(tmp_path / "begun"):
-        assert main(["evaluate", str(tmp_path / "begun")]) == 2
-    assert "the run is going on and has none yet: wait for it, or look at it with fixfirst report" in capsys.readouterr().err
 
 
 def test_another_order_than_the_policys_own_is_noted(tmp_path, capsys):

@@ -13,7 +13,7 @@ import pytest
 from cage2 import HOST_NAMES, HOSTS
 from PIL import Image
 
-from fixfirst.api.policies import make_defender
+from fixfirst.adapters.defenders import make_defender
 from fixfirst.api.watch import replay
 from fixfirst.base.files import sha256, with_checksum
 from fixfirst.cli import main

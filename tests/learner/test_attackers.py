@@ -14,8 +14,8 @@ from fixfirst.learner.league import PAST, League
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.learner.red_training import Opponent, RedTraining, best_response, play_red
 from fixfirst.play.baselines import make_baseline
-from fixfirst.policy.file import load_policy
-from fixfirst.policy.reds import load_red
+from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.red_file import load_red
 from fixfirst.reporter.description import describe_duel
 from fixfirst.settings.league import LeagueConfig
 
@@ -25,8 +25,8 @@ SPEC, GAME = RedSpec(), Game(max_steps=30)
 class RestoresWhatIsActive:
     """A defender with a hole: it restores a host whenever somebody scans it, at one point each."""
 
-    def act(self, words, access, assigned, keys, when):
-        active = (words[:, None] >> np.arange(0, 52, 4, dtype=np.uint64)) & np.uint64(1)
+    def act(self, moment):
+        active = (moment.words[:, None] >> np.arange(0, 52, 4, dtype=np.uint64)) & np.uint64(1)
         restore = np.array([CAGE2.action_id("Restore", host) for host in CAGE2.host_names])
         return np.where(active.any(axis=1), restore[active.argmax(axis=1)], 0)
 

@@ -21,7 +21,7 @@ from fixfirst.learner.driver import Driver
 from fixfirst.learner.stages import first_entrant
 from fixfirst.learner.training import Training
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.file import load_policy
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.settings.training import make_config
 
 ORDER = "enterprise > op_server > op_host > user > defender"
@@ -106,8 +106,8 @@ def test_a_policy_that_has_played_can_be_pickled_and_copied_and_remembers_what_i
         assert other != policy and other == other
         for now in OBSERVATIONS[3:9].reshape(2, 3, 52):
             actions = other.act(now)
-        assert np.array_equal(other._kept["play"].steps, [3, 3, 3])
-    assert np.array_equal(policy._kept["play"].steps, [1, 1, 1])
+        assert np.array_equal(other._cache["episodes"].steps, [3, 3, 3])
+    assert np.array_equal(policy._cache["episodes"].steps, [1, 1, 1])
     for now in OBSERVATIONS[3:9].reshape(2, 3, 52):
         expected = policy.act(now)
     assert np.array_equal(actions, expected)
@@ -328,7 +328,7 @@ def test_missing_files(folder, tmp_path):
     (folder / "policy.safetensors").mkdir()
     refused(folder, "cannot be read")
     (folder / "policy.json").unlink()
-    refused(folder, "holds no policy (policy.json is missing)")
+    refused(folder, "holds no policy (policy.json is missing: name a finished run")
 
 
 def test_weights_that_are_not_those_of_the_role_are_refused_before_compiled_code_reads_them(folder):

@@ -23,9 +23,10 @@ from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import Begin
 from fixfirst.play.evaluation import play
-from fixfirst.policy.file import load_policy
+from fixfirst.policy.answers import probabilities
 from fixfirst.policy.network import Network
-from fixfirst.policy.table import PolicyTable, probabilities
+from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.training import make_config
 
 SMALL = {

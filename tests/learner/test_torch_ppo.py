@@ -13,10 +13,11 @@ from fixfirst.learner.training import Training
 from fixfirst.orders.order import FIVE_TYPES
 from fixfirst.play.rollout import collect
 from fixfirst.play.worlds import make_world
-from fixfirst.policy.file import load_policy
+from fixfirst.policy.answers import probabilities
 from fixfirst.policy.network import Network, shapes
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.policy.table import PolicyTable, probabilities
+from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.training import PPOConfig, make_config
 
 torch, twin = Late("torch"), Late("fixfirst.learner.torch_ppo")

@@ -23,7 +23,7 @@ from fixfirst.learner import training_run
 from fixfirst.learner.training import Training
 from fixfirst.play.evaluation import play
 from fixfirst.play.rollout import collect
-from fixfirst.policy.file import load_policy
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs.layout import TRAINING_LOG
 from fixfirst.runs.rows import UpdateRow

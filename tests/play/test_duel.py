@@ -12,9 +12,10 @@ from fixfirst.learner.ppo import initial_weights
 from fixfirst.play import rollout
 from fixfirst.play.rollout import collect_duel
 from fixfirst.play.worlds import make_simulator, make_world
-from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
-from fixfirst.policy.reds import Reds, load_red, save_red
+from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.red_file import load_red, save_red
+from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 
 PLAIN, PICKY = RedSpec(), RedSpec(picky=True)

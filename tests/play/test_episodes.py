@@ -25,8 +25,9 @@ class Script:
     def __init__(self, *actions):
         self._actions = actions
 
-    def act(self, words, access, assigned, keys, when):
-        return np.full(len(words), action_id(*self._actions[when]) if when < len(self._actions) else 0)
+    def act(self, moment):
+        done = moment.turn >= len(self._actions)
+        return np.full(len(moment.words), 0 if done else action_id(*self._actions[moment.turn]))
 
 
 def watch(player, episodes, *, steps=100, red_agent="b_line", seed=0, workflows=()):

@@ -81,8 +81,8 @@ def test_every_baseline_plays(name):
 class Restores:
     """Environment i restores a clean host i + 1 times, at 1 point each."""
 
-    def act(self, words, access, assigned, keys, when):
-        return np.where(when <= np.arange(len(words)), action_id("Restore", "Op_Server0"), SLEEP)
+    def act(self, moment):
+        return np.where(moment.steps <= np.arange(len(moment.words)), action_id("Restore", "Op_Server0"), SLEEP)
 
 
 def test_mean_standard_error_and_interval_by_hand():

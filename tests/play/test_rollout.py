@@ -11,10 +11,15 @@ from fixfirst.game.simulator import World
 from fixfirst.orders.order import UnitScheme, Workflow, all_workflows
 from fixfirst.orders.repairs import ROOT, held_mask
 from fixfirst.play.baselines import PriorityRestore, make_baseline
-from fixfirst.play.rollout import GROUP, collect
+from fixfirst.play.rollout import collect
+from fixfirst.play.turns import Moment
+from fixfirst.policy.compiled_loop import GROUP
+from fixfirst.policy.draws import chance_keys, draw_choices
 from fixfirst.policy.network import Network
+from fixfirst.policy.remembering import Memories
+from fixfirst.policy.row_table import find_rows
 from fixfirst.policy.spec import PolicySpec, bits_of, words_of
-from fixfirst.policy.table import PolicyTable, chance_keys, draw_choices, find_rows
+from fixfirst.policy.table import PolicyTable
 
 stats = Late("scipy.stats")
 
@@ -76,8 +81,9 @@ class Forgetful:
         spec = PolicySpec.for_orders(workflows)
         self.act_on, self.orders, self.inputs = act, spec.orders(workflows), spec.inputs
 
-    def act(self, words, access, assigned, keys, when):
-        rows = self.orders[assigned]
+    def act(self, moment):
+        words, keys, steps = moment.words, moment.keys, moment.steps
+        rows = self.orders[moment.assigned]
         rows[:, 0] |= words
         table = PolicyTable(self.act_on).table._replace(
             cumulative=np.cumsum(self.act_on(bits_of(rows, self.inputs)), axis=1, dtype=np.float32),
@@ -85,7 +91,7 @@ class Forgetful:
         )
         actions = np.empty(len(words), np.int64)
         none = np.empty((1, 0), np.int64)
-        draw_choices(table, np.arange(len(words)), keys, np.full(len(words), when), none, actions)
+        draw_choices(table, np.arange(len(words)), keys, steps, none, actions)
         return actions
 
 
@@ -113,7 +119,10 @@ class InSteps:
     """A player that hides what it is: it is played step by step."""
 
     def __init__(self, table):
-        self.act = table.act
+        self.table, self.spec = table, table.spec
+
+    def act(self, moment):
+        return self.table.choose(moment.memories, moment.words, moment.assigned, moment.keys, moment.steps)[2]
 
 
 @pytest.mark.parametrize("greedy", [False, True], ids=["drawn", "greedy"])
@@ -216,11 +225,11 @@ class Witness:
     def __init__(self):
         self.words, self.access, self.steps = [], [], []
 
-    def act(self, words, access, assigned, keys, when):
-        self.words.append(words.copy())
-        self.access.append(access.copy())
-        self.steps.append(when)
-        return np.full(len(words), SLEEP)
+    def act(self, moment):
+        self.words.append(moment.words)
+        self.access.append(moment.access)
+        self.steps.append(moment.turn)
+        return np.full(len(moment.words), SLEEP)
 
 
 def test_the_player_is_shown_the_rows_that_are_stored():
@@ -252,6 +261,13 @@ def test_greedy_takes_the_most_probable_action():
     assert np.array_equal(rollout.actions.ravel(), act(inputs_of(rollout)).argmax(axis=1))
 
 
+def ask(table, words, keys=None):
+    """The actions of a table that remembers nothing."""
+    n = len(words)
+    keys = np.zeros(n, np.uint64) if keys is None else keys
+    return table.choose(Memories(table.spec, n), words, np.zeros(n, np.int64), keys, np.zeros(n, np.int64))[2]
+
+
 def test_actions_are_drawn_with_the_policys_probabilities():
     """Actions 3, 7 and 144 with 1/2, 1/3 and 1/6, never another."""
     odds = np.zeros(NUM_ACTIONS, np.float32)
@@ -260,7 +276,7 @@ def test_actions_are_drawn_with_the_policys_probabilities():
     keys = np.empty(n, np.uint64)
     chance_keys(5, 0, keys)
     table = PolicyTable(lambda inputs: np.tile(odds, (len(inputs), 1)))
-    actions = table.act(np.zeros(n, np.uint64), np.empty((n, 0)), np.zeros(n, np.int64), keys, 0)
+    actions = ask(table, np.zeros(n, np.uint64), keys)
     counts = np.bincount(actions, minlength=NUM_ACTIONS)
     assert counts[[3, 7, 144]].sum() == n
     assert stats.chisquare(counts[[3, 7, 144]], n * np.array([1 / 2, 1 / 3, 1 / 6])).pvalue > 1e-3
@@ -274,16 +290,11 @@ def test_the_table_grows_and_forgets_nothing():
         return np.eye(NUM_ACTIONS, dtype=np.float32)[number]
 
     words = np.random.default_rng(0).permutation(20_000).astype(np.uint64) << np.uint64(3) | np.uint64(5)
-    keys = np.zeros(len(words), np.uint64)
     table = PolicyTable(act)
 
-    def ask(part):
-        n = len(part)
-        return table.act(part, np.empty((n, 0)), np.zeros(n, np.int64), keys[:n], 0)
-
     batches = np.split(words, [1, 3, 300, 301, 5_000])
-    assert np.array_equal(np.concatenate([ask(batch) for batch in batches]), words & np.uint64(127))
-    assert np.array_equal(ask(words), words & np.uint64(127))
+    assert np.array_equal(np.concatenate([ask(table, batch) for batch in batches]), words & np.uint64(127))
+    assert np.array_equal(ask(table, words), words & np.uint64(127))
 
 
 def test_a_row_holds_the_observation_and_the_workflow():
@@ -327,7 +338,7 @@ def test_a_rollout_needs_an_end():
 def choose(player, access, assigned=None):
     n = len(access)
     assigned = np.zeros(n, np.int64) if assigned is None else np.array(assigned)
-    return player.act(np.zeros(n, np.uint64), access, assigned, np.zeros(n, np.uint64), 0).tolist()
+    return player.act(Moment(np.zeros(n, np.uint64), access, assigned, None, None, None, 0)).tolist()
 
 
 def access_to(*hosts):
@@ -367,9 +378,7 @@ def belief(host, bits):
 )
 def test_reacting_defenders_act_on_what_they_believe(bits, restores, removes):
     """Unknown is not clean, so it is restored; Remove waits until red is believed to be there."""
-    shown = (belief("User3", bits), np.empty((1, 0)), np.zeros(1, np.int64), np.zeros(1, np.uint64), 0)
-    restore = make_baseline("react-restore").act(*shown)[0]
-    remove = make_baseline("react-remove").act(*shown)[0]
+    restore, remove = (ask(make_baseline(name), belief("User3", bits))[0] for name in ("react-restore", "react-remove"))
     assert restore == (action_id("Restore", "User3") if restores else SLEEP)
     assert remove == (action_id("Remove", "User3") if removes else SLEEP)
 

@@ -6,7 +6,7 @@ import pytest
 import fixfirst as ff
 from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme, all_workflows
-from fixfirst.policy import file as policy_file
+from fixfirst.policy import trained
 from fixfirst.policy.action_sets import ActionSet
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec
@@ -62,7 +62,7 @@ def test_orders_may_change_at_any_step_and_what_is_remembered_stays(spec):
         for order, policy in steady.items():
             mine = told == order
             assert np.array_equal(policy.act(obs, greedy=True)[mine], actions[mine])
-            policy._kept["play"].memories.records[:] = changing._kept["play"].memories.records
+            policy._cache["episodes"].memories.records[:] = changing._cache["episodes"].memories.records
         obs = envs.step(actions)[0]
 
 
@@ -94,10 +94,10 @@ def test_answers_are_the_same_when_old_ones_are_forgotten(monkeypatch):
     told = [ORDERS[i % 3] for i in range(40)]
     keeping = policy_of(ROLES["shield"])
     expected = [keeping.act(part, workflow=told) for part in obs]
-    monkeypatch.setattr(policy_file, "MOST_KEPT_ROWS", 50)
+    monkeypatch.setattr(trained, "MOST_ROWS", 50)
     forgetting = policy_of(ROLES["shield"])
     assert np.array_equal([forgetting.act(part, workflow=told) for part in obs], expected)
-    assert len(forgetting._kept[False].rows) <= 90
+    assert len(forgetting._cache[False].rows) <= 90
 
 
 def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_environment():
@@ -114,11 +114,11 @@ def test_orders_of_any_grouping_are_told_by_text_or_as_values_and_none_for_no_en
 @pytest.mark.parametrize(
     ("workflow", "message"),
     [
-        (["reverse"], "workflow must be an order, or one for each of 2 environments, got 1"),
-        (["reverse", None], r"workflow\[1\] must be an order such as .*, got None"),
+        (["reverse"], "workflow must be an order such as .*, or a list with one for each of 2 environments, got 1"),
+        (["reverse", None], "environments, got None"),
         (["reverse", "user > user"], "'user > user' must name each of"),
-        ({"reverse": 1}, "a list with one for each environment, got {'reverse': 1}"),
-        (7, "a list with one for each environment, got 7"),
+        ({"reverse": 1}, "environments, got {'reverse': 1}"),
+        (7, "environments, got 7"),
     ],
 )
 def test_wrong_orders_get_one_line_and_leave_the_policy_as_it_was(workflow, message):
@@ -126,7 +126,7 @@ def test_wrong_orders_get_one_line_and_leave_the_policy_as_it_was(workflow, mess
     policy.reset(2)
     with pytest.raises(ff.WorkflowError, match=message):
         policy.act(np.zeros((2, 52), int), workflow=workflow)
-    assert policy._kept["play"].steps.tolist() == [0, 0]
+    assert policy._cache["episodes"].steps.tolist() == [0, 0]
 
 
 def test_a_policy_without_an_order_cannot_be_told_one():

@@ -9,7 +9,7 @@ from cage2 import ACTIONS, CAGE2, HOST_ID, HOST_NAMES, NUM_ACTIONS, NUM_HOSTS, a
 import fixfirst as ff
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.policy.action_sets import decoy_slots
+from fixfirst.policy.decoy_slots import decoy_slots
 from fixfirst.policy.memory import MemoryScheme, memory_dtype, memory_groups, memory_tables, scan_hosts
 from fixfirst.policy.remembering import Memories, write_batch
 from fixfirst.policy.spec import PolicySpec

@@ -9,10 +9,11 @@ from fixfirst.learner.ppo import initial_weights
 from fixfirst.orders.order import FIVE_TYPES, Workflow
 from fixfirst.play.evaluation import play
 from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.answers import probabilities
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.table import PolicyTable, probabilities
+from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.training import make_config
 
 ENTERPRISE_FIRST = Workflow.parse("enterprise > op_server > user > op_host > defender")
@@ -113,6 +114,6 @@ def test_a_shielded_policy_is_the_same_compiled_and_step_by_step_and_keeps_to_it
 def test_what_a_policy_is_told_may_differ_from_what_it_keeps():
     spec = PolicySpec(units=FIVE_TYPES, shield=True)
     network = Network.of(initial_weights(spec.inputs, 1, spec.actions))
-    kept = PolicyTable(network, [USER_FIRST], spec=spec, told=[ENTERPRISE_FIRST])
+    kept = PolicyTable(network, [USER_FIRST], spec=spec, prompts=[ENTERPRISE_FIRST])
     assert np.array_equal(kept.orders, PolicyTable(network, [ENTERPRISE_FIRST], spec=spec).orders)
     assert np.array_equal(kept.shields.forbidden, PolicyTable(network, [USER_FIRST], spec=spec).shields.forbidden)

@@ -7,13 +7,15 @@ from fixfirst.base.errors import ConfigError
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.orders.order import FIVE_TYPES, Workflow
-from fixfirst.play.rollout import GROUP, collect
+from fixfirst.play.rollout import collect
 from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.compiled_loop import GROUP
+from fixfirst.policy.draws import FREE
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec, bits_of
-from fixfirst.policy.table import FREE, PolicyTable
+from fixfirst.policy.table import PolicyTable
 
 ORDERS = (Workflow.parse("critical_first"), Workflow.parse("reverse"))
 MACROS = ActionSet.parse("macros")

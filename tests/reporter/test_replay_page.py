@@ -9,7 +9,7 @@ import re
 import pytest
 from cage2 import HOST_NAMES
 
-from fixfirst.api.policies import make_defender
+from fixfirst.adapters.defenders import make_defender
 from fixfirst.api.watch import replay
 from fixfirst.game.game_config import Game
 from fixfirst.learner.training import Training

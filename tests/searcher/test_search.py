@@ -39,7 +39,7 @@ from fixfirst.base.jobs import Finished, InlineScheduler
 from fixfirst.base.seeds import stream_seed
 from fixfirst.cli import main
 from fixfirst.orders.order import all_workflows
-from fixfirst.policy.file import load_policy
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.manifest import read_settings, status
 from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, SessionRow, Status, Trial, UpdateRow

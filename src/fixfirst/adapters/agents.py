@@ -1,4 +1,4 @@
-"""A defender of a user's own: any function, object or ONNX file that chooses actions, asked step by step as a `Player`.
+"""A defender of a user's own, asked turn by turn (`play/turns.py: TurnPlayer`): any function, object or ONNX file.
 
 It is asked about N games at once, with what blue sees (in CAGE2 [N, 52] int8), and answers with N actions. It plays in any
 scenario whose sizes fit. What else it wants to know it says by the names of its parameters: `episode_start` [N] bool,
@@ -19,7 +19,9 @@ import numpy as np
 from fixfirst.base import errors, files
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy import action_sets, remembering, table
+from fixfirst.play import turns
+from fixfirst.policy import action_sets
+from fixfirst.policy.draws import uniform
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import PolicySpec, bits_of
 
@@ -143,37 +145,24 @@ class Agent:
 
 
 class AgentPlayer:
-    """An agent in N games at once; see `play/rollout.py: Player`."""
+    """An agent in N games at once; see `play/turns.py: TurnPlayer`."""
 
     def __init__(self, agent: Agent, spec: PolicySpec, workflows: Sequence[Workflow], greedy: bool):
         self.agent, self.spec, self._greedy = agent, spec, greedy
         self._ask = agent.way(agent.asked)
         self._ranks = np.array([workflow.ranks for workflow in workflows]) if agent.scheme is not None else None
-        self._memories = remembering.Memories(self.spec, 0)
 
-    def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
-        """See `Player`. Episodes begin at step 0."""
-        if when == 0:
-            self._memories = remembering.Memories(self.spec, len(words))
-        return self.choose_with(self._memories, words, assigned, keys, when, np.full(len(words), when == 0))
-
-    def choose_with(
-        self,
-        memories: remembering.Memories,
-        words: np.ndarray,
-        assigned: np.ndarray,
-        keys: np.ndarray,
-        when: int,
-        starts: np.ndarray,
-    ) -> np.ndarray:
-        """Return actions of the world [N] with memories kept elsewhere. starts [N] bool: where an episode begins."""
-        observations = bits_of(words.reshape(len(words), -1), self.spec.scenario.observation_bits).astype(np.int8)
-        draws, ranks = np.empty(len(words)), None if self._ranks is None else self._ranks[assigned]
-        table.uniform(keys, when, np.ones(len(words)), draws)
+    def act(self, moment: turns.Moment) -> np.ndarray:
+        """Return actions of the world [N]."""
+        words, memories, scenario = moment.words, moment.memories, self.spec.scenario
+        observations = bits_of(words.reshape(len(words), -1), scenario.observation_bits).astype(np.int8)
+        draws, ranks = np.empty(len(words)), None if self._ranks is None else self._ranks[moment.assigned]
+        uniform(moment.keys, moment.turn, np.ones(len(words)), draws)
         if self.spec.memory.groups:
             observations = np.concatenate((observations, memories.bits()), axis=1)
-        turn = Turn(observations, starts, memories.masks(), self._greedy, draws, ranks)
-        choices = self._check(_guarded(lambda: self._ask(turn), self.agent.name, f"failed in step {when + 1}"), len(words))
+        turn = Turn(observations, moment.steps == 0, memories.masks(), self._greedy, draws, ranks)
+        failed = f"failed in step {moment.turn + 1}"
+        choices = self._check(_guarded(lambda: self._ask(turn), self.agent.name, failed), len(words))
         actions = np.array(memories.actions_of(choices))
         memories.remember(words, actions)
         return actions

@@ -1,26 +1,25 @@
 """`ff.exploit`, `ff.train_red`: attackers that learn, and what they take."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixfirst.api.evaluate import game_and_judging, in_scenario, said_scenario
-from fixfirst.api.policies import Defender, Named, Say, Who, agent_of, make_defender, name_of, takes_best_actions
+from fixfirst.adapters.defenders import Say, attacked_game, game_of_attackers, make_defender, requested_scenario
+from fixfirst.adapters.players import Named, PolicyLike, agent_of, takes_best_actions
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import attacker_files, parts, red_view
 from fixfirst.game.game_config import Game
 from fixfirst.learner import checkpoint, driver, red_training
 from fixfirst.play import evaluation
-from fixfirst.policy import file as policy_file, reds
-from fixfirst.policy.file import Policy
+from fixfirst.policy import policy_file, red_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import description, live
 from fixfirst.runs import layout
 from fixfirst.settings.league import RED_PPO
 from fixfirst.stats.evaluation import Evaluation
 
-STARTS = ("scratch", reds.BASE, *reds.KNOWN, "last")
+STARTS = ("scratch", red_file.BASE, *red_file.KNOWN, "last")
 EPISODES = 10_000
 _TEST_EPISODES = 1_000
 CHECKPOINT_EVERY = 50  # updates
@@ -45,7 +44,7 @@ class Exploit:
     picky: bool
     tried: tuple[tuple[str, float], ...]  # every training: where it began, what blue earned against it; the best first
     habits: tuple[str, ...]  # in words
-    red: reds.RedPolicy
+    red: red_file.RedPolicy
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -68,7 +67,7 @@ class Exploit:
 
 
 def exploit(
-    policy: Who,
+    policy: PolicyLike,
     *,
     workflow: str | None = None,
     greedy: bool | None = None,
@@ -98,7 +97,7 @@ def exploit(
     arguments.check_int("episodes", episodes, 2)
     number = arguments.check_seed("seed", seed, bits=63)
     greedy = takes_best_actions(policy, greedy)
-    defender, game = defended_game(policy, workflow, greedy, settings, say)
+    defender, game = attacked_game(policy, workflow, greedy, settings, say)
     spec = red_view.RedSpec(game.scenario, bool(picky))
     folder = _folder(policy) if out is None else arguments.check_path("out", out)
     begins = _begin(STARTS if starts is None else starts, folder, spec, must=starts is not None)
@@ -113,7 +112,7 @@ def exploit(
                 progress.show(done, f"attackers learn, return {mean:.1f}")
 
         attempts = red_training.best_response(opponent, game, spec, begins, episodes=budget, seed=number, tell=tell)
-    return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, name_of(policy))
+    return _conclude(opponent, game, spec, attempts, episodes, number, greedy, folder, defender.name)
 
 
 def _conclude(
@@ -146,7 +145,7 @@ def _conclude(
     }
     if folder is not None:
         with errors.writing(folder):
-            reds.save_red(folder, best.weights, spec, facts)
+            red_file.save_red(folder, best.weights, spec, facts)
     return Exploit(
         mean=mean,
         low=low,
@@ -158,7 +157,7 @@ def _conclude(
         picky=spec.picky,
         tried=tried,
         habits=description.describe_duel(duel, spec),
-        red=reds.RedPolicy(dict(best.weights), spec, facts),
+        red=red_file.RedPolicy(dict(best.weights), spec, facts),
     )
 
 
@@ -176,7 +175,7 @@ def train_red(
     seed: int = 0,
     quiet: bool = False,
     **settings: Any,
-) -> reds.RedPolicy:
+) -> red_file.RedPolicy:
     """Train an attacker against one or several defenders that stay as they are, and write red.safetensors and red.json.
 
     against: runs, policies or baselines, in a list or joined by commas; they take turns. out: runs/red-SEED unless given;
@@ -190,10 +189,10 @@ def train_red(
     if not isinstance(against, str | list | tuple) or not against:
         raise errors.ConfigError(f"against: defenders in a list or joined by commas, got {against!r}")
     names = against.split(",") if isinstance(against, str) else list(against)
-    number, said = arguments.check_seed("seed", seed, bits=63), said_scenario(settings, names[0])
+    number, said = arguments.check_seed("seed", seed, bits=63), requested_scenario(settings, names[0])
     sure = [takes_best_actions(name, greedy) for name in names]
     defenders = [make_defender(name, None, best, scenario=said) for name, best in zip(names, sure, strict=True)]
-    game = _game(in_scenario(settings, defenders[0]), defenders[0].policy)
+    game = game_of_attackers(settings, defenders[0])
     spec = red_view.RedSpec(game.scenario, bool(picky))
     for name, defender in zip(names, defenders, strict=True):
         if defender.scenario != game.scenario:
@@ -202,7 +201,7 @@ def train_red(
     if (folder / attacker_files.RED_JSON).exists():
         checkpoint.delete(folder)  # a kill may have come between
         raise errors.RunDirError(f"{folder} is finished; see {folder / attacker_files.RED_JSON}")
-    first = None if start is None else reds.load_red(start, spec.scenario)
+    first = None if start is None else red_file.load_red(start, spec.scenario)
     if first is not None and first.spec != spec:
         raise errors.ConfigError(f"{start}: {'names its' if first.spec.picky else 'does not name its'} exploit (--picky)")
     config = {
@@ -237,32 +236,14 @@ def train_red(
         if run.interrupted:
             raise errors.Interrupted(f"interrupted after {training.updates} updates; run the same command to continue")
         facts = {"config": config, "against": config["against"], "episodes": training.episodes}
-        reds.save_red(folder, training.learner.weights, spec, facts)
-    return reds.load_red(folder, spec.scenario)
+        red_file.save_red(folder, training.learner.weights, spec, facts)
+    return red_file.load_red(folder, spec.scenario)
 
 
 # ---------------------------------------------------------------- what is asked for
 
 
-def defended_game(
-    policy: Who, workflow: str | None, greedy: bool, settings: Mapping[str, Any], say: Say = errors.note
-) -> tuple[Defender, Game]:
-    """Return a defender, ready to play, and the game in which it is attacked."""
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings, policy))
-    return defender, _game(in_scenario(settings, defender), defender.policy)
-
-
-def _game(settings: Mapping[str, Any], policy: Policy | None) -> Game:
-    """Return what is played: in the variant of the policy's training unless another is given."""
-    trained = {} if policy is None else policy.config
-    variant = trained.get("variant", trained.get("game", {}).get("variant")) or "current"
-    game, _ = game_and_judging({"variant": variant} | {name: value for name, value in settings.items() if value is not None})
-    if game.backend != "simulator":
-        raise errors.ConfigError(f"attackers are trained on the simulator, not on {game.backend}")
-    return game
-
-
-def _folder(policy: Who) -> Path | None:
+def _folder(policy: PolicyLike) -> Path | None:
     """Return where the attacker of a run belongs; None for all that is no run."""
     if not isinstance(policy, str | Path) or agent_of(policy) is not None or not Path(policy).exists():
         return None
@@ -280,7 +261,7 @@ def _begin(starts: Sequence[str], folder: Path | None, spec: red_view.RedSpec, *
             begins[name] = None
             continue
         try:
-            red = reds.load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
+            red = red_file.load_red(name if name != "last" else folder if folder is not None else "nowhere", spec.scenario)
         except errors.PolicyError:
             if must:
                 raise

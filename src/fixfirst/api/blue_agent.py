@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from fixfirst.api.policies import load_named, takes_best_actions
+from fixfirst.adapters.players import load_named, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.cyborg import checkout
-from fixfirst.policy import file as policy_file
-from fixfirst.policy.file import Policy
+from fixfirst.policy.trained import NamedOrder, Policy
 
 POLICY_VARIABLE = "FIXFIRST_POLICY"
 EXAMPLE_AGENT = "CybORG.Agents.SimpleAgents.BlueLoadAgent"  # the module, and in it the class of the same name
@@ -44,7 +43,7 @@ class BlueAgent:
         self,
         policy: Policy | str | Path | None = None,
         *,
-        workflow: policy_file.NamedOrder | None = None,
+        workflow: NamedOrder | None = None,
         greedy: bool | None = None,
         seed: int = 0,
     ):

@@ -3,15 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
-from fixfirst.api.policies import Defender, Say, Who, games_made_for, home_of, make_defender, name_of
+from fixfirst.adapters.defenders import (
+    Defender,
+    Say,
+    game_and_judging,
+    make_defender,
+    requested_scenario,
+    settings_by_variant,
+)
+from fixfirst.adapters.players import PolicyLike
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game.game_config import Game
 from fixfirst.game.red_agents import names_listed, parse_mixture
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.game.scenario_names import scenario_of
-from fixfirst.orders.compliance import Judging
 from fixfirst.play import evaluation
-from fixfirst.policy import reds
+from fixfirst.policy import red_file
 from fixfirst.reporter import live
 from fixfirst.stats.evaluation import Evaluations
 
@@ -22,7 +28,7 @@ _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 
 
 def evaluate(
-    policy: Who,
+    policy: PolicyLike,
     *,
     workflow: str | None = None,
     greedy: bool = False,
@@ -54,23 +60,23 @@ def evaluate(
     evaluation.check_enough(episodes)
     lengths = None if steps is None else [arguments.check_int("steps", length) for length in _list_of("steps", steps)]
     attackers = _reds(red_agent)
-    defender = make_defender(policy, workflow, greedy, say=say, scenario=said_scenario(settings, policy))
-    (home,) = games_made_for([policy], [defender], in_scenario(settings, defender), say)
+    defender = make_defender(policy, workflow, greedy, say=say, scenario=requested_scenario(settings, policy))
+    (home,) = settings_by_variant([defender], settings, say)
     game, judging = game_and_judging(home)
     _tell_reward(game.scenario, say)
     own = (game.scenario.steps,) if game.scenario.steps is not None else evaluation.PROTOCOL_STEPS
     games = [game.against(red, max_steps=n) for red in attackers for n in lengths or own]
     batches = [batch for _, (batch,) in play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)]
-    own_variant, played = defender.made_for.get("variant"), batches[0].variant
+    own_variant, played = defender.trained_variant, batches[0].variant
     if game.backend == "cyborg" and own_variant not in (None, played):
-        say(f"{name_of(policy)} was made for variant {own_variant}; this CybORG is {played}")
+        say(f"{defender.name} was made for variant {own_variant}; this CybORG is {played}")
     found = Evaluations(evaluation.evaluate(batch, judging) for batch in batches)
     found.world = game.scenario.in_words()
     return found
 
 
 def leaderboard(
-    policy: Who,
+    policy: PolicyLike,
     *,
     workflow: str | None = None,
     greedy: bool = False,
@@ -102,14 +108,14 @@ def leaderboard(
     evaluation.check_enough(episodes)
     games = [game.against(red) for red in evaluation.LEADERBOARD_REDS]
     defender = make_defender(policy, workflow, greedy, say=say, scenario=CAGE2)
-    games_made_for([policy], [defender], {**settings, **_RULES}, say)  # says so if it was made for another
+    settings_by_variant([defender], {**settings, **_RULES}, say)  # says so if it was made for another
     played = play_all([defender], games, episodes=episodes, seed=seed, quiet=quiet)
     return evaluation.LeaderboardScore.of({game.attacker: batch for game, (batch,) in played}, judging)
 
 
 def compare(
-    first: Who,
-    second: Who,
+    first: PolicyLike,
+    second: PolicyLike,
     *,
     workflow: str | None = None,
     greedy: bool = False,
@@ -131,11 +137,11 @@ def compare(
     """
     evaluation.check_enough(episodes)
     _check_settings({**settings, "max_steps": steps} if steps is not None else settings)
-    attackers, said = _reds(red_agent), said_scenario(settings, first)
+    attackers, said = _reds(red_agent), requested_scenario(settings, first)
     one = make_defender(first, workflow, greedy, judged=False, say=say, scenario=said)
     other = make_defender(second, workflow, greedy, judged=False, say=say, scenario=said or one.scenario)
     defenders, length = [one, other], {} if steps is None else {"max_steps": steps}
-    homes = games_made_for([first, second], defenders, {**in_scenario(settings, one), **length}, say)
+    homes = settings_by_variant(defenders, {**settings, **length}, say)
     games = [game_and_judging(home)[0].against(red) for home in homes for red in attackers]
     _tell_reward(one.scenario, say)
     played = play_all(defenders, games, episodes=episodes, seed=seed, quiet=quiet)
@@ -183,7 +189,7 @@ def note_picky(games: Sequence[Game], quiet: bool) -> None:
     """Say which learned attackers name their exploit, which scripts and other attackers leave to the game."""
     named = dict.fromkeys((name, game.scenario) for game in games for name in game.learned)
     for name, scenario in [] if quiet else named:
-        if reds.load_red(name, scenario).spec.picky:
+        if red_file.load_red(name, scenario).spec.picky:
             errors.note(f"{name} names its exploit: decoys do not fool it")
 
 
@@ -200,22 +206,6 @@ def _list_of(what: str, values: Any) -> list[Any]:
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
-def said_scenario(settings: Mapping[str, Any], policy: Who) -> Scenario | None:
-    """Return the scenario that was asked for; None: whatever the policy was trained on.
-
-    A reward alone is put in the place of the one that the policy was trained for.
-    """
-    said, images, reward = (settings.get(name) for name in ("scenario", "images", "reward"))
-    if said is None and images is None and reward is None:
-        return None
-    return scenario_of(home_of(policy) if said is None else said, images, reward)
-
-
-def in_scenario(settings: Mapping[str, Any], defender: Defender) -> dict[str, Any]:
-    """Return the settings with the scenario in which a defender plays."""
-    return {**settings, "scenario": defender.scenario, "images": None, "reward": None}
-
-
 def _tell_reward(scenario: Scenario, say: Say) -> None:
     if scenario.own_reward:
         say(f"{scenario.name}: {scenario.stakes}")
@@ -224,12 +214,3 @@ def _tell_reward(scenario: Scenario, say: Say) -> None:
 def _check_settings(settings: Mapping[str, Any]) -> None:
     """Refuse what are no settings, before anything is loaded. A reward is read with its scenario, perhaps a policy's."""
     game_and_judging({**settings, "reward": None})
-
-
-def game_and_judging(settings: Mapping[str, Any]) -> tuple[Game, Judging]:
-    """Build what is played and how it is judged from settings by name."""
-    known = [*Game.model_fields, *Judging.model_fields]
-    if unknown := next((name for name in settings if name not in known), None):
-        raise errors.ConfigError(f"unknown setting {unknown!r}; known are {', '.join(known)}")
-    parts = [{name: settings[name] for name in model.model_fields if name in settings} for model in (Game, Judging)]
-    return Game(**parts[0]), Judging(**parts[1])

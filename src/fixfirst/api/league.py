@@ -4,16 +4,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from fixfirst.adapters.players import load_named
 from fixfirst.api import run_objects
-from fixfirst.api.policies import load_named
 from fixfirst.base import arguments, compile as machine_code, errors
 from fixfirst.game import red_view
 from fixfirst.game.game_config import Game
 from fixfirst.learner import driver
 from fixfirst.learner.league import FrozenRed, League
-from fixfirst.policy import reds
-from fixfirst.policy.file import Policy
+from fixfirst.policy import red_file
 from fixfirst.policy.network import Weights
+from fixfirst.policy.trained import Policy
 from fixfirst.reporter import live
 from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.settings.league import LeagueConfig
@@ -102,7 +102,7 @@ def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
     """Return the attackers of the league that a defender comes from, if it does; they count as of round 0."""
     pool = []
     for folder in sorted((origin / layout.ATTACKERS).glob("*")):
-        red = reds.load_red(folder, spec.scenario)
+        red = red_file.load_red(folder, spec.scenario)
         taken, kind, start = (red.facts.get(name) for name in ("taken", "kept_as", "start"))
         if not isinstance(taken, int | float) or kind not in (matrix.LIVE, matrix.RESPONSE) or not isinstance(start, str):
             raise errors.PolicyError(f"{folder}: holds an attacker that is not one of a league")
@@ -114,9 +114,9 @@ def _load_pool(origin: Path, spec: red_view.RedSpec) -> list[FrozenRed]:
 def _shipped_attackers(spec: red_view.RedSpec) -> dict[str, Weights]:
     """Return the attackers that come with fixfirst and fit."""
     shipped: dict[str, Weights] = {}
-    for name in (reds.BASE, *reds.KNOWN):
+    for name in (red_file.BASE, *red_file.KNOWN):
         try:
-            red = reds.load_red(name, spec.scenario)
+            red = red_file.load_red(name, spec.scenario)
         except errors.PolicyError:
             continue
         if red.spec == spec:
@@ -129,7 +129,7 @@ def _save_attackers(folder: Path, league: League) -> None:
     for number, red in enumerate(league.pool):
         facts = {"against": [folder.name], "taken": red.taken, "kept_as": red.kind, "start": red.start, "round": red.round}
         facts |= {"variant": league.config.variant, "seed": league.config.seed}
-        reds.save_red(layout.attacker_folder(folder, number), red.weights, league.red_spec, facts)
+        red_file.save_red(layout.attacker_folder(folder, number), red.weights, league.red_spec, facts)
 
 
 def _result(league: League, last: list[rows.MatrixRow]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fixfirst.base import arguments, distributions, errors, files, tables
-from fixfirst.policy.file import Policy, load_policy
+from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import Policy
 from fixfirst.reporter import report
 from fixfirst.reporter.report import WrittenReport
 from fixfirst.runs import layout, manifest, matrix, rows

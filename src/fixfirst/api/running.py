@@ -24,7 +24,7 @@ from fixfirst.game.simulator import compile_kernel
 from fixfirst.learner import driver, training
 from fixfirst.learner.tournament import train_in
 from fixfirst.learner.training_run import Begin
-from fixfirst.policy import file as policy_file
+from fixfirst.policy import policy_file
 from fixfirst.policy.network import Weights
 from fixfirst.reporter import live, report
 from fixfirst.runs import layout, manifest, rows

@@ -7,11 +7,12 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from fixfirst.api.evaluate import game_and_judging, in_scenario, play_all, said_scenario
-from fixfirst.api.policies import Say, Who, games_made_for, home_of, make_defender, name_of
+from fixfirst.adapters.defenders import Say, game_and_judging, make_defender, requested_scenario, settings_by_variant
+from fixfirst.adapters.players import PolicyLike, scenario_of
+from fixfirst.api.evaluate import play_all
 from fixfirst.base import arguments, errors
 from fixfirst.play import evaluation, rollout
-from fixfirst.policy.file import Policy
+from fixfirst.policy.trained import Policy
 from fixfirst.reporter import description, replay as replay_page, report
 from fixfirst.reporter.document import open_page as show_page
 from fixfirst.runs import layout
@@ -25,7 +26,7 @@ _EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays fou
 
 
 def watch(
-    policy: Who,
+    policy: PolicyLike,
     *,
     out: str | Path | None = None,
     gif: str | Path | None = None,
@@ -50,9 +51,9 @@ def watch(
 
 
 def replay(
-    policy: Who,
+    policy: PolicyLike,
     *,
-    beside: Who | None = None,
+    beside: PolicyLike | None = None,
     beside_workflow: str | None = None,
     workflow: str | None = None,
     then: str | Sequence[str] = (),
@@ -73,9 +74,9 @@ def replay(
     such as "30: user_priority". number: this episode only.
     """
     given = {name: value for name, value in settings.items() if value is not None}
-    seed, scenario = arguments.check_seed("seed", seed), said_scenario(given, policy)
+    seed, scenario = arguments.check_seed("seed", seed), requested_scenario(given, policy)
     if steps is None:
-        steps = (scenario or home_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
+        steps = (scenario or scenario_of(policy)).steps or max(evaluation.PROTOCOL_STEPS)
     steps = arguments.check_int("steps", steps)
     later = [_change(text, steps) for text in ([then] if isinstance(then, str) else then)]
     changes = [rollout.Change(step, place) for place, (step, _) in enumerate(later, start=1)]
@@ -89,8 +90,9 @@ def replay(
         orders = [order for _, order in later]
         defenders.append(make_defender(one, first, greedy, orders, say=note, scenario=scenario))
         scenario = defenders[0].scenario
-    home = games_made_for(whom[:1], defenders[:1], in_scenario(given, defenders[0]), say)[0]
-    games_made_for(whom[1:], defenders[1:], home, say)  # says so if the second was made for another
+    home = settings_by_variant(defenders[:1], given, say)[0]
+    if beside is not None:
+        settings_by_variant(defenders[1:], home, say)  # says so if it was made for another
     game, judging = game_and_judging({**_trained_against(defenders[0].policy, given), **home, "max_steps": steps})
     count = _EPISODES[game.backend] if episodes is None else arguments.check_int("episodes", episodes, 0)
     if number is not None:
@@ -100,7 +102,7 @@ def replay(
     ((_, batches),) = play_all(defenders, [game], episodes=count, seed=seed, keep_turns=True, changes=changes)
     numbers = description.notable(*batches) if number is None else {"chosen": number}
     documents: list[dict[str, Any]] = []
-    names = [name_of(one) for one in whom]
+    names = [defender.name for defender in defenders]
     if len({*names}) < len(names):  # the same policy, told two orders
         names = [f"{name} {letter}" for name, letter in zip(names, "AB", strict=True)]
     for name, defender, batch in zip(names, defenders, batches, strict=True):
@@ -154,7 +156,7 @@ def _change(text: str, steps: int) -> tuple[int, str]:
     return int(step), order.strip()
 
 
-def page_path(policy: Who, out: str | Path | None) -> Path:
+def page_path(policy: PolicyLike, out: str | Path | None) -> Path:
     """Return where the page goes: where the user says, else beside the policy, else here."""
     if out is not None:
         path = arguments.check_path("out", out)

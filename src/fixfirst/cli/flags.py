@@ -22,7 +22,7 @@ from fixfirst.settings import resolve, training
 from fixfirst.settings.search import Exploitation
 
 if TYPE_CHECKING:
-    from fixfirst.api import policies
+    from fixfirst.adapters.players import PolicyLike
 
 # What most people ask for, in this order; all else is in the group of the model that declares it, or here.
 COMMON = ("total_episodes", "workflow", "scenario", "red_agent", "variant", "seed", "preset", "exploit")
@@ -113,7 +113,7 @@ def _plain(kind: Any) -> Any:
 # says never comes here.
 
 
-def named_agent(text: str) -> "policies.Who":
+def named_agent(text: str) -> "PolicyLike":
     """Return the agent that a word of the command line names, or the word itself where it names a policy."""
     place, colon, name = text.rpartition(":")
     is_file = place.endswith(".py")
@@ -126,8 +126,8 @@ def named_agent(text: str) -> "policies.Who":
             raise errors.ConfigError(f"{place} has no {part!r}{errors.did_you_mean(part, known)}")
         found = getattr(found, part)
     from fixfirst.adapters import agents
-    from fixfirst.policy.file import Policy
     from fixfirst.policy.table import PolicyTable
+    from fixfirst.policy.trained import Policy
 
     if isinstance(found, Policy | PolicyTable):
         return found

@@ -280,11 +280,12 @@ def export_command(
         The file; default: policy.onnx, .pt2 or .npz beside the policy.
     """
     path = policies.export(policy, to, out, workflow=workflow)
-    made_for = policies.made_for(policies.load_named(policy))
+    variant = load_named(policy).config.get("variant")
     if as_json:
+        made_for = {} if variant is None else {"variant": variant}
         print_json({"file": str(path), "to": to, "bytes": path.stat().st_size, "made_for": made_for})
     else:
-        for what, value in made_for.items():
-            errors.note(f"{policy} was made for {what} {value}: play it there")
+        if variant is not None:
+            errors.note(f"{policy} was made for variant {variant}: play it there")
         print(path)
     return 0

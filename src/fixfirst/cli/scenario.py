@@ -11,7 +11,7 @@ from fixfirst.cli.app import Json, Whole, print_json
 from fixfirst.game import parts
 from fixfirst.game.scenario import Scenario
 from fixfirst.game.scenario_names import scenario_named
-from fixfirst.policy import action_sets
+from fixfirst.policy import decoy_slots
 from fixfirst.reporter import drawing
 from fixfirst.runs import layout
 
@@ -68,7 +68,7 @@ def scenario_command(
 
 def as_document(scenario: Scenario) -> dict[str, Any]:
     """Return all that is shown as JSON values."""
-    lists = action_sets.decoy_slots(scenario).lists
+    lists = decoy_slots.decoy_slots(scenario).lists
     return {
         "name": scenario.name,
         "digest": scenario.digest,

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,11 @@ from fixfirst.cyborg.checkout import PRIVILEGED_ACCOUNTS, Cyborg, CyborgGame, Id
 from fixfirst.cyborg.conformance import HOST_LETTERS, LEARNED_RED, OT_NAMES, PID_REUSED, RED_AGENTS, RED_VERBS, subnet_words
 from fixfirst.cyborg.world import LearnedRed
 from fixfirst.game import chance as dice, parts, state
-from fixfirst.game.base_world import pack
 from fixfirst.game.game_config import Game
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.play import baselines
-from fixfirst.policy import file as policy_file, reds
-from fixfirst.policy.file import load_policy
+from fixfirst.policy import policy_file, red_file
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.runs import layout
 
 MIXTURE = "mixture"  # another policy for every episode
@@ -98,7 +96,7 @@ def record(
         )
     recording = replace(recording, red_agent=game.attacker)
     for name in game.learned:
-        if reds.load_red(name, scenario).spec.picky:
+        if red_file.load_red(name, scenario).spec.picky:
             raise errors.CyborgError(f"{name}: names its exploit, which a recording does not tell; record plain attackers")
     check_images(folder, scenario)
     cyborg = identify(folder)
@@ -148,10 +146,8 @@ def _is_policy(name: str) -> bool:
 
 def _chooser(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """Return how a policy plays an episode, by its most probable actions: observations [1, bits] -> actions [1]."""
-    player, steps = load_policy(name).player(greedy=True), count()
-    keys, first = np.zeros(1, np.uint64), np.zeros(1, np.int64)
-    nothing = np.zeros((1, 0), np.uint8)  # it does not see the truth
-    return lambda observations: player.act(pack(observations), nothing, first, keys, next(steps))
+    policy = load_policy(name)
+    return lambda observations: policy.act(observations, greedy=True)
 
 
 _recorder: "Recorder"  # of a recording process
@@ -180,7 +176,7 @@ class Recorder:
         scenario, self._red_odds = played.scenario, played.red_odds(1)[0]
         file = None if scenario == CAGE2 else recording.scenario
         self._game = CyborgGame(cyborg, green=recording.green, scenario=scenario, file=file)
-        self._learned = [LearnedRed.named(reds.load_red(name, scenario)) for name in played.learned]
+        self._learned = [LearnedRed.named(red_file.load_red(name, scenario)) for name in played.learned]
 
     def play(self, number: int) -> dict[str, Any]:
         """Episode `number`, ready to be written."""

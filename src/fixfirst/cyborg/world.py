@@ -23,7 +23,7 @@ from fixfirst.game.base_world import BaseWorld, pack
 from fixfirst.game.game_config import Game
 from fixfirst.game.images import OT_SERVICE
 from fixfirst.game.scenario import CAGE2, Scenario
-from fixfirst.policy import reds
+from fixfirst.policy import red_file, reds
 
 # ---------------------------------------------------------------- learned attackers
 #
@@ -45,8 +45,8 @@ class LearnedRed:
         agents = {"Red": ff.LearnedRed.named("noise")}  # CybORG makes an agent without arguments
     """
 
-    def __init__(self, red: reds.RedPolicy | str | Path, *, scenario: Scenario = CAGE2, greedy: bool = False):
-        self.red = red if isinstance(red, reds.RedPolicy) else reds.load_red(red, scenario)
+    def __init__(self, red: red_file.RedPolicy | str | Path, *, scenario: Scenario = CAGE2, greedy: bool = False):
+        self.red = red if isinstance(red, red_file.RedPolicy) else red_file.load_red(red, scenario)
         self.scenario = self.red.spec.scenario
         self._reds = reds.Reds([self.red.network], [self.red.spec], greedy)
         size = tables.size_of(self.scenario)
@@ -58,7 +58,7 @@ class LearnedRed:
         self.end_episode()
 
     @staticmethod
-    def named(red: reds.RedPolicy | str | Path, **options: Any) -> Any:
+    def named(red: red_file.RedPolicy | str | Path, **options: Any) -> Any:
         """Return what CybORG takes for the class of an agent: called without arguments, it makes this attacker."""
         return partial(LearnedRed, red, **options)
 
@@ -188,7 +188,7 @@ class CyborgWorld(BaseWorld):
         if game.variant not in (None, found):
             raise errors.CyborgError(f"CybORG in {folder} is the variant {found}, not {game.variant}")
         super().__init__(game.model_copy(update={"variant": found}), num_envs, **options)
-        learned = [reds.load_red(name, self.scenario) for name in game.learned]
+        learned = [red_file.load_red(name, self.scenario) for name in game.learned]
         self._learned = [LearnedRed.named(red) for red in learned]
         scripts = self._red_odds[:, : state.LEARNED if learned else None]
         if (scripts[:, state.RedAgent.SLEEP] < scripts[:, -1]).any():

@@ -12,7 +12,8 @@ import numpy as np
 
 from fixfirst.base.compile import called, compiled
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy import network, table
+from fixfirst.policy import network
+from fixfirst.policy.draws import chance_keys, uniform
 from fixfirst.settings.training import PPOConfig
 
 
@@ -31,8 +32,8 @@ def distinct_rows(rollout: Rollout, seed: int | None = None) -> DistinctInputs:
     used, count = number_rows(np.ascontiguousarray(rollout.found), numbers, met, found)
     if seed is not None:
         keys, draws = np.empty(used, np.uint64), np.empty(used)
-        table.chance_keys(seed, 0, keys)
-        table.uniform(keys, 0, np.ones(used), draws)
+        chance_keys(seed, 0, keys)
+        uniform(keys, 0, np.ones(used), draws)
         order = np.concatenate([np.argsort(draws, kind="stable"), np.arange(used, count)])
         met[:count], found = met[order], np.argsort(order, kind="stable")[found]
     return DistinctInputs(rollout.rows[met[:count]], used, found)

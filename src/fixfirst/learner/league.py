@@ -38,11 +38,12 @@ from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.rollout import Rollout
 from fixfirst.play.worlds import make_simulator
+from fixfirst.policy.draws import FREE
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.table import FREE, PolicyTable
+from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import layout, manifest, matrix, rows
 from fixfirst.settings.league import LeagueConfig
 from fixfirst.stats import intervals

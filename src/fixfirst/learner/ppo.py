@@ -16,7 +16,8 @@ from fixfirst.base import arguments, errors
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy import network, table
+from fixfirst.policy import answers, network
+from fixfirst.policy.draws import chance_keys, uniform
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, Role
 from fixfirst.settings.training import PPOConfig
@@ -39,7 +40,7 @@ class Learner(Protocol):
     """Networks and optimiser of one training. Everything in and out is NumPy."""
 
     @property
-    def policy(self) -> Network | table.Probabilities:
+    def policy(self) -> Network | answers.Probabilities:
         """As it is now, to play with."""
         ...
 
@@ -103,8 +104,8 @@ def initial_weights(inputs: int, seed: int, actions: int, last: float = 1.0) -> 
     """
     net = Network.zeros(inputs, actions)
     keys, draws = np.empty(len(net.vector), np.uint64), np.empty(len(net.vector))
-    table.chance_keys(seed, 0, keys)
-    table.uniform(keys, 0, np.full(len(keys), 2.0), draws)
+    chance_keys(seed, 0, keys)
+    uniform(keys, 0, np.full(len(keys), 2.0), draws)
     net.vector[:] = draws - 1.0
     weights = net.as_weights()
     for name in network.shapes(inputs, actions):

@@ -19,7 +19,7 @@ from fixfirst.game.simulator import World
 from fixfirst.learner.ppo import PPO, raise_temperature
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
-from fixfirst.play.rollout import Player
+from fixfirst.play.turns import Player
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable

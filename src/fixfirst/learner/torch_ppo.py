@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from fixfirst.learner.batch import distinct_rows, targets
 from fixfirst.learner.ppo import UpdateStats, initial_weights, named_moments, part_of, saved_steps
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy import table
+from fixfirst.policy import answers
 from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.spec import PolicySpec, bits_of
 from fixfirst.policy.torch_network import ActorCritic
@@ -217,7 +217,7 @@ class TorchPPO:
         self.net: Any = net if net is not None else ActorCritic(spec.inputs, spec.actions)
         self.optimiser = Adam(self.net, config.learning_rate, config.adam_betas)
         self._network = Network.zeros(spec.inputs, spec.actions)  # a copy, to play with
-        self.policy: Network | table.Probabilities = self._network if net is None else self._probabilities
+        self.policy: Network | answers.Probabilities = self._network if net is None else self._probabilities
         if net is None:
             self.start_from(initial_weights(spec.inputs, seed, spec.actions, config.last_layer))
 

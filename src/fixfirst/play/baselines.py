@@ -16,7 +16,7 @@ from fixfirst.base import errors
 from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.orders.order import Workflow
-from fixfirst.play.rollout import Player
+from fixfirst.play.turns import Moment, Player
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 
@@ -207,11 +207,11 @@ class PriorityRestore:
         self._scenario, host_unit = workflows[0].scheme.scenario, np.array(workflows[0].scheme.host_unit)
         self._host_ranks = np.array([w.ranks[host_unit] for w in workflows])  # [W, H]
 
-    def act(self, words: np.ndarray, access: np.ndarray, assigned: np.ndarray, keys: np.ndarray, when: int) -> np.ndarray:
-        """See `Player`."""
-        known, needs = host_actions(self._scenario), access > 0
+    def act(self, moment: Moment) -> np.ndarray:
+        """See `TurnPlayer`."""
+        known, needs = host_actions(self._scenario), moment.access > 0
         needs[:, self._scenario.start_id] = False
-        ranks = np.where(needs, self._host_ranks[assigned], needs.shape[1])
+        ranks = np.where(needs, self._host_ranks[moment.assigned], needs.shape[1])
         return np.where(needs.any(axis=1), known.restore[ranks.argmin(axis=1)], known.sleep)
 
 

@@ -1,116 +1,21 @@
-"""What a defender may choose from: action sets, and the decoys worth placing on each host.
+"""What a defender may choose from: action sets.
 
 A choice is an action of the world, or a *macro*: a host's list of decoys, of which it places the first that does not stand.
 When all stand, the macro is masked (taken nevertheless, it is Sleep), or places the first again. Of CAGE2 there are three
-sets: all 145 actions, the 40 that can help, and the 36 of the challenge's winner.
-
-A *slot* is a place in the lists of decoys, counted host by host; the decoys that can be placed and are in no list, one per
-host at most, have spare slots behind them. A set of slots is an integer bit mask, as sets of hosts are. A choices.
+sets: all 145 actions, the 40 that can help, and the 36 of the challenge's winner. A choices.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
 
 from fixfirst.base import arguments, errors
-from fixfirst.game import parts, tables
+from fixfirst.game import parts
 from fixfirst.game.scenario import CAGE2, Scenario
-
-# ---------------------------------------------------------------- decoys
-
-
-def _can_be_placed(decoy: parts.Decoy, host: parts.Host) -> bool:
-    """Can the decoy be placed on the untouched host?"""
-    return host.listed and host.reached and decoy.fits(host) and decoy.needs_free not in host.ports
-
-
-def _weight_fooled(decoy: parts.Decoy, host: parts.Host, scenario: Scenario) -> float:
-    """Return the weight of the exploit that the decoy fools on the untouched host; 0 if it fools none."""
-    if not _can_be_placed(decoy, host) or decoy.opens in host.ports:
-        return 0.0
-    return max((e.weight for e in scenario.exploits if (e.port, e.kind) == (decoy.opens, decoy.kind)), default=0.0)
-
-
-@dataclass(frozen=True)
-class DecoySlots:
-    """The decoys of a scenario that are worth placing, host by host, and the slots they have.
-
-    A decoy is worth placing if, in every variant, it can be placed on the untouched host and an exploit then finds it on a
-    port where no real service answers. The one that fools the exploit red prefers comes first. All decoys of a list need
-    different ports, so each can be placed whichever of the others stand.
-    """
-
-    scenario: Scenario
-
-    @cached_property
-    def lists(self) -> Mapping[str, tuple[str, ...]]:
-        """Host -> the decoys worth placing there, those for the heaviest exploit first."""
-        return MappingProxyType({name: self._list(host) for host, name in enumerate(self.scenario.host_names)})
-
-    def _list(self, host: int) -> tuple[str, ...]:
-        worth = {
-            decoy.name: min(_weight_fooled(one.decoys[k], one.hosts[host], one) for one in self.scenario.by_variant)
-            for k, decoy in enumerate(self.scenario.decoys)
-        }
-        return tuple(sorted((name for name in worth if worth[name] > 0), key=lambda name: -worth[name]))
-
-    @cached_property
-    def listed(self) -> tuple[tuple[str, str], ...]:
-        """(host, decoy) of the slots of the lists; 33 in CAGE2."""
-        return tuple((host, decoy) for host, decoys in self.lists.items() for decoy in decoys)
-
-    @cached_property
-    def number(self) -> Mapping[tuple[str, str], int]:
-        """(host, decoy) -> slot. The spare ones are Vsftpd's, wherever it fits: it stands in for Apache, or for nothing."""
-        spare = tuple(
-            (host.name, decoy.name)
-            for host in self.scenario.hosts
-            for decoy in self.scenario.decoys
-            if _can_be_placed(decoy, host) and decoy.name not in self.lists[host.name]
-        )
-        return MappingProxyType({place: slot for slot, place in enumerate(self.listed + spare)})
-
-    @cached_property
-    def longest(self) -> int:
-        """The length of the longest list."""
-        return max(map(len, self.lists.values()))
-
-    @property
-    def listed_mask(self) -> int:
-        """The set of all slots of the lists."""
-        return (1 << len(self.listed)) - 1
-
-    def of_host(self, host: str) -> int:
-        """Return the set of a host's slots."""
-        return sum(1 << slot for (owner, _), slot in self.number.items() if owner == host)
-
-    def placed(self, action: parts.BlueAction) -> int:
-        """Return the slot that an action of the world fills, or -1."""
-        return self.number.get((action.host or "", action.verb.removeprefix("Decoy")), -1)
-
-    def after(self, standing: int, action: parts.BlueAction) -> int:
-        """Return which slots are filled after an action of the world, of those that were."""
-        if action.verb == "Restore" and action.host:
-            return standing & ~self.of_host(action.host)
-        return standing if self.placed(action) < 0 else standing | 1 << self.placed(action)
-
-
-@cache
-def decoy_slots(scenario: Scenario) -> DecoySlots:
-    """Return the slots of a scenario; computed once."""
-    return DecoySlots(scenario)
-
-
-def slot_words(scenario: Scenario, sets: Sequence[int]) -> np.ndarray:
-    """Return sets of slots as words, [sets, D] uint64."""
-    count = tables.size_of(scenario).slots
-    return np.array([[slots >> 64 * k & 2**64 - 1 for k in range(count)] for slots in sets], np.uint64).reshape(-1, count)
-
-
-# ---------------------------------------------------------------- action sets
+from fixfirst.policy.decoy_slots import DecoySlots, decoy_slots, slot_words
 
 
 @dataclass(frozen=True)
@@ -194,15 +99,14 @@ class ActionSet:
         return tuple(self.names.index(name) for name in names)
 
     def first_masked(self, choices: Sequence[int]) -> int | None:
-        """Return the place of the first of these choices that is masked if an episode begins with them; None if none is."""
+        """Return the position of the first of these choices that is masked if an episode begins with them, or None."""
         standing = 0
-        for place, choice in enumerate(arguments.check_ints("choices", choices)):
+        for position, choice in enumerate(arguments.check_ints("choices", choices)):
             arguments.check_int("a choice", choice, 0, self.size - 1)
             macro = choice - len(self.actions)
-            if self.masks and macro >= 0 and not self._slots_of(macro) & ~standing:
-                return place
-            action = self.actions[choice] if macro < 0 else self._meaning(macro, standing)
-            standing = self._slots.after(standing, self.scenario.actions[action])
+            if self.masks and macro >= 0 and not _set_of(self.macro_slots(macro)) & ~standing:
+                return position
+            standing = self._slots.after(standing, self.scenario.actions[self.meaning(choice, standing)])
         return None
 
     @property
@@ -210,19 +114,35 @@ class ActionSet:
         """Can a choice be masked?"""
         return bool(self.macros) and not self.repeats
 
-    # ---- for compiled functions: a host's standing decoys are the lowest bits of (all standing decoys >> its first shift),
-    # and the lowest bit of (all standing decoys >> its second)
+    def macro_slots(self, macro: int) -> tuple[int, ...]:
+        """Return the slots of a macro, in the order of its list."""
+        return tuple(self._slots.number[self.macros[macro], decoy] for decoy in self.lists[macro])
+
+    def meaning(self, choice: int, standing: int) -> int:
+        """Return the action that a choice is: of a macro, the one that places the first decoy of its list not standing."""
+        macro = choice - len(self.actions)
+        if macro < 0:
+            return self.actions[choice]
+        host, decoys = self.macros[macro], self.lists[macro]
+        missing = [decoy for decoy in decoys if not standing >> self._slots.number[host, decoy] & 1]
+        if not missing and not self.repeats:
+            return self._sleep
+        return self.scenario.action_id(f"Decoy{[*missing, decoys[0]][0]}", host)
+
+    # For compiled functions: a host's standing decoys are the lowest bits of (all standing decoys >> its first shift), and
+    # the lowest bit of (all standing decoys >> its second).
 
     @property
     def meanings(self) -> np.ndarray:
         """[A, 2 ** (longest list + 1)] int64: the action that a choice is, given its host's standing decoys."""
         longest = self._slots.longest
-        nearby = range(1 << longest + 1)
-        rows = [[action] * len(nearby) for action in self.actions]
-        for macro, (shift, spare) in enumerate(self.shifts[len(self.actions) :].tolist()):
-            standing = ((bits & (1 << longest) - 1) << shift | (bits >> longest) << spare for bits in nearby)
-            rows.append([self._meaning(macro, decoys) for decoys in standing])
-        return np.array(rows)
+        listed, codes = (1 << longest) - 1, range(1 << longest + 1)
+        return np.array(
+            [
+                [self.meaning(choice, (code & listed) << shift | (code >> longest) << spare) for code in codes]
+                for choice, (shift, spare) in enumerate(self.shifts.tolist())
+            ]
+        )
 
     @property
     def shifts(self) -> np.ndarray:
@@ -234,31 +154,22 @@ class ActionSet:
     @property
     def slots(self) -> np.ndarray:
         """[macros, D] uint64: the set of slots of each macro, which masks it; none where nothing is masked."""
-        sets = [self._slots_of(macro) for macro in range(len(self.macros))]
+        sets = [_set_of(self.macro_slots(macro)) for macro in range(len(self.macros))]
         return slot_words(self.scenario, sets if self.masks else [])
-
-    def _slots_of(self, macro: int) -> int:
-        """Return the set of a macro's slots."""
-        return sum(1 << self._slots.number[self.macros[macro], decoy] for decoy in self.lists[macro])
-
-    def _meaning(self, macro: int, standing: int) -> int:
-        """Return the action that places the first decoy of a macro's list that is not in a set of standing ones."""
-        host, decoys = self.macros[macro], self.lists[macro]
-        missing = [decoy for decoy in decoys if not standing >> self._slots.number[host, decoy] & 1]
-        if not missing and not self.repeats:
-            return self._sleep
-        return self.scenario.action_id(f"Decoy{[*missing, decoys[0]][0]}", host)
 
     def __str__(self) -> str:
         return self.name
+
+
+def _set_of(slots: Sequence[int]) -> int:
+    """Return slots as a set."""
+    return sum(1 << slot for slot in slots)
 
 
 def _lowest(slots: int) -> int:
     """Return the lowest slot of a set; 0 if there is none."""
     return max((slots & -slots).bit_length() - 1, 0)
 
-
-# ---------------------------------------------------------------- those with a name
 
 # Of CardiffUni, who won the challenge, in training: no Sleep, nothing on operational hosts, and no mask.
 _WINNERS_LISTS = {

@@ -1,80 +1,25 @@
-"""Learned attackers: their two files, red.json and red.safetensors, and as players.
+"""Learned attackers as players, step by step and compiled.
 
-The files have the same network, hashes and checks as a policy's. Of the players, R share one table, and the last byte of a
-row says whose it is. N environments, T steps, A choices of red. Red's chance is keyed like the world's, by (the
-environment's key, episode, step): an attacker that is named in a mixture plays the same game as one that is trained or
-evaluated.
+R of them share one table, and the last byte of a row says whose it is. N environments, T steps, A choices of red. Red's
+chance is keyed like the world's, by (the environment's key, episode, step): an attacker that is named in a mixture plays
+the same game as one that is trained or evaluated.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numba import uint64
 
-from fixfirst.base import array_files
 from fixfirst.base.compile import called, compiled
-from fixfirst.game import attacker_files, chance as dice, red_view, state
+from fixfirst.game import chance as dice, red_view, state
 from fixfirst.game.game_config import Game
-from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
-from fixfirst.policy import table as tables
-from fixfirst.policy.network import Layers, Network, Weights, load_output_layer, shapes
-from fixfirst.policy.table import answer_row, draw_action, enter_odds, find_row
-from fixfirst.runs import manifest
-
-BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
-KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
-
-
-@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
-class RedPolicy:
-    """A learned attacker, ready to play.
-
-    For example:
-
-        red = ff.load_red("base-attacker")
-        red.spec.picky, red.spec.names, red.facts["against"]
-    """
-
-    weights: dict[str, np.ndarray] = field(repr=False)
-    spec: red_view.RedSpec
-    facts: dict[str, Any] = field(repr=False)  # versions, hash, against whom it was trained, what its starts reached
-
-    @property
-    def seal(self) -> str:
-        """The beginning of its hash, by which runs know it again."""
-        return attacker_files.seal(self.facts)
-
-    @property
-    def network(self) -> Network:
-        """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
-        array_files.check_tensors("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
-        return Network.of(self.weights)
-
-
-def save_red(folder: Path, weights: Weights, spec: red_view.RedSpec, facts: Mapping[str, Any]) -> None:
-    """Write red.safetensors and red.json."""
-    folder.mkdir(parents=True, exist_ok=True)
-    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": manifest.versions(), **facts}
-    array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document, weights)
-
-
-def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
-    """Return an attacker: from its folder (or a run's exploit/), from the file itself, or one that comes with fixfirst.
-
-    After @ may stand the beginning of its hash, as runs note it; another attacker is refused then. For example:
-
-        red = ff.load_red("base-attacker")
-    """
-    facts, tensors, spec = attacker_files.read_attacker(path, scenario)
-    array_files.check_tensors(f"{path}: {attacker_files.RED_TENSORS}", tensors, shapes(spec.inputs, spec.actions))
-    return RedPolicy(tensors, spec, facts)
-
-
-# ---------------------------------------------------------------- players
+from fixfirst.policy.answers import ForwardScratch, answer_row, enter_odds
+from fixfirst.policy.draws import draw_action
+from fixfirst.policy.network import Layers, Network, load_output_layer
+from fixfirst.policy.red_file import load_red
+from fixfirst.policy.row_table import Answers, RowTable, find_row
 
 RED_STREAM = 0x7265642D706C6179  # of an environment's key: red's draws are others than the world's
 
@@ -103,12 +48,12 @@ class RedSide(NamedTuple):
 
     networks: RedNetworks
     arrays: red_view.RedArrays
-    scratch: tables.ForwardScratch
-    table: tables.RowTable
+    scratch: ForwardScratch
+    table: RowTable
     track: RedTrack
 
 
-class Reds(tables.Answers):
+class Reds(Answers):
     """Learned attackers as players, numbered from LEARNED on.
 
     One alone follows its network's weights when they change: `forget` then. Of several, copies are kept.
@@ -122,8 +67,8 @@ class Reds(tables.Answers):
         modes = np.array(np.broadcast_to(greedy, len(networks)), np.bool_)
         self.networks = RedNetworks(actors, np.array([spec.picky for spec in specs], np.bool_), modes)
         self.view = self.spec.arrays
-        self.scratch = tables.ForwardScratch.make(Network.zeros(self.spec.inputs, self.spec.actions))
-        self.table = tables.RowTable.empty(256, self.spec.row_words, self.spec.actions)
+        self.scratch = ForwardScratch.make(Network.zeros(self.spec.inputs, self.spec.actions))
+        self.table = RowTable.empty(256, self.spec.row_words, self.spec.actions)
         self._turns: list[tuple[np.ndarray, np.ndarray]] | None = None  # None: nobody asks what they did
         self._track: RedTrack | None = None
 
@@ -143,17 +88,17 @@ class Reds(tables.Answers):
 
     # ---- what they did
 
-    def begin_track(self) -> None:
+    def start_recording(self) -> None:
         """Keep what they do from now on."""
         self._turns, self._track = [], None
 
-    def side(self, steps: int, num_envs: int) -> RedSide:
+    def for_kernel(self, steps: int, num_envs: int) -> RedSide:
         """Return them for a compiled loop of so many steps, which tells what they do in it."""
         if self._track is None or self._track.choices.shape != (steps, num_envs):
             self._track = RedTrack.empty(steps, num_envs)
         return RedSide(self.networks, self.view, self.scratch, self.table, self._track)
 
-    def end_track(self, world: World) -> RedTrack:
+    def stop_recording(self, world: World) -> RedTrack:
         """Return what they did since, and what they read now."""
         turns, self._turns = self._turns or [], None
         if self._track is not None:

@@ -10,7 +10,8 @@ from numba import uint64
 from fixfirst.base import errors
 from fixfirst.base.compile import compiled, inlined
 from fixfirst.game import base_world, chance as dice
-from fixfirst.policy.action_sets import ActionSet, decoy_slots, slot_words
+from fixfirst.policy.action_sets import ActionSet
+from fixfirst.policy.decoy_slots import decoy_slots, slot_words
 from fixfirst.policy.memory import BREAK_INS, DIGITS, QUIET_TURNS, memory_dtype, memory_groups
 from fixfirst.policy.spec import PolicySpec
 

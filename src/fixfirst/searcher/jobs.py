@@ -27,8 +27,8 @@ from fixfirst.learner.training import Training
 from fixfirst.learner.training_run import Begin
 from fixfirst.orders.order import Workflow
 from fixfirst.play import evaluation
-from fixfirst.policy.file import load_policy
 from fixfirst.policy.network import Network
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
 from fixfirst.runs import layout, manifest, rows
@@ -357,7 +357,7 @@ def play_under(
     seed: int,
 ) -> evaluation.EpisodeBatch:
     """Play a policy that is told one order and has to keep another."""
-    player = PolicyTable(network, (order,), spec=spec, told=(prompt,))
+    player = PolicyTable(network, (order,), spec=spec, prompts=(prompt,))
     return evaluation.play(player, config.game, episodes=episodes, seed=seed, purpose=purpose, workflows=(order,))
 
 

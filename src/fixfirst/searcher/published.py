@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from fixfirst.base import errors, files, plans, seeds, tables
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.file import load_policy
+from fixfirst.policy.policy_file import load_policy
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.jobs import BaseJob, TrialJob, run_base, run_trial

@@ -27,9 +27,10 @@ from fixfirst.base import errors, plans, seeds
 from fixfirst.game.game_config import Game
 from fixfirst.orders.order import NetworkFacts, UnitScheme, Workflow
 from fixfirst.play import baselines, evaluation
-from fixfirst.play.rollout import Player
-from fixfirst.policy import file as policy_file
-from fixfirst.policy.file import Policy, load_policy
+from fixfirst.play.turns import Player
+from fixfirst.policy import policy_file
+from fixfirst.policy.policy_file import load_policy
+from fixfirst.policy.trained import Policy
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.runs.rows import Trial
 from fixfirst.searcher.jobs import CLOSER, BaseJob, CrossJob, RoundJob, restore_policy, run_base, run_cross, run_round

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from fixfirst.base import errors, jobs, plans
 from fixfirst.game.scenario import CAGE2
-from fixfirst.policy import file as policy_file
+from fixfirst.policy import policy_file
 from fixfirst.runs import layout, manifest, rows
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.shared import SharedSearch

@@ -12,12 +12,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fixfirst.adapters import envs
-from fixfirst.api.attackers import defended_game
-from fixfirst.api.policies import Who, takes_best_actions
+from fixfirst.adapters.defenders import attacked_game
+from fixfirst.adapters.players import PolicyLike, takes_best_actions
 from fixfirst.base import arguments, errors, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.simulator import World
-from fixfirst.policy import table
+from fixfirst.play.turns import play_turns
 from fixfirst.policy.spec import bits_of
 
 
@@ -38,7 +38,7 @@ class VecRedEnv(gym.vector.VectorEnv):
 
     def __init__(
         self,
-        against: Who,
+        against: PolicyLike,
         num_envs: int = 1,
         *,
         workflow: str | None = None,
@@ -46,21 +46,20 @@ class VecRedEnv(gym.vector.VectorEnv):
         picky: bool = False,
         **settings: Any,
     ):
-        self._defender, game = defended_game(against, workflow, takes_best_actions(against, greedy), settings)
+        self._defender, game = attacked_game(against, workflow, takes_best_actions(against, greedy), settings)
         self.spec_of_red = red_view.RedSpec(game.scenario, bool(picky))
         self.world = World(game, num_envs, autoreset="disabled")
         self.num_envs = self.world.num_envs
-        self._hand = _Hand(self.spec_of_red, self.num_envs)
-        self.world.meet(self._hand, [1.0])
+        self._controls = _RedControls(self.spec_of_red, self.num_envs)
+        self.world.meet(self._controls, [1.0])
         self.autoreset_mode = AutoresetMode.NEXT_STEP
         self.metadata = {"autoreset_mode": self.autoreset_mode}
         self.single_observation_space = gym.spaces.Box(0, 1, (self.spec_of_red.inputs,), np.int8)
         self.single_action_space = gym.spaces.Discrete(self.spec_of_red.actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._assigned, self._keys = np.zeros(self.num_envs, np.int64), np.empty(self.num_envs, np.uint64)
         self._seed: int | None = None
-        self._episode = self._step = 0
+        self._episode = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin new episodes everywhere: with a seed its first ones, without one the next."""
@@ -72,10 +71,10 @@ class VecRedEnv(gym.vector.VectorEnv):
             self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         else:
             self._episode += 1
-        self._step = 0
         self.world.reset(self._seed, episode=self._episode)
-        table.chance_keys(np.uint64(seeds.stream_seed(self._seed, "policy")), self._episode, self._keys)
-        return self._shown()
+        first_order, policy_seed = np.zeros(self.num_envs, np.int64), seeds.stream_seed(self._seed, "policy")
+        self._turns = play_turns(self.world, self._defender.player, first_order, policy_seed, episode=self._episode)
+        return self._show()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one turn of every game; if they have ended, begin the next ones."""
@@ -83,23 +82,18 @@ class VecRedEnv(gym.vector.VectorEnv):
         if self._seed is None:
             raise errors.ResetNeeded("step() before reset(): call reset() first")
         if world.ended.any():
-            return (*self._begun(), nobody, nobody.copy(), self._hand.info())
-        self._hand.take(actions)
-        words, access = world.packed_obs, world.access
-        world.step(self._defender.player.act(words, access, self._assigned, self._keys, self._step))
-        self._step += 1
-        observations, info = self._shown()
+            return self.reset()[0], np.zeros(self.num_envs), nobody, nobody.copy(), self._controls.info()
+        self._controls.take(actions)
+        next(self._turns)
+        observations, info = self._show()
         if world.ended.any():
             ended = world.ended.copy()
             info |= {"episode_return": -world.final_returns10 / 10, "_episode_return": ended}
             info |= {"episode_length": world.final_lengths.copy(), "_episode_length": ended}
         return observations, -world.rewards10 / 10, nobody, world.ended.copy(), info
 
-    def _begun(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.reset()[0], np.zeros(self.num_envs)
-
-    def _shown(self) -> tuple[np.ndarray, dict[str, Any]]:
-        return self._hand.look(self.world.get_state()), self._hand.info()
+    def _show(self) -> tuple[np.ndarray, dict[str, Any]]:
+        return self._controls.look(self.world.get_state()), self._controls.info()
 
 
 class RedEnv(gym.Env[np.ndarray, np.int64]):
@@ -114,7 +108,7 @@ class RedEnv(gym.Env[np.ndarray, np.int64]):
 
     metadata = {"render_modes": []}  # noqa: RUF012  gymnasium reads a plain attribute
 
-    def __init__(self, against: Who = "champion", **options: Any):
+    def __init__(self, against: PolicyLike = "champion", **options: Any):
         self.envs = VecRedEnv(against, 1, **options)
         self.observation_space, self.action_space = self.envs.single_observation_space, self.envs.single_action_space
 
@@ -138,7 +132,7 @@ def _first(info: dict[str, Any]) -> dict[str, Any]:
     return {name: values[0] for name, values in info.items() if not name.startswith("_")}
 
 
-class _Hand:
+class _RedControls:
     """Red's choices, made outside: a `RedPlayers` that writes them into the states."""
 
     def __init__(self, spec: red_view.RedSpec, num_envs: int):

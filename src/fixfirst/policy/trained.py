@@ -1,22 +1,21 @@
-"""A trained policy, ready to play, and its two files. Needs no PyTorch."""
+"""A trained policy, ready to play. Needs no PyTorch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fixfirst.base import arguments, array_files, errors
-from fixfirst.game.attacker_files import RED_JSON, SHIPPED
 from fixfirst.game.base_world import pack
 from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
-from fixfirst.policy.network import Network, Weights, shapes
+from fixfirst.policy.answers import Probabilities, probabilities
+from fixfirst.policy.draws import chance_keys
+from fixfirst.policy.network import Network, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
-from fixfirst.policy.table import PolicyTable, Probabilities, chance_keys, probabilities
-from fixfirst.runs import layout, manifest, rows
+from fixfirst.policy.table import PolicyTable
 
 if TYPE_CHECKING:
     from fixfirst.policy.torch_network import ActorCritic
@@ -25,16 +24,11 @@ NamedOrder = Workflow | str
 Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
 ANY_ORDER = "any"
 _KNOWS_NONE = "this policy knows no order: leave out workflow"
-MOST_KEPT_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
+MOST_ROWS = 100_000  # answers that `act` keeps: of 145 choices, some 60 MB
 
 
-def shipped_policies() -> list[str]:
-    """Return the names of the policies that come with fixfirst."""
-    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.POLICY_JSON}"))
-
-
-class _Play:
-    """What a policy keeps from call to call: N environments, how far their episodes are, what it remembers of each."""
+class _Episodes:
+    """What a policy knows of N environments from call to call: how far their episodes are, what it remembers of each."""
 
     def __init__(self, num_envs: int, spec: PolicySpec):
         self.memories = Memories(spec, num_envs)
@@ -69,7 +63,7 @@ class Policy:
     spec: PolicySpec  # what it reads and may choose, its opening
     config: dict[str, Any] = field(repr=False)  # of its training
     facts: dict[str, Any] = field(repr=False)  # versions, hash, and what its makers noted
-    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
         knows = "no order" if self.scheme is None else "any order" if self.follows_any else str(self.workflow)
@@ -77,7 +71,7 @@ class Policy:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: what it remembers goes with it, what it can work out again does not."""
-        return self.__dict__ | {"_kept": {name: kept for name, kept in self._kept.items() if name == "play"}}
+        return self.__dict__ | {"_cache": {name: value for name, value in self._cache.items() if name == "episodes"}}
 
     def in_scenario(self, scenario: Scenario) -> "Policy":
         """Return it for the same network under another reward: what it reads and chooses is the same."""
@@ -142,7 +136,7 @@ class Policy:
 
     def reset(self, num_envs: int = 1) -> None:
         """Episodes begin in this many environments: nothing is remembered."""
-        self._kept["play"] = _Play(arguments.check_int("num_envs", num_envs, 0), self.spec)
+        self._cache["episodes"] = _Episodes(arguments.check_int("num_envs", num_envs, 0), self.spec)
 
     def act(
         self,
@@ -163,40 +157,40 @@ class Policy:
         batch = _bits("observations", obs, self.spec.scenario.observation_bits, "; what a policy remembers it keeps itself")
         orders, assigned = self.assign(workflow, len(batch))
         player = self._player(orders, greedy)
-        play = self._play(len(batch), episode_start)
+        episodes = self._episodes(len(batch), episode_start)
         words = pack(batch)
         keys = np.empty(len(words), np.uint64)
         chance_keys(arguments.check_seed("seed", seed, bits=63), 0, keys)
-        steps = play.steps if step is None else np.full(len(words), arguments.check_int("step", step, 0), np.int64)
+        steps = episodes.steps if step is None else np.full(len(words), arguments.check_int("step", step, 0), np.int64)
         numbers = np.array([player.number_of(order) for order in orders] or [0], np.int64)
-        _, _, actions = player.choose_with(play.memories, words, numbers[assigned], keys, steps)
-        play.steps += 1
+        _, _, actions = player.choose(episodes.memories, words, numbers[assigned], keys, steps)
+        episodes.steps += 1
         return actions if np.ndim(obs) == 2 else actions[0]
 
     def _player(self, orders: tuple[Workflow, ...], greedy: bool) -> PolicyTable:
         """The player kept from call to call: it comes to know every order, and forgets answers when there are many."""
-        player: PolicyTable | None = self._kept.get(greedy)
-        if player is None or player.table.filled[0] > MOST_KEPT_ROWS:
-            player = self._kept[greedy] = self.player_of(orders, greedy=greedy)
+        player: PolicyTable | None = self._cache.get(greedy)
+        if player is None or player.table.filled[0] > MOST_ROWS:
+            player = self._cache[greedy] = self.player_of(orders, greedy=greedy)
         return player
 
-    def _play(self, num_envs: int, episode_start: np.ndarray | None) -> _Play:
-        play = self._kept.get("play")
+    def _episodes(self, num_envs: int, episode_start: np.ndarray | None) -> _Episodes:
+        episodes = self._cache.get("episodes")
         starts = np.zeros(num_envs, np.bool_)
         if episode_start is not None:
             starts |= _mask(episode_start, num_envs)
-        if play is None or (len(play.steps) != num_envs and (starts.all() or not self._keeps_something)):
-            play = self._kept["play"] = _Play(num_envs, self.spec)
-        if len(play.steps) != num_envs:
+        if episodes is None or (len(episodes.steps) != num_envs and (starts.all() or not self._remembers)):
+            episodes = self._cache["episodes"] = _Episodes(num_envs, self.spec)
+        if len(episodes.steps) != num_envs:
             raise errors.PolicyError(
-                f"this policy remembers {len(play.steps)} environments and got {num_envs} observations; "
+                f"this policy remembers {len(episodes.steps)} environments and got {num_envs} observations; "
                 f"begin new episodes with reset({num_envs})"
             )
-        play.begin(starts)
-        return play
+        episodes.begin(starts)
+        return episodes
 
     @property
-    def _keeps_something(self) -> bool:
+    def _remembers(self) -> bool:
         return bool(self.spec.memory.groups or self.spec.masks or self.spec.opening)
 
     def to_torch(self) -> "ActorCritic":
@@ -228,17 +222,13 @@ def _bits(what: str, values: Any, number: int, hint: str = "") -> np.ndarray:
 
 def _one_each(workflow: Any, num_envs: int) -> list[NamedOrder]:
     """[N] orders."""
+    right = f"workflow must be an order such as 'user > ...', or a list with one for each of {num_envs} environments"
     if not isinstance(workflow, Sequence) and np.ndim(workflow) != 1:
-        raise errors.WorkflowError(f"workflow must be an order, or a list with one for each environment, got {workflow!r}")
-    if len(workflow) != num_envs:
-        count = len(workflow)
-        raise errors.WorkflowError(f"workflow must be an order, or one for each of {num_envs} environments, got {count}")
+        raise errors.WorkflowError(f"{right}, got {workflow!r}")
     each: list[Any] = list(workflow)
-    for place, order in enumerate(each):
-        if not isinstance(order, Workflow | str):
-            raise errors.WorkflowError(
-                f"workflow[{place}] must be an order such as 'user > enterprise > ...', got {order!r}"
-            )
+    wrong = [order for order in each if not isinstance(order, Workflow | str)]
+    if wrong or len(each) != num_envs:
+        raise errors.WorkflowError(f"{right}, got {repr(wrong[0]) if wrong else len(each)}")
     return each
 
 
@@ -248,93 +238,3 @@ def _mask(values: Any, num_envs: int) -> np.ndarray:
     if array.dtype != np.bool_ or array.reshape(-1).shape not in ((1,), (num_envs,)):
         raise errors.PolicyError(f"episode_start must be {num_envs} booleans, got {values!r}")
     return array.reshape(-1)
-
-
-def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
-    """A policy that follows any order, for somebody who wants this one unless told otherwise."""
-    rewrite_policy(source, target, {"workflow": str(workflow), "follows": ANY_ORDER})
-
-
-def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weights: Weights | None = None) -> None:
-    """Write a policy's files elsewhere, with other facts, and other weights if they are given."""
-    facts, tensors = array_files.read_pair(source / layout.POLICY_JSON, "policy")
-    document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
-    target.mkdir(parents=True, exist_ok=True)
-    array_files.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
-
-
-def load_policy(path: str | Path) -> Policy:
-    """From a folder with policy.json (or with best/), from the file itself, or one that comes with fixfirst by its name.
-
-    For example:
-
-        policy = ff.load_policy("champion")
-        action = policy.act(np.zeros(52), greedy=True)
-    """
-    folder = policy_folder(arguments.check_path("a policy", path))
-    facts, tensors = array_files.read_pair(folder / layout.POLICY_JSON, "policy")
-    if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
-        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged (its {odd[0]} is not a table)")
-    try:
-        spec, order = PolicySpec.from_dict(facts), facts["workflow"]
-        workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
-    except (KeyError, TypeError, AttributeError, ValueError) as e:
-        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
-    array_files.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
-    return Policy(tensors, workflow, spec, manifest.flatten(facts.get("config", {})), facts)
-
-
-def load_parent(path: Path, spec: PolicySpec) -> Policy:
-    """A policy whose weights a training can inherit: of the same memory, action set and unit types, or of none of these."""
-    policy, scheme = load_policy(path), spec.units
-    have = {"memory": policy.spec.memory.name, "action set": policy.spec.action_set.name}
-    need = {"memory": spec.memory.name, "action set": spec.action_set.name}
-    for what in need:
-        if have[what] != need[what]:
-            raise errors.ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
-    if policy.scheme not in (None, scheme):
-        known = ", ".join(policy.scheme.names)
-        wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
-        raise errors.ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
-    kept, needed = ("rewards only" if not one.shield else f"a {_way(one)}" for one in (policy.spec, spec))
-    if policy.scheme is not None and kept != needed:
-        raise errors.ConfigError(f"{path}: keeps its order by {kept}, the training by {needed} (--keep)")
-    return policy
-
-
-def _way(spec: PolicySpec) -> str:
-    """Name a shield, in words."""
-    return "shield" if spec.keeping == "shield" else f"shield by {spec.keeping}"
-
-
-def policy_folder(path: Path) -> Path:
-    """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
-    if not path.exists() and str(path) in shipped_policies():
-        return SHIPPED / str(path)
-    folder = path.parent if path.name in (layout.POLICY_JSON, layout.POLICY_TENSORS) else path
-    if not (folder / layout.POLICY_JSON).exists() and (folder / layout.BEST / layout.POLICY_JSON).exists():
-        folder = folder / layout.BEST
-    if not (folder / layout.POLICY_JSON).exists():
-        raise errors.PolicyError(f"{path}: holds no policy ({_why_none(folder)})")
-    return folder
-
-
-def _why_none(folder: Path) -> str:
-    """Return what a folder without a policy is, and what to do about it."""
-    if not folder.exists():
-        shipped = shipped_policies()
-        near = errors.did_you_mean(str(folder), shipped)
-        return f"there is no such file or run; {', '.join(shipped)} come with fixfirst{near}"
-    if (folder / layout.STUDY).is_file():
-        searches = [run.name for run in layout.find_runs(folder, 1)]
-        return f"it is a study: name one of its searches, {', '.join(searches)}" if searches else "it is a study"
-    if (folder / RED_JSON).is_file():
-        return "it holds an attacker, not a defender: name it with --red-agent"
-    if not (folder / layout.MANIFEST).is_file():
-        return f"{layout.POLICY_JSON} is missing"
-    state = manifest.status(folder)
-    if state == manifest.RUNNING:
-        return "the run is going on and has none yet: wait for it, or look at it with fixfirst report"
-    if state == rows.Outcome.INTERRUPTED:
-        return f"the run was interrupted before it had one: {errors.command('resume', folder)}"
-    return f"no order passed the gate; those of single trials are in {layout.trial_folder(folder, 0).parent}"

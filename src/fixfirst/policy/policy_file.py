@@ -1,0 +1,92 @@
+"""A trained policy's two files, policy.json and policy.safetensors: read, checked, copied."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fixfirst.base import arguments, array_files, errors
+from fixfirst.game.attacker_files import SHIPPED
+from fixfirst.orders.order import Workflow
+from fixfirst.policy.network import Weights, shapes
+from fixfirst.policy.spec import PolicySpec
+from fixfirst.policy.trained import ANY_ORDER, Policy
+from fixfirst.runs import layout, manifest
+
+
+def shipped_policies() -> list[str]:
+    """Return the names of the policies that come with fixfirst."""
+    return sorted(folder.parent.name for folder in SHIPPED.glob(f"*/{layout.POLICY_JSON}"))
+
+
+def copy_policy(source: Path, target: Path, workflow: Workflow) -> None:
+    """A policy that follows any order, for somebody who wants this one unless told otherwise."""
+    rewrite_policy(source, target, {"workflow": str(workflow), "follows": ANY_ORDER})
+
+
+def rewrite_policy(source: Path, target: Path, changes: Mapping[str, Any], weights: Weights | None = None) -> None:
+    """Write a policy's files elsewhere, with other facts, and other weights if they are given."""
+    facts, tensors = array_files.read_pair(source / layout.POLICY_JSON, "policy")
+    document = {name: value for name, value in facts.items() if name not in ("schema", "kind", "sha256", "document_sha256")}
+    target.mkdir(parents=True, exist_ok=True)
+    array_files.write_pair(target / layout.POLICY_JSON, "policy", {**document, **changes}, weights or tensors)
+
+
+def load_policy(path: str | Path) -> Policy:
+    """From a folder with policy.json (or with best/), from the file itself, or one that comes with fixfirst by its name.
+
+    For example:
+
+        policy = ff.load_policy("champion")
+        action = policy.act(np.zeros(52), greedy=True)
+    """
+    folder = policy_folder(arguments.check_path("a policy", path))
+    facts, tensors = array_files.read_pair(folder / layout.POLICY_JSON, "policy")
+    if odd := [name for name in ("config", "versions", "notes") if not isinstance(facts.get(name, {}), dict)]:
+        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged (its {odd[0]} is not a table)")
+    try:
+        spec, order = PolicySpec.from_dict(facts), facts["workflow"]
+        workflow = None if order is None or spec.units is None else Workflow.parse(order, spec.units)
+    except (KeyError, TypeError, AttributeError, ValueError) as e:
+        raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
+    array_files.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
+    return Policy(tensors, workflow, spec, manifest.flatten(facts.get("config", {})), facts)
+
+
+def load_parent(path: Path, spec: PolicySpec) -> Policy:
+    """A policy whose weights a training can inherit: of the same memory, action set and unit types, or of none of these."""
+    policy, scheme = load_policy(path), spec.units
+    have = {"memory": policy.spec.memory.name, "action set": policy.spec.action_set.name}
+    need = {"memory": spec.memory.name, "action set": spec.action_set.name}
+    for what in need:
+        if have[what] != need[what]:
+            raise errors.ConfigError(f"{path}: has the {what} {have[what]}, the training needs a policy with {need[what]}")
+    if policy.scheme not in (None, scheme):
+        known = ", ".join(policy.scheme.names)
+        wanted = "no order" if scheme is None else f"the unit types {', '.join(scheme.names)}"
+        raise errors.ConfigError(f"{path}: knows the unit types {known}, the training needs a policy that knows {wanted}")
+    kept, needed = ("rewards only" if not one.shield else f"a {_way(one)}" for one in (policy.spec, spec))
+    if policy.scheme is not None and kept != needed:
+        raise errors.ConfigError(f"{path}: keeps its order by {kept}, the training by {needed} (--keep)")
+    return policy
+
+
+def _way(spec: PolicySpec) -> str:
+    """Name a shield, in words."""
+    return "shield" if spec.keeping == "shield" else f"shield by {spec.keeping}"
+
+
+def policy_folder(path: Path) -> Path:
+    """The folder that holds a policy's two files; of a name for which there is no file, the one that comes with fixfirst."""
+    if not path.exists() and str(path) in shipped_policies():
+        return SHIPPED / str(path)
+    folder = path.parent if path.name in (layout.POLICY_JSON, layout.POLICY_TENSORS) else path
+    for place in (folder, folder / layout.BEST):
+        if (place / layout.POLICY_JSON).exists():
+            return place
+    if folder.exists():
+        missing = f"{layout.POLICY_JSON} is missing: name a finished run, of a study one of its searches"
+        raise errors.PolicyError(f"{path}: holds no policy ({missing})")
+    shipped = shipped_policies()
+    near = errors.did_you_mean(str(path), shipped)
+    known = f"there is no such file or run; {', '.join(shipped)} come with fixfirst{near}"
+    raise errors.PolicyError(f"{path}: holds no policy ({known})")

@@ -1,0 +1,62 @@
+"""Learned attackers in their two files, red.json and red.safetensors: the same network, hashes and checks as a policy's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fixfirst.base import array_files
+from fixfirst.game import attacker_files, red_view
+from fixfirst.game.scenario import CAGE2, Scenario
+from fixfirst.policy.network import Network, Weights, shapes
+from fixfirst.runs import manifest
+
+BASE = "base-attacker"  # knows the way to the target: where trainings against a defender begin
+KNOWN = ("noise", "two-fronts")  # that found holes in our defenders
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single answer to ==
+class RedPolicy:
+    """A learned attacker, ready to play.
+
+    For example:
+
+        red = ff.load_red("base-attacker")
+        red.spec.picky, red.spec.names, red.facts["against"]
+    """
+
+    weights: dict[str, np.ndarray] = field(repr=False)
+    spec: red_view.RedSpec
+    facts: dict[str, Any] = field(repr=False)  # versions, hash, against whom it was trained, what its starts reached
+
+    @property
+    def seal(self) -> str:
+        """The beginning of its hash, by which runs know it again."""
+        return attacker_files.seal(self.facts)
+
+    @property
+    def network(self) -> Network:
+        """Its weights as the compiled code reads them: without checks, so they must be those of its spec."""
+        array_files.check_tensors("the weights of this attacker", self.weights, shapes(self.spec.inputs, self.spec.actions))
+        return Network.of(self.weights)
+
+
+def save_red(folder: Path, weights: Weights, spec: red_view.RedSpec, facts: Mapping[str, Any]) -> None:
+    """Write red.safetensors and red.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {"scenario": spec.scenario.name, **spec.as_dict(), "versions": manifest.versions(), **facts}
+    array_files.write_pair(folder / attacker_files.RED_JSON, attacker_files.KIND, document, weights)
+
+
+def load_red(path: str | Path, scenario: Scenario = CAGE2) -> RedPolicy:
+    """Return an attacker: from its folder (or a run's exploit/), from the file itself, or one that comes with fixfirst.
+
+    After @ may stand the beginning of its hash, as runs note it; another attacker is refused then. For example:
+
+        red = ff.load_red("base-attacker")
+    """
+    facts, tensors, spec = attacker_files.read_attacker(path, scenario)
+    array_files.check_tensors(f"{path}: {attacker_files.RED_TENSORS}", tensors, shapes(spec.inputs, spec.actions))
+    return RedPolicy(tensors, spec, facts)
