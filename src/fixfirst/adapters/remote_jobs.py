@@ -13,7 +13,7 @@ from typing import Any
 
 from fixfirst.base import errors, files, jobs
 from fixfirst.game import attacker_files
-from fixfirst.policy import file as policy_file
+from fixfirst.policy import policy_file
 from fixfirst.runs import layout, manifest
 
 Files = dict[str, bytes]
