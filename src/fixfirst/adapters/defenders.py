@@ -59,7 +59,7 @@ def make_defender(
     judged: is it judged by the order, too? say: is given a line if the order is not the policy's own. scenario: in which it
     is to play; unless given, a policy's own, and CAGE2 for all others.
     """
-    greedy = greedy
+
     if isinstance(policy, str) and policy in baselines.BASELINES:
         defender = _defend_by_baseline(policy, workflow, later, scenario or CAGE2)
     elif isinstance(policy, PolicyTable):
