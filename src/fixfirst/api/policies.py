@@ -11,6 +11,7 @@ from fixfirst.adapters.players import Named, PolicyLike
 from fixfirst.base import arguments, errors
 from fixfirst.game.scenario import CAGE2, Scenario
 from fixfirst.game.simulator import World
+from fixfirst.play import baselines
 from fixfirst.play.turns import Player, play_one_by_one, spec_of
 from fixfirst.policy.compiled_loop import Trajectory, play_steps
 from fixfirst.policy.remembering import Memories

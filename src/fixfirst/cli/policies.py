@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from fixfirst.adapters.players import load_named
 from fixfirst.api import attackers, evaluate, policies
 from fixfirst.base import errors
 from fixfirst.cli.app import Csv, Json, Latex, Quiet, Whole, as_whole, check_tables, print_json, write_tables
