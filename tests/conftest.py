@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 for _pool in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -66,3 +67,10 @@ def pytest_collection_modifyitems(config, items):
     if hasattr(config, "workerinput"):
         rank = {share: place for place, share in enumerate(LONGEST)}
         items.sort(key=lambda item: rank.get(share_of(item.nodeid), len(rank)))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many tests were skipped, and why: what nobody sees, nobody installs."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ()))
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason}")
