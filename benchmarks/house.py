@@ -66,7 +66,7 @@ SEARCH = """
 from fixfirst.cli import main
 assert not main(["search", "--total-episodes", "12000", "--workers", "1", "--quiet", "--out", "run"])
 """
-LEAGUE = 'import fixfirst; fixfirst.train_league(updates=4, life=2, responses=1, out="run", quiet=True)'
+LEAGUE = 'import fixfirst; fixfirst.train_league(updates=4, responses=1, out="run", quiet=True)'
 
 # Runs a program and prints what of ours was entered, and what was made.
 WALK = """

@@ -277,7 +277,7 @@ def check(command, missing, done):
         ("fixfirst train --workflow upwards", "upwards"),
         ("make believe", "make believe"),
         ("python benchmarks/nothing.py", "does not exist"),
-        ("python benchmarks/quality.py --wings 2", "has no --wings"),
+        ("python benchmarks/startup.py --wings 2", "has no --wings"),
         ("rm -rf runs", "how is `rm -rf runs` to be tested?"),
     ],
 )

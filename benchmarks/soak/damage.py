@@ -1,4 +1,4 @@
-"""Files of runs, policies, attackers, networks, recordings and settings, damaged by a bad disk, editor or person."""
+"""Files that may come from anybody, and files of a run that a bad disk spoilt: one line says so, or all is right."""
 
 import copy
 import gzip
@@ -8,13 +8,13 @@ import os
 import random
 import shutil
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 from forks import Trouble, in_process
-from jobs import ALONE, OTHER_SEED, Job, contents, difference
+from jobs import ALONE, Job
 from storms import notes
 
 import fixfirst as ff
@@ -23,10 +23,7 @@ from fixfirst.game.attacker_files import SHIPPED
 ROOT = Path(__file__).parent.parent.parent
 RECORDING, TABLE = ROOT / "tests" / "conformance" / "sleep.jsonl.gz", ROOT / "examples" / "shop.csv"
 FEW = ["--episodes", "2", "--steps", "2", "--red-agent", "sleep"]
-UNITS = (
-    '[units]\nfront = ["User0", "User1", "User2", "User3", "User4"]\nback = ["Enterprise0", "Enterprise1", "Enterprise2", '
-)
-UNITS += '"Op_Server0", "Op_Host0", "Op_Host1", "Op_Host2", "Defender"]\n'
+UNITS = "[units]\nback = ['Op_Server0', 'Op_Host0']\n"
 WEB = {  # an image of one's own
     "System info": {"OSType": "LINUX"},
     "Processes": [{"PID": 1, "Process Name": "sshd", "Username": "root", "Connections": [{"local_port": 22}]}],
@@ -34,30 +31,14 @@ WEB = {  # an image of one's own
 }
 NASTY = (b"", b"\xff\xfe", b"\x00", b"[" * 20_000, b"1e999", b"-inf", b"nan", b"1e308", b"-1", b"9" * 5000, b"\x1b[2J")
 NASTY += (b"a" * 200_000, b"null", b'"', b",", b"\n", b"[]", b"true", b"../..", b"1_0", b"5", b"x = " + b"[" * 20_000)
-NASTY += (
-    b"{}",
-    b"0",
-    b"1",
-    b"-0.0",
-    b"\r",
-    b"\xe2\x80\xae",
-    b"{" * 50_000,
-    b'"a.' * 3000,
-    b"0x10",
-    b"1e-400",
-    b"99999999999",
-)
+NASTY += (b"{}", b"0", b"1", b"-0.0", b"\r", b"\xe2\x80\xae", b"{" * 50_000, b'"a.' * 3000, b"0x10", b"1e-400", b"9" * 11)
 STRANGE = (None, True, False, 0, -1, 1, 2.5, 10**30, 1e300, "", "x", "\x1b[2J", "../..", [], {}, [[]], {"a": 1}, "9" * 500)
-STAGES = 5  # at which a run is damaged
-LEDGERS = ("trials.csv", "rounds.csv", "answer.json", "config.toml")  # what a run goes on from, and what it says
-
-
 MOST_SECONDS = 60.0  # a command on such a file takes less, on the busiest machine
 RARELY = {"course": 1, "study": 2, "league": 2}  # how often a kind of run is taken, of those that take long; else 4
 
 
 def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Trouble]:
-    """One file of a run, of a policy, a recording or a settings file is damaged: one line that says so, or all is right."""
+    """A recording, a settings file, a policy, a network, an attacker, or one file of a run, in turns."""
     alone = [job for job in made if job.name in ALONE and job.name != "exploit"]  # its attacker is damaged below
     trained = [job for job in alone if job.read]
     files = scenario_files(folder)
@@ -67,67 +48,35 @@ def damage(rng: random.Random, folder: Path, made: list[Job]) -> Iterator[Troubl
     while True:
         job = rng.choices(alone, weights)[0]
         notes[f"of {job.name}"] += 1
-        yield _run(rng, folder, job, job.stage(rng.randrange(STAGES), STAGES))
-        yield rng.choices((_recording, _settings, _policy, _arrays), (3, 1, 3, 3))[0](rng, folder, rng.choice(trained))
+        yield _run(rng, folder, job)
+        yield rng.choices((_recording, _settings, _policy), (3, 1, 6))[0](rng, folder, rng.choice(trained))
         notes["of networks"] += 1
         yield _scenario(rng, folder, rng.choice(files))
         notes["of attackers"] += 1
         yield _attacker(rng, folder)
 
 
-def _run(rng: random.Random, folder: Path, job: Job, stage: Path) -> Trouble:
+def _run(rng: random.Random, folder: Path, job: Job) -> Trouble:
+    """One file of a finished run is damaged, or is something else: whoever reads it is told in a line."""
     out = folder / "damaged" / "run"
     shutil.rmtree(out.parent, ignore_errors=True)
-    shutil.copytree(stage, out)
-    if rng.random() < 0.3:  # as if it was interrupted before its end
-        for name in ("result.json", "answer.json", "runtime.csv", "best/policy.json"):
-            (out / name).unlink(missing_ok=True)
+    shutil.copytree(job.reference, out)
     path = rng.choice([path for path in sorted(out.rglob("*")) if path.is_file() and path.name != ".lock"])
-    name = str(path.relative_to(out))
-    before = path.read_bytes()
-    how = rng.choices((mutated, resealed, replaced, foreign), (10, 6, 4, 4))[0]
-    if how is mutated:
-        path.write_bytes(mutated(rng, before))
-    elif how is resealed and (sealed := resealed(rng, path, before)) is not None:
-        path.write_bytes(sealed)
-    elif how is foreign and (other := job.other / moved(name)).is_file():
-        path.write_bytes(other.read_bytes())
+    if rng.random() < 0.7:
+        path.write_bytes(mutated(rng, path.read_bytes()))
     else:
-        how = replaced(rng, path)
-    if path.is_file() and not path.is_symlink() and path.stat().st_size == len(before) and path.read_bytes() == before:
-        return None
-    commands = [["runs", str(out.parent)], job.resume(out), ["evaluate", str(out), *FEW, "--quiet"]]
-    commands += [["watch", str(out), *FEW, "--text"], ["report", str(out), "--out", str(folder / "page.html")]]
-    commands += [
-        ["compare", str(out), "sleep", *FEW, "--quiet"],
-        ["export", str(out), "--to", "numpy", "--out", str(folder / "p.npz")],
-    ]
-    command = rng.choices(commands, (8, 6, 3, 2, 1, 1, 1))[0]
+        replace(rng, path)
+    commands = [["runs", str(out.parent)], ["report", str(out), "--out", str(folder / "page.html")]]
+    commands += [[*command[:1], str(out), *command[1:]] for command in _uses(folder)]
+    command = rng.choices(commands, (6, 1, 3, 2, 1, 1))[0]
     wrong = in_process(command, most_s=MOST_SECONDS)
-    if wrong is None and command[0] == "resume" and not refused(job, out):
-        left = [path.name for path in out.rglob(".*.tmp")]
-        wrong = f"left {left[0]}" if left else None if how is resealed else silent(job, out, name)
-    return f"{job.name}, {name}, {command[0]}, {how.__name__}: {wrong}" if wrong else None
+    return wrong and f"{job.name}, {path.relative_to(out)}, {command[0]}: {wrong}"
 
 
-def refused(job: Job, out: Path) -> bool:
-    """Can a run not be gone on with? Then all of it stays as it is."""
-    complained = in_process(job.resume(out), (0,))
-    return complained is not None and "is finished" not in str(complained)
-
-
-def silent(job: Job, out: Path, damaged: str) -> Trouble:
-    """A run was gone on with although a file was damaged: is anything else another than it would have been?
-
-    The file itself may still lie there as it is, if nobody needed it and whoever reads it is told; but no ledger may.
-    """
-    expected, found = job.expected, contents(out)
-    known = set() if damaged.endswith(LEDGERS) else {damaged}
-    return difference(_but(expected, known), _but(found, known))
-
-
-def _but(found: dict[str, object], names: set[str]) -> dict[str, object]:
-    return {name: held for name, held in found.items() if name not in names and not name.startswith("tb/")}
+def _uses(folder: Path) -> list[list[str]]:
+    """What can be done with a policy, without the name of it."""
+    export = ["export", "--to", "numpy", "--out", str(folder / "p.npz")]
+    return [["evaluate", *FEW, "--quiet"], ["watch", *FEW, "--text"], export, ["compare", "sleep", *FEW, "--quiet"]]
 
 
 def _recording(rng: random.Random, folder: Path, job: Job) -> Trouble:
@@ -164,21 +113,40 @@ def _settings(rng: random.Random, folder: Path, job: Job) -> Trouble:
 
 
 def _policy(rng: random.Random, folder: Path, job: Job) -> Trouble:
-    """A policy by itself, forged: hashes are those of what it says."""
-    out = _a_policy(rng, folder, job)
-    path = out / "policy.json"
-    path.write_bytes(resealed(rng, path, path.read_bytes()) or b"")
-    return _played(rng, folder, out, "forged policy")
+    """A policy by itself, damaged or forged."""
+    source = rng.choice(sorted(job.reference.rglob("policy.json"))).parent
+    out = _forged(rng, folder / "policy", source / "policy.json")
+    command = rng.choices(_uses(folder), (3, 2, 1, 1))[0]
+    wrong = in_process([command[0], str(out), *command[1:]], most_s=MOST_SECONDS)
+    return wrong and f"forged policy: {wrong}"
 
 
-def _arrays(rng: random.Random, folder: Path, job: Job) -> Trouble:
-    """The arrays of a policy, forged: its document has their hash."""
-    out = _a_policy(rng, folder, job)
-    arrays, path = out / "policy.safetensors", out / "policy.json"
-    arrays.write_bytes(hostile(rng, arrays.read_bytes()))
-    document = json.loads(path.read_bytes()) | {"sha256": hashlib.sha256(arrays.read_bytes()).hexdigest()}
-    path.write_text(json.dumps(with_seal(document)))
-    return _played(rng, folder, out, "forged arrays")
+def _attacker(rng: random.Random, folder: Path) -> Trouble:
+    """An attacker by itself, damaged or forged."""
+    out = _forged(rng, folder / "attacker", SHIPPED / rng.choice(("noise", "base-attacker", "two-fronts")) / "red.json")
+    train = ["--exploit-starts", str(out), "--exploit-episodes", "50", "--episodes", "2", "--steps", "2", "--quiet"]
+    wrong = in_process(["evaluate", "sleep", "--exploit", *train], most_s=MOST_SECONDS)
+    return wrong and f"forged attacker: {wrong}"
+
+
+def _forged(rng: random.Random, out: Path, source: Path) -> Path:
+    """Return a folder with a document and its arrays, one of them damaged, or other with hashes of what they now are."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+    document, arrays = out / source.name, out / source.with_suffix(".safetensors").name
+    for path in (document, arrays):
+        shutil.copy(source.parent / path.name, path)
+    how = rng.randrange(4)
+    if how == 0:
+        path = rng.choice((document, arrays))
+        path.write_bytes(mutated(rng, path.read_bytes()))
+    elif how == 1:
+        document.write_bytes(sealed(deformed(rng, json.loads(document.read_bytes()))))
+    else:
+        arrays.write_bytes(hostile(rng, arrays.read_bytes()))
+        digest = hashlib.sha256(arrays.read_bytes()).hexdigest()
+        document.write_bytes(sealed(json.loads(document.read_bytes()) | {"sha256": digest}))
+    return out
 
 
 def scenario_files(folder: Path) -> list[Path]:
@@ -204,7 +172,8 @@ def _scenario(rng: random.Random, folder: Path, file: Path) -> Trouble:
         shutil.rmtree(folder / "own", ignore_errors=True)
         shutil.copytree(file.parent, folder / "own")
         out, images = folder / "own" / file.name, ["--images", str(folder / "own")]
-    out.write_bytes(deformed(rng, data) if file.suffix == ".yaml" and rng.random() < 0.6 else mutated(rng, data))
+    strange = file.suffix == ".yaml" and rng.random() < 0.6
+    out.write_bytes(strange_yaml(rng, yaml.safe_load(data)) if strange else mutated(rng, data))
     network = str(folder / "web-tiny.yaml") if images else str(out)
     given = ["--scenario", network, *images]
     commands = [["scenario", network, *images], ["watch", "sleep", *given, *FEW, "--text"]]
@@ -216,12 +185,9 @@ def _scenario(rng: random.Random, folder: Path, file: Path) -> Trouble:
     return wrong and f"{file.name}, {' '.join(command[:2])}: {wrong}"
 
 
-def deformed(rng: random.Random, data: bytes) -> bytes:
-    """A value somewhere in a network's file is another, or stands elsewhere, or refers to itself."""
-    document = yaml.safe_load(data)
-    for _ in range(rng.randint(1, 3)):
-        _change(rng, document)
-    text = yaml.safe_dump(document).encode()
+def strange_yaml(rng: random.Random, document: dict[str, Any]) -> bytes:
+    """A network's file with other values, and sometimes with what YAML can do besides."""
+    text = yaml.safe_dump(deformed(rng, document)).encode()
     how = rng.randrange(8)
     if how == 0:  # aliases of aliases
         return b"a: &a [x]\n" + b"".join(b"b%d: &b%d [%b]\n" % (n, n, b", ".join([b"*a"] * 9)) for n in range(9)) + text
@@ -230,49 +196,6 @@ def deformed(rng: random.Random, data: bytes) -> bytes:
     if how == 2:
         return b"code: !!python/object/apply:os.system [exit]\n" + text
     return text
-
-
-def _attacker(rng: random.Random, folder: Path) -> Trouble:
-    """An attacker's files are damaged, or forged."""
-    out, source = folder / "attacker", SHIPPED / rng.choice(("noise", "base-attacker", "two-fronts"))
-    shutil.rmtree(out, ignore_errors=True)
-    shutil.copytree(source, out)
-    path = rng.choice(sorted(path for path in out.iterdir() if path.is_file()))
-    if path.suffix == ".json" and rng.random() < 0.5:
-        path.write_bytes(resealed(rng, path, path.read_bytes()) or b"")
-    elif path.suffix == ".json" or rng.random() < 0.5:
-        path.write_bytes(mutated(rng, path.read_bytes()))
-    else:
-        document = out / path.with_suffix(".json").name
-        path.write_bytes(hostile(rng, path.read_bytes()))
-        sealed = json.loads(document.read_bytes()) | {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-        document.write_text(json.dumps(with_seal(sealed)))
-    train = ["--exploit-starts", str(out), "--exploit-episodes", "50", "--episodes", "2", "--steps", "2", "--quiet"]
-    wrong = in_process(["evaluate", "sleep", "--exploit", *train], most_s=MOST_SECONDS)
-    return wrong and f"attacker, {path.name}: {wrong}"
-
-
-def _a_policy(rng: random.Random, folder: Path, job: Job) -> Path:
-    out = folder / "policy"
-    shutil.rmtree(out, ignore_errors=True)
-    source = rng.choice(sorted(job.reference.rglob("policy.json"))).parent
-    out.mkdir()
-    for name in ("policy.json", "policy.safetensors"):
-        shutil.copy(source / name, out / name)
-    return out
-
-
-def _played(rng: random.Random, folder: Path, out: Path, what: str) -> Trouble:
-    commands = [["evaluate", str(out), *FEW, "--quiet"], ["watch", str(out), *FEW, "--text"]]
-    commands += [
-        ["export", str(out), "--to", "numpy", "--out", str(folder / "p.npz")],
-        ["compare", str(out), "sleep", *FEW, "--quiet"],
-    ]
-    wrong = in_process(rng.choices(commands, (3, 2, 1, 1))[0], most_s=MOST_SECONDS)
-    return wrong and f"{what}: {wrong}"
-
-
-# ---------------------------------------------------------------- mutations
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
@@ -306,68 +229,22 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
     return data.replace(cell, rng.choice(NASTY), 1) if cell.strip() else rng.choice(NASTY)
 
 
-def replaced(rng: random.Random, path: Path) -> Callable[..., None]:
-    """Something else in the place of a file; how."""
-    how = rng.choice((missing, a_folder, a_pipe, a_link, a_loop, nowhere, endless, with_bom, from_windows, in_utf16, twice))
+def replace(rng: random.Random, path: Path) -> None:
+    """Put something else in the place of a file, or nothing."""
     data = path.read_bytes()
     path.unlink()
-    how(path, data)
-    return how
-
-
-def missing(path: Path, data: bytes) -> None:
-    pass
-
-
-def a_folder(path: Path, data: bytes) -> None:
-    path.mkdir()
-
-
-def a_pipe(path: Path, data: bytes) -> None:
-    os.mkfifo(path)
-
-
-def a_link(path: Path, data: bytes) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def a_loop(path: Path, data: bytes) -> None:
-    path.symlink_to(path.name)
-
-
-def nowhere(path: Path, data: bytes) -> None:
-    path.symlink_to("no/such/file")
-
-
-def endless(path: Path, data: bytes) -> None:
-    """As large as no disk, of nothing."""
-    path.write_bytes(data)
-    os.truncate(path, 2**40)
-
-
-def with_bom(path: Path, data: bytes) -> None:
-    path.write_bytes(b"\xef\xbb\xbf" + data)
-
-
-def from_windows(path: Path, data: bytes) -> None:
-    path.write_bytes(data.replace(b"\n", b"\r\n") + b"\r\n")
-
-
-def in_utf16(path: Path, data: bytes) -> None:
-    path.write_bytes(data.decode("latin-1").encode("utf-16"))
-
-
-def twice(path: Path, data: bytes) -> None:
-    path.write_bytes(data + data)
-
-
-def foreign(path: Path, data: bytes) -> None:
-    """The same file of a run that differs in its seed only."""
-
-
-def moved(name: str) -> str:
-    """Where the run of another seed has a file: the searches of a study are named by their seeds."""
-    return name.replace("b_line-0/", f"b_line-{OTHER_SEED}/").replace("b_line-1/", f"b_line-{OTHER_SEED + 1}/")
+    how = rng.randrange(9)
+    if how == 0:
+        path.mkdir()
+    elif how == 1:
+        os.mkfifo(path)
+    elif how in (2, 3, 4):
+        path.symlink_to(("/dev/zero", path.name, "no/such/file")[how - 2])
+    elif how == 5:  # as large as no disk, of nothing
+        path.write_bytes(data)
+        os.truncate(path, 2**40)
+    elif how in (6, 7):
+        path.write_bytes((b"\xef\xbb\xbf" + data, data.replace(b"\n", b"\r\n"))[how - 6])
 
 
 def hostile(rng: random.Random, data: bytes) -> bytes:
@@ -407,54 +284,27 @@ def hostile(rng: random.Random, data: bytes) -> bytes:
     return struct.pack("<Q", len(text)) + text + body
 
 
-def with_seal(document: dict[str, Any]) -> dict[str, Any]:
+def sealed(document: dict[str, Any]) -> bytes:
+    """A document whose own checksum is that of what it says."""
     rest = {name: value for name, value in document.items() if name != "document_sha256"}
-    return rest | {"document_sha256": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
+    return json.dumps(
+        rest | {"document_sha256": hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()}
+    ).encode()
 
 
-def resealed(rng: random.Random, path: Path, data: bytes) -> bytes | None:
-    """A value somewhere inside is another, and the file's own checksum is that of what it now says; None: no such file."""
-    if path.suffix == ".json":
-        document = json.loads(data)
-        _change(rng, document)
-        return json.dumps(with_seal(document) if "document_sha256" in document else document).encode()
-    if path.suffix == ".csv" and data.count(b"\n") > 1:
-        return _chained(rng, path, data)
-    return None
-
-
-def _chained(rng: random.Random, path: Path, data: bytes) -> bytes:
-    """A log with another value in one cell, and the checksums of what it now says."""
-    from fixfirst.runs.layout import run_hash_of
-
-    header, *lines = data.splitlines(keepends=True)
-    rows = [line.rpartition(b",")[0] for line in lines]
-    cells = rows[number := rng.randrange(len(rows))].split(b",")
-    cells[rng.randrange(len(cells))] = rng.choice((b"0", b"1", b"-1", b"7", b"1e9", b"x", b"", b"1" + b"0" * 15))
-    rows[number] = b",".join(cells)
-    checksum = hashlib.sha256((run_hash_of(path.parent) or "").encode() + b"\n" + header).hexdigest()[:12].encode()
-    text = header
-    for row in rows:
-        checksum = hashlib.sha256(checksum + b"\n" + row).hexdigest()[:12].encode()
-        text += b"%b,%b\n" % (row, checksum)
-    return text
-
-
-def _change(rng: random.Random, document: Any) -> None:
-    """One value of a document, anywhere; its sums are put right by others."""
-    places = [(document, key) for key in document if key not in ("sha256", "document_sha256")]
-    found = []
-    while places:
-        table, key = places.pop()
-        found.append((table, key))
-        inner = table[key]
-        places += [
-            (inner, k) for k in (inner if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else ())
-        ]
-    if not found:
-        return
-    table, key = rng.choice(found)
-    if isinstance(table, dict) and rng.random() < 0.2:
-        del table[key]
-    else:
-        table[key] = copy.deepcopy(rng.choice(STRANGE))  # what is put into it must not come back as part of itself
+def deformed(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
+    """A document of which some values, anywhere, are strange ones, or gone."""
+    for _ in range(rng.randint(1, 3)):
+        waiting, places = [document], []
+        while waiting:
+            table = waiting.pop()
+            keys = table if isinstance(table, dict) else range(len(table)) if isinstance(table, list) else ()
+            places += [(table, key) for key in keys]
+            waiting += [table[key] for key in keys]
+        if places:
+            table, key = rng.choice(places)
+            if isinstance(table, dict) and rng.random() < 0.2:
+                del table[key]
+            else:
+                table[key] = copy.deepcopy(rng.choice(STRANGE))  # what is put into it must not come back as part of itself
+    return document

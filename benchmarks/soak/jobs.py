@@ -11,24 +11,16 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 
 import tomli_w
-from forks import Fork, Trouble, in_process, run
+from forks import Trouble, in_process, run
 
 import fixfirst as ff
 
-SMALL = {
-    "max_steps": 20,
-    "gate_episodes": 20,
-    "compliance_threshold": 0.2,
-    "min_judged": 5,
-    "min_episodes": 0,
-    "checkpoint_every": 2,
-    "n_envs": 4,
-}
-SEPARATE = SMALL | {
+SMALL = {"max_steps": 20, "n_envs": 4, "checkpoint_every": 2}
+GATED = SMALL | {"gate_episodes": 20, "compliance_threshold": 0.2, "min_judged": 5, "min_episodes": 0}
+SEPARATE = GATED | {
     "separate": True,
     "keep": "penalty",
     "warmup_episodes": 16,
@@ -37,10 +29,7 @@ SEPARATE = SMALL | {
     "test_episodes": 20,
     "tensorboard": False,
 }
-SHARED = {
-    "max_steps": 20,
-    "n_envs": 4,
-    "checkpoint_every": 2,
+SHARED = SMALL | {
     "total_episodes": 120,
     "replicates": 2,
     "trainings": 3,
@@ -52,7 +41,7 @@ SHARED = {
     "measure_episodes": 8,
     "tensorboard": False,
 }
-TRAIN = SMALL | {"total_episodes": 80, "workflow": "critical_first"}
+TRAIN = GATED | {"total_episodes": 80, "workflow": "critical_first"}
 COURSE = {
     "max_steps": 8,  # thousands of episodes are played to choose
     "n_envs": 4,
@@ -108,7 +97,6 @@ WAYS: dict[str, tuple[str, dict[str, object], list[str]]] = {
 }
 ALONE = tuple(name for name in WAYS if "-" not in name)  # in one process
 AGAIN = ("red", "exploit")  # the same command goes on with it
-OTHER_SEED = 7
 LARGEST = 2**24  # bytes of a file; what is larger was made so by us
 NO_OTHER_FILES = {"manifest.json", "study.json", "runtime.csv", "end.json", ".lock"}  # they say when and where
 CLOCK = {"seconds", "Collection_Time", "Update_Time", "checksum", "logs", "document_sha256"}
@@ -141,14 +129,6 @@ class Job:
         self.seconds = time.monotonic() - began
         self.expected = contents(self.reference)
 
-    @cached_property
-    def other(self) -> Path:
-        """The same under another seed."""
-        out = self.folder / "other"
-        if wrong := in_process(self.start(out, "--seed", str(OTHER_SEED)), (0,)):
-            raise RuntimeError(f"{self.name}: {wrong}")
-        return out
-
     def start(self, out: Path, *more: str) -> list[str]:
         if self.name == "exploit":
             if not out.exists():
@@ -179,17 +159,6 @@ class Job:
             return f"{self.name}: cannot be finished, exit code {code}: {text[-1000:]}"
         wrong = difference(self.expected, contents(out))
         return wrong and f"{self.name}: {wrong}"
-
-    def stage(self, number: int, of: int) -> Path:
-        """It as a kill leaves it at one of so many moments of its life; the last is its end."""
-        out = self.folder / f"stage{number}"
-        if number == of - 1:
-            return self.reference
-        if not out.exists():
-            fork = Fork(self.start(out), self.folder / "said")
-            if fork.wait(self.seconds * (number + 1) / of) is None:
-                fork.kill()
-        return out if is_begun(out) else self.reference
 
 
 def is_begun(out: Path) -> bool:
