@@ -23,7 +23,7 @@ import numpy as np
 from fixfirst.base.seeds import stream_seed
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.learner.ppo import PPO, raise_temperature, widen
+from fixfirst.learner.ppo import PPO, scale_logits, widen
 from fixfirst.play.rollout import Rollout, collect
 from fixfirst.play.worlds import make_simulator
 from fixfirst.policy.policy_file import load_policy
@@ -149,12 +149,12 @@ def main() -> None:
         learning_rate=0.002,
         lr_schedule="linear",
         lr_final=0.02,
-        entropy=0.01,
+        ent_coef=0.01,
         entropy_schedule="linear",
         norms_apart=True,
     )
     learner, opening, begun = PPO(config, role, said.seed), len(policy.spec.opening), time.process_time()
-    learner.start_from(raise_temperature(widen(policy.weights, role.inputs), SOFT))
+    learner.start_from(scale_logits(widen(policy.weights, role.inputs), SOFT))
     updates = said.episodes // ENVS
     for number in range(updates):
         rollout, progress = play(world, policy, role, learner, number, said.seed, False), number / updates

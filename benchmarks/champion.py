@@ -20,18 +20,21 @@ from fixfirst.runs.rows import Outcome
 from fixfirst.settings.training import make_config
 
 WHOLE = make_config("champion").total_episodes
-NO_OPENING = {"opening": "none", "ends": 1}
+NO_OPENING = {"opening": "none", "finalists_kept": 1}
 PARTS = {
     "champion": {},
     "--memory none": {"memory": "none"},
     "--memory scans": {"memory": "scans"},
     "--action-set all --opening none": {"action_set": "all", **NO_OPENING},
     "--opening none": NO_OPENING,
-    "--starts 1": {"starts": 1},
-    "--ends 1, trained for longer": {"ends": 1, "opening_episodes": 2 * make_config("champion").course.opening_episodes},
+    "--entrants 1": {"entrants": 1},
+    "--finalists-kept 1, trained for longer": {
+        "finalists_kept": 1,
+        "opening_episodes": 2 * make_config("champion").tournament.opening_episodes,
+    },
     "growth = [] (updates of 50 episodes)": {"growth": ()},
     "growth = [] --episodes-per-update 250": {"growth": (), "episodes_per_update": 250},
-    "--free-restores 0": {"free_restores": 0},
+    "--restore-cost-warmup-episodes 0": {"restore_cost_warmup_episodes": 0},
     "--lr-schedule constant": {"lr_schedule": "constant"},
     "--entropy-schedule constant": {"entropy_schedule": "constant"},
     "--no-norms-apart --row-parts 1 --last-layer 1": {"norms_apart": False, "row_parts": 1, "last_layer": 1.0},

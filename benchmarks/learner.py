@@ -68,8 +68,8 @@ def remembering(rounds):
     """Episodes per second with full memory and macros, from the champion's policy on, as its training ends."""
     champion = ff.load_policy("champion")
     names = ", ".join(champion.spec.action_set.names[choice] for choice in champion.spec.opening) or "none"
-    course = {"starts": 1, "opening": names, "opening_episodes": 0, "growth": (), "total_episodes": 10**9}
-    training = Training(make_config("champion", **course, episodes_per_update=250, learning_rate=3e-5, entropy=0.0))
+    course = {"entrants": 1, "opening": names, "opening_episodes": 0, "growth": (), "total_episodes": 10**9}
+    training = Training(make_config("champion", **course, episodes_per_update=250, learning_rate=3e-5, ent_coef=0.0))
     training.learner.start_from(champion.weights)
     return speed_of(training, rounds, 8)
 

@@ -41,7 +41,7 @@ LONGEST = (
     "ray", "docs", "same_bits", "search", "stages", "torch", "soak", "compile", "training", "replay_page", "backends",
     "shared", "terminal", "report", "own_agents", "report_page", "examples", "ranking", "study", "startup", "pricing",
 )  # fmt: skip
-TORCH = ("export", "gp", "ppo", "sb3", "torch_ppo")  # files that import PyTorch, which takes ten seconds in each process
+TORCH = ("export", "gp", "ppo", "sb3")  # files that import PyTorch, which takes ten seconds in each process
 
 
 def share_of(nodeid):

@@ -552,6 +552,6 @@ def test_the_table_of_presets_is_the_code():
         preset = config.ppo
         assert (int(envs), int(episodes), int(epochs)) == (preset.num_envs, preset.episodes_per_update, preset.epochs)
         assert returns.startswith("GAE") == (preset.returns == "gae")
-        assert float(entropy) == preset.entropy
+        assert float(entropy) == preset.ent_coef
         if alignment != "none":  # of a preset that knows no order
             assert alignment == config.keep

@@ -50,17 +50,17 @@ COURSE = {
     "action_set": "macros",
     "growth": [[8, 2]],
     "total_episodes": 116,
-    "starts": 3,
+    "entrants": 3,
     "start_episodes": 8,
-    "lines": 2,
+    "survivors": 2,
     "opening": "find",
     "seek_episodes": 16,
-    "halvings": 2,
-    "finals": 2,
+    "halving_rounds": 2,
+    "finalists": 2,
     "final_episodes": 8,
-    "ends": 2,
+    "finalists_kept": 2,
     "opening_episodes": 8,
-    "free_restores": 20,
+    "restore_cost_warmup_episodes": 20,
 }
 LEAGUE = {
     "updates": 28,  # it saves itself after 25

@@ -1,6 +1,6 @@
 """Editors and type checkers know every setting: the typed dictionaries are those of the configs, and mypy reads the README.
 
-`python tests/api/test_types.py` writes `src/fixfirst/base/typed.py` anew, after a setting was added or changed.
+`python tests/api/test_types.py` writes `src/fixfirst/typed.pyi` anew, after a setting was added or changed.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from fixfirst.api.watch import replay
 from fixfirst.settings.search import SearchConfig
 
 ROOT = Path(__file__).parent.parent.parent
-FILE = ROOT / "src/fixfirst/base/typed.py"
+FILE = ROOT / "src/fixfirst/typed.pyi"
 HEAD = '''"""The settings of functions that take many, by name and kind, for editors and type checkers.
 
 Written by `python tests/api/test_types.py` from the configs, and tested against them: change those, not this file.
@@ -90,7 +90,7 @@ def written():
         known[name] = found
         lines = [f"    {field}: {of}" for field, of in sorted(own.items())] or ["    pass"]
         parts.append("\n".join([f"class {name}({', '.join(bases or ['TypedDict'])}, total=False):", *lines, ""]))
-    return HEAD + "\n" + "\n\n".join(parts)
+    return HEAD + "\n".join(parts)
 
 
 def test_the_typed_settings_are_those_of_the_configs():

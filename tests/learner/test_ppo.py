@@ -1,27 +1,30 @@
 """The compiled learner: its gradients are those of plain autograd in double precision, on every configuration."""
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from late import Late
 from numba import njit
+from torch_oracle import Oracle, Seen, losses
 
 from fixfirst.base.errors import ConfigError
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, adam, learn, power
-from fixfirst.learner.ppo import PPO, initial_weights, make_learner
+from fixfirst.learner.ppo import PPO, initial_weights
 from fixfirst.learner.training import Training
 from fixfirst.play.rollout import collect
 from fixfirst.play.worlds import make_world
-from fixfirst.policy.network import Network
-from fixfirst.policy.spec import PolicySpec, bits_of
+from fixfirst.policy.network import Network, shapes
+from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-from fixfirst.settings.training import PPOConfig, make_config
+from fixfirst.settings.ppo import PPOConfig
+from fixfirst.settings.training import make_config
 
-torch, twins = Late("torch"), Late("fixfirst.learner.torch_ppo")
+torch = Late("torch")
 ORDER = "enterprise > op_server > op_host > user > defender"
 
 
@@ -42,53 +45,22 @@ def played(workflow, preset="default", **options):
 
 
 def autograd(config, rollout, rewards, old, new, entropy, allowed=None):
-    """Gradient and statistics of PPO's loss at the weights `new`, one row per transition, in double precision.
-
-    old: the weights with which the rollout was played. allowed [A] bool: other actions are never taken.
-    """
-    rows = rollout.rows[rollout.found.ravel()]  # what was read, transition by transition
-    x = torch.from_numpy(bits_of(rows, config.spec.inputs)).double()
-    masks = config.spec.allowed(rows) if allowed is None else np.repeat(allowed[None], len(rows), axis=0)
-
-    def forward(weights, net):
-        hidden = x
-        for layer in (0, 2):
-            hidden = torch.tanh(hidden @ weights[f"{net}.{layer}.weight"].T + weights[f"{net}.{layer}.bias"])
-        out = hidden @ weights[f"{net}.4.weight"].T + weights[f"{net}.4.bias"]
-        return out if net == "critic" or not len(masks) else out.masked_fill(~torch.from_numpy(masks), -1e30)
-
-    def double(weights, grad):
-        return {name: torch.tensor(array, dtype=torch.float64, requires_grad=grad) for name, array in weights.items()}
-
-    before, after = double(old, False), double(new, True)
-    values = forward(before, "critic").reshape(rollout.packed_obs.shape).numpy()
-    advantages, returns = (torch.from_numpy(array.ravel()) for array in targets(config.ppo, rewards, values))
-    m = rollout.actions.size
-    action = torch.from_numpy(rollout.choices.ravel().astype(np.int64))
-    log_probs = torch.log_softmax(forward(after, "actor")[:m], dim=1)
-    old_log_probs = torch.log_softmax(forward(before, "actor")[:m], dim=1)
-    chosen, old_chosen = (table.gather(1, action[:, None])[:, 0] for table in (log_probs, old_log_probs))
-    ratio = (chosen - old_chosen).exp()
-    clipped = ratio.clamp(1 - config.ppo.clip, 1 + config.ppo.clip)
-    policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-    value_loss = (forward(after, "critic")[:m, 0] - returns).square().mean()
-    spread = -(log_probs.exp() * log_probs.clamp(min=-1e9)).sum(dim=1).mean()
-    (policy_loss + config.ppo.value_weight * value_loss - entropy * spread).backward()
-    gradient = Network.of({name: tensor.grad.numpy().astype(np.float32) for name, tensor in after.items()})
-    kl = (ratio - 1 - (chosen - old_chosen)).mean()
-    out = ((ratio - 1).abs() > config.ppo.clip).double().mean()
-    return gradient.vector, [number.item() for number in (policy_loss, value_loss, spread, kl, out)]
+    """Gradient and statistics of PPO's loss at the weights `new`; `old` are those with which the rollout was played."""
+    seen, oracle = Oracle(config, old).see(rollout, rewards, allowed), Oracle(config, new)
+    statistics = oracle.differentiate(seen, entropy)
+    gradients = {name: tensor.grad.numpy().astype(np.float32) for name, tensor in oracle.weights.items()}
+    return Network.of(gradients).vector, statistics
 
 
 CASES = {
     "default": ("none", {}),
     "an order": (ORDER, {}),
-    "all orders": ("all", {"entropy": 0.0}),
+    "all orders": ("all", {"ent_coef": 0.0}),
     "the published presets": (ORDER, {"preset": "parallel-100"}),
     "without a bootstrap": ("none", {"bootstrap": False}),
-    "large entropy bonus": (ORDER, {"entropy": 0.3}),
-    "no value loss": ("none", {"value_weight": 0.0}),
-    "narrow clip": ("none", {"clip": 0.01}),
+    "large entropy bonus": (ORDER, {"ent_coef": 0.3}),
+    "no value loss": ("none", {"vf_coef": 0.0}),
+    "narrow clip": ("none", {"clip_coef": 0.01}),
     "memory": ("none", {"memory": "full"}),
     "memory, macros and an order": (ORDER, {"memory": "full", "action_set": "macros", "red_agent": "meander"}),
     "macros without a memory of decoys": ("none", {"memory": "scans", "action_set": "macros"}),
@@ -109,7 +81,7 @@ def test_gradients_are_those_of_autograd_in_double_precision(case):
     options = {"learning_rate": 0.02, "max_grad_norm": 1e9} | options
     first, rollout, rewards = played(workflow, **options, epochs=1)
     second = first.model_copy(update={"epochs": 2})
-    spec, entropy = first.spec, first.ppo.entropy
+    spec, entropy = first.spec, first.ppo.ent_coef
     once, twice = PPO(first.ppo, spec, 0), PPO(second.ppo, spec, 0)
     once.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
     stats = twice.update(rollout, rewards, entropy=entropy, progress=0.0, seed=0)
@@ -164,42 +136,68 @@ def test_actions_that_are_not_allowed_have_no_odds_and_no_gradient():
         ("none", {"memory": "full", "action_set": "macros", "norms_apart": True, "last_layer": 0.1}),
     ],
 )
-def test_both_learners_learn_the_same(workflow, options):
-    """Ten updates of four epochs on the same episodes: probabilities of all rows within 2 %, and the same statistics."""
+def test_ten_updates_end_where_the_oracle_ends(workflow, options):
+    """Four epochs each, on the same episodes: weights within 2 % of what they moved, and the same statistics."""
     config, rollout, rewards = played(workflow, **options)
-    compiled, twin = PPO(config.ppo, config.spec, 5), twins.TorchPPO(config.ppo, config.spec, 5)
-    assert np.array_equal(compiled.policy.vector, twin.policy.vector)
+    learner = PPO(config.ppo, config.spec, 5)
+    start = learner.policy.vector.copy()
+    oracle = Oracle(config, learner.weights)
     for seed in range(10):
-        ours, theirs = (
-            learner.update(rollout, rewards, entropy=0.003, progress=0.0, seed=seed) for learner in (compiled, twin)
-        )
-        assert ours.rows == theirs.rows and ours.transitions == theirs.transitions
-        assert ours.entropy == pytest.approx(theirs.entropy, rel=2e-3)
-        assert ours.value_loss == pytest.approx(theirs.value_loss, rel=2e-3)
-    difference = np.abs(compiled.policy.vector - twin.policy.vector)
-    moved = np.abs(compiled.policy.vector - Network.of(initial_weights(config.spec.inputs, 5, config.spec.actions)).vector)
-    assert difference.mean() < 0.02 * moved.mean()
+        ours = learner.update(rollout, rewards, entropy=0.003, progress=0.0, seed=seed)
+        _, value_loss, entropy, *_ = oracle.update(rollout, rewards, 0.003)
+        assert (ours.entropy, ours.value_loss) == pytest.approx((entropy, value_loss), rel=2e-3)
+    theirs = Network.of({name: tensor.detach().numpy().astype(np.float32) for name, tensor in oracle.weights.items()})
+    difference = np.abs(learner.policy.vector - theirs.vector)
+    assert difference.mean() < 0.02 * np.abs(learner.policy.vector - start).mean()
 
 
-def test_a_learner_goes_on_from_its_tensors_with_the_same_bits_and_its_twin_can_take_over():
+def of_two_actions(log_probs, values, action, old_probability, advantages, returns):
+    numbers = (np.log(old_probability), advantages, returns)
+    seen = Seen(None, (), torch.tensor(action), *(torch.tensor(number, dtype=torch.float64) for number in numbers))
+    return losses(log_probs, values, seen, 0.2)
+
+
+def test_the_oracles_losses_and_gradients_of_two_transitions_by_hand():
+    """Both actions have probability 1/2. The first had 1/4: ratio 2, advantage 1, clipped to 1.2. The second: ratio 1,
+    advantage -3. Policy loss -(1.2 - 3) / 2 = 0.9; value loss (1 + 9) / 2; KL (2 - 1 - ln 2) / 2. The clipped one has no
+    gradient. The other: 3/2 * d(ratio) with d(ratio) = +-1/2 on its own and the other logit, so +-0.75; 2 * mean(1, 3)."""
+    logits, value = (torch.zeros(size, dtype=torch.float64, requires_grad=True) for size in ((1, 2), (1,)))
+    log_probs = torch.log_softmax(logits, dim=1).expand(2, 2)
+    numbers = of_two_actions(log_probs, value.expand(2), [0, 1], [0.25, 0.5], [1, -3], [1, 3])
+    found = [number.item() for number in numbers]
+    assert found == pytest.approx([0.9, 5.0, math.log(2), (1 - math.log(2)) / 2, 0.5])
+    (numbers[0] + 0.5 * numbers[1]).backward()
+    assert logits.grad[0].tolist() == pytest.approx([-0.75, 0.75]) and value.grad.item() == pytest.approx(-2.0)
+
+
+def test_a_bad_action_that_became_likelier_is_not_clipped():
+    """Ratio 2, advantage -1: min(-2, -1.2) = -2."""
+    log_probs = torch.log_softmax(torch.zeros(1, 2, dtype=torch.float64), dim=1)
+    numbers = of_two_actions(log_probs, torch.zeros(1, dtype=torch.float64), [0], [0.25], [-1], [0])
+    assert numbers[0].item() == pytest.approx(2.0)
+
+
+def test_a_learner_goes_on_from_its_tensors_with_the_same_bits():
     config, rollout, rewards = played("none")
-    learner, again, twin = (kind(config.ppo, config.spec, seed) for seed, kind in enumerate((PPO, PPO, twins.TorchPPO)))
+    learner, again = (PPO(config.ppo, config.spec, seed) for seed in range(2))
     learner.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
-    for other in (again, twin):
-        other.restore(learner.tensors())
-        for name, array in other.tensors().items():
-            assert np.array_equal(array, learner.tensors()[name]), name
+    again.restore(learner.tensors())
     for each in (learner, again):
         each.update(rollout, rewards, entropy=0.01, progress=0.0, seed=0)
-    assert np.array_equal(learner.policy.vector, again.policy.vector)
+    assert learner.tensors().keys() == again.tensors().keys()
+    assert all(np.array_equal(array, again.tensors()[name]) for name, array in learner.tensors().items())
 
 
-def test_who_learns():
-    assert isinstance(make_learner(PPOConfig(), PolicySpec(), 0), PPO)
-    assert isinstance(make_learner(PPOConfig(engine="torch"), PolicySpec(), 0), twins.TorchPPO)
-    assert isinstance(make_learner(PPOConfig(minibatches=2), PolicySpec(), 0), twins.TorchPPO)
-    with pytest.raises(ValueError, match="--engine compiled learns from all at once, got --minibatches 2; use"):
-        PPOConfig(engine="compiled", minibatches=2)
+def test_the_networks_are_77_64_64_145_and_77_64_64_1():
+    matrices = [shape for name, shape in shapes(77, 145).items() if name.endswith("weight")]
+    assert matrices == [(64, 77), (64, 64), (145, 64), (64, 77), (64, 64), (1, 64)]
+
+
+def test_linear_schedules_go_down_to_their_ends():
+    ppo = PPOConfig(lr_schedule="linear", entropy_schedule="linear", lr_final=0.1, settle=0.5, ent_coef=0.02)
+    assert [ppo.learning_rate_at(p) for p in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.002, 0.0011, 0.0002, 0.0002])
+    assert [ppo.entropy_at(p) for p in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.02, 0.01, 0.0, 0.0])
+    assert {PPOConfig().learning_rate_at(p) for p in (0.0, 1.0)} == {0.002}
 
 
 # ---------------------------------------------------------------- Adam

@@ -46,10 +46,10 @@ def test_the_published_presets(preset, envs, episodes, epochs):
     config = make_config(preset)
     ppo = config.ppo
     assert (ppo.num_envs, ppo.episodes_per_update, ppo.epochs) == (envs, episodes, epochs)
-    assert ppo.returns == "monte_carlo" and ppo.minibatches == 1 and ppo.reward_scale == 1.0
+    assert ppo.returns == "monte_carlo" and ppo.reward_scale == 1.0
     assert ppo.learning_rate == 0.002 and ppo.adam_betas == (0.9, 0.99) and ppo.lr_schedule == "constant"
-    assert (ppo.clip, ppo.gamma, ppo.entropy, ppo.value_weight, ppo.max_grad_norm) == (0.2, 0.99, 0.01, 0.5, 0.5)
-    assert config.keep == "delta" and config.gate.gate_rule == "latest" and config.softening == 1
+    assert (ppo.clip_coef, ppo.gamma, ppo.ent_coef, ppo.vf_coef, ppo.max_grad_norm) == (0.2, 0.99, 0.01, 0.5, 0.5)
+    assert config.keep == "delta" and config.gate.gate_rule == "latest" and config.initial_logit_scale == 1
 
 
 def test_original_has_no_workflow_and_batches_of_20000_steps():
@@ -118,7 +118,6 @@ def test_equal_values_under_another_name_train_the_same_weights():
         ({"adam_betas": [0.9, 1.0]}, "--adam-betas must be below 1, got 1.0"),
         ({"adam_betas": 0.9}, "--adam-betas must be a list, got 0.9"),
         ({"green": "maybe"}, "--green must be true or false, got 'maybe'"),
-        ({"minibatches": 101, "max_steps": 2}, "--minibatches 101 is more than the 100 steps of one update"),
         ({"total_episodes": 49}, "--total-episodes must be at least 50, got 49"),
         ({"seed": -1}, "--seed must be at least 0, got -1"),
         ({"sed": 1}, "unknown setting 'sed'; did you mean 'seed'?"),
@@ -130,10 +129,10 @@ def test_equal_values_under_another_name_train_the_same_weights():
         ({"units": {"a": ["User9"], "b": []}}, "'User9', which is none of Defender"),
         # A stage that has no update
         (
-            {"starts": 2, "start_episodes": 1000, "total_episodes": 2020},
+            {"entrants": 2, "start_episodes": 1000, "total_episodes": 2020},
             "leaves 20 episodes after the starts, less than one update of 50; make it 2,000, or 2,050 or more",
         ),
-        ({"starts": 2, "start_episodes": 40}, "--start-episodes 40 is less than one update of 50 episodes"),
+        ({"entrants": 2, "start_episodes": 40}, "--start-episodes 40 is less than one update of 50 episodes"),
         (
             {"preset": "champion", "final_episodes": 100},
             "--final-episodes must be at least one update, 250 episodes, got 100",
@@ -189,8 +188,8 @@ def test_a_config_survives_its_own_json():
         ({"workflow": ORDER, "min_repairs": 3}, "--min-repairs has no effect here: it needs --gate-rule latest"),
         ({"keep": "penalty"}, "--keep has no effect here: it needs --workflow"),
         ({"workflow": "all", "min_episodes": 9}, "--min-episodes has no effect here: it needs --workflow with one order"),
-        ({"finals": 2}, "--finals has no effect here: it needs --opening find"),
-        ({"start_episodes": 500}, "--start-episodes has no effect here: it needs --starts 2 or more"),
+        ({"finalists": 2}, "--finalists has no effect here: it needs --opening find"),
+        ({"start_episodes": 500}, "--start-episodes has no effect here: it needs --entrants 2 or more"),
         ({"returns": "monte_carlo", "gae_lambda": 0.9}, "--gae-lambda has no effect here: it needs --returns gae"),
     ],
 )
@@ -237,7 +236,7 @@ few = st.integers(1, 5)
 
 @given(
     st.fixed_dictionaries(
-        {"n_envs": st.integers(1, 3), "total_episodes": st.integers(1, 60), "starts": st.integers(1, 3)},
+        {"n_envs": st.integers(1, 3), "total_episodes": st.integers(1, 60), "entrants": st.integers(1, 3)},
         optional={
             "episodes_per_update": few,
             "start_episodes": st.integers(0, 9),
@@ -246,7 +245,7 @@ few = st.integers(1, 5)
             "opening_episodes": st.integers(0, 9),
             "seek_episodes": few,
             "final_episodes": few,
-            **dict.fromkeys(("lines", "halvings", "finals", "ends"), st.integers(1, 3)),
+            **dict.fromkeys(("survivors", "halving_rounds", "finalists", "finalists_kept"), st.integers(1, 3)),
         },
     )
 )

@@ -38,17 +38,17 @@ SMALL = {
     "n_envs": 10,
     "episodes_per_update": 10,
 }
-COURSE = {"starts": 2, "start_episodes": 20, "opening": "Decoy User2, Decoy User2", "opening_episodes": 20}
+COURSE = {"entrants": 2, "start_episodes": 20, "opening": "Decoy User2, Decoy User2", "opening_episodes": 20}
 SEEKING = {  # 3 x 20 + 2 x 40 + 3 x 10 + 2 x 20 of 230 episodes; the rest, 10 for each line, goes on without an opening
-    "starts": 3,
+    "entrants": 3,
     "start_episodes": 20,
-    "lines": 2,
+    "survivors": 2,
     "opening": "find",
     "seek_episodes": 40,
-    "halvings": 3,
-    "finals": 2,
+    "halving_rounds": 3,
+    "finalists": 2,
     "final_episodes": 10,
-    "ends": 2,
+    "finalists_kept": 2,
     "opening_episodes": 20,
     "total_episodes": 230,
     "max_steps": 5,  # thousands of episodes are played to choose
@@ -220,7 +220,7 @@ def test_a_damaged_entrant_is_trained_again(damaged, tmp_path, sought):
 
 def test_the_first_that_passes_the_gate_ends_a_tournament(tmp_path):
     easy = {"workflow": "critical_first", "stop_when_compliant": True, "compliance_threshold": 0.1, "min_judged": 1}
-    course = {"starts": 2, "start_episodes": 20, "gate_episodes": 20}
+    course = {"entrants": 2, "start_episodes": 20, "gate_episodes": 20}
     _, training = train(tmp_path, easy | course)
     assert training.passes_gate() and training.episodes == 10 and load_policy(tmp_path).facts["notes"] == {"accepted": True}
 
@@ -250,7 +250,7 @@ def test_updates_grow():
 
 
 def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
-    training = Training(config(free_restores=100))
+    training = Training(config(restore_cost_warmup_episodes=100))
     first = training._play()
     seen, restores = training._rewards(first), np.isin(first.actions, range(132, 145))
     assert restores.any() and np.allclose(seen - first.rewards10 / 10, restores * 1.0)
@@ -261,25 +261,24 @@ def test_the_price_of_restore_rises_and_the_worlds_reward_stays():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"starts": 3}, "--starts 3 needs --start-episodes: how many each of them has"),
-        ({"lines": 2}, "--lines 2 needs as many --starts, got 1"),
+        ({"entrants": 3}, "--entrants 3 needs --start-episodes: how many each of them has"),
+        ({"survivors": 2}, "--survivors 2 needs as many --entrants, got 1"),
         (
-            {"lines": 2, "starts": 2, "start_episodes": 20},
-            "--lines 2 are compared by the openings they find",
+            {"survivors": 2, "entrants": 2, "start_episodes": 20},
+            "--survivors 2 are compared by the openings they find",
         ),
-        ({"ends": 5}, "--ends 5 needs as many --finals, got 3"),
+        ({"finalists_kept": 5}, "--finalists-kept 5 needs as many --finalists, got 3"),
         ({"opening": "find"}, "--opening find needs --opening-episodes"),
         ({"opening": "Decoy User9"}, "the action set macros has no choice 'Decoy User9'; did you mean 'Decoy User"),
         ({"opening": "Decoy User3, Decoy User3", "opening_episodes": 10}, "its choice 2, Decoy User3, is masked"),
         ({"opening": "Sleep, Sleep", "max_steps": 2}, "an opening of 2 choices leaves nothing to choose in 2 steps"),
         ({"opening": "find", "opening_episodes": 10, "action_set": "all"}, "the action set all has none"),
         (
-            {"starts": 30, "start_episodes": 20},
+            {"entrants": 30, "start_episodes": 20},
             "--total-episodes must be at least 600 with 580 for starts that are given up, got",
         ),
         ({"growth": [[20, 2], [10, 3]]}, r"growth has pairs of \(episodes, factor from 1 on\), episodes in order, got"),
         ({"memory": "elephant"}, "memory 'elephant' is not known; use none, scans, full"),
-        ({"row_parts": 2, "engine": "torch"}, "PyTorch's learner cuts by --minibatches, got --row-parts 2"),
     ],
 )
 def test_bad_settings_get_one_line(settings, message):

@@ -511,7 +511,7 @@ def test_inherited_preferences_that_break_the_order_are_softened_and_others_kept
     weights["actor.4.bias"] *= 0
     weights["actor.4.bias"][0] = 50.0  # always Sleep
     assert inherited(config, weights)["actor.4.bias"][0] == 25.0
-    assert inherited(config.model_copy(update={"softening": 1.0}), weights)["actor.4.bias"][0] == 50.0
+    assert inherited(config.model_copy(update={"initial_logit_scale": 1.0}), weights)["actor.4.bias"][0] == 50.0
     narrow = Training(make_config(workflow="none")).learner.weights
     wide = inherited(config, narrow)
     assert wide["actor.0.weight"].shape == (64, 77) and not wide["actor.0.weight"][:, 52:].any()

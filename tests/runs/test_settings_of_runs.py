@@ -6,7 +6,8 @@ import pytest
 
 from fixfirst.orders.order import FIVE_TYPES, UnitScheme
 from fixfirst.runs.layout import Kind
-from fixfirst.runs.manifest import flatten, result_settings, scheme_of
+from fixfirst.runs.manifest import result_settings, scheme_of
+from fixfirst.runs.setting_names import flatten
 from fixfirst.settings.search import SearchConfig
 from fixfirst.settings.training import TrainConfig
 
@@ -51,7 +52,7 @@ FLAT = {
     "min_episodes": 0,
     "n_envs": 100,
     "episodes_per_update": 100,
-    "value_weight": 0.25,
+    "vf_coef": 0.25,
     "keep": "penalty",
     "alignment_lambda": 3.0,
     "alignment_rate": 1.0,

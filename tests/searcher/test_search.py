@@ -334,7 +334,11 @@ def test_the_first_trials_start_from_the_given_policy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["train", "--out", "parent", "--n-envs", "4", "--max-steps", "10", "--total-episodes", "8"]
     assert main([*arguments, "--workflow", "all", "--keep", "penalty", "--quiet", "--no-tensorboard"]) == 0
-    settings = RANDOM | {"softening": 1.0, "ppo": {"num_envs": 4, "learning_rate": 1e-9}, "compliance_threshold": 0.99}
+    settings = RANDOM | {
+        "initial_logit_scale": 1.0,
+        "ppo": {"num_envs": 4, "learning_rate": 1e-9},
+        "compliance_threshold": 0.99,
+    }
     folder = start(tmp_path / "run", settings, "--from", "parent", "--n-workflows", "3")
     assert not (folder / "warmup").exists()
     for number in range(3):

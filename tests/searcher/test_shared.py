@@ -395,7 +395,7 @@ def test_an_effect_that_is_planted_is_found(tmp_path, monkeypatch):
         ({"total_episodes": 20}, r"--total-episodes 20 is less than two updates for each of 2 trainings; raise it to 40"),
         ({"separate": True, "strategy": "together"}, "--strategy together trains all orders in one network"),
         (
-            {"memory": "full", "action_set": "macros", "starts": 3, "start_episodes": 10},
+            {"memory": "full", "action_set": "macros", "entrants": 3, "start_episodes": 10},
             "--starts and --opening are for trainings",
         ),
     ],

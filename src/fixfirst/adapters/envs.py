@@ -28,7 +28,7 @@ from fixfirst.policy.spec import PolicySpec
 from fixfirst.reporter import drawing
 
 if TYPE_CHECKING:
-    from fixfirst.base import typed
+    from fixfirst import typed
 
 RENDER_MODES = ("rgb_array", "ansi")
 RENDER_FPS = 4

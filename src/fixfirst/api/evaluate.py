@@ -22,7 +22,7 @@ from fixfirst.reporter import live
 from fixfirst.stats.evaluation import Evaluations
 
 if TYPE_CHECKING:
-    from fixfirst.base import typed
+    from fixfirst import typed
 
 _RULES = {"variant": "leaderboard", "green": False}  # of the leaderboard
 

@@ -34,7 +34,7 @@ from fixfirst.settings.search import SearchConfig, search_configs
 from fixfirst.settings.training import TrainConfig
 
 if TYPE_CHECKING:
-    from fixfirst.base import typed
+    from fixfirst import typed
 
 TEST_EPISODES = 1_000
 

@@ -19,7 +19,7 @@ from fixfirst.runs import layout
 from fixfirst.runs.run import Run
 
 if TYPE_CHECKING:
-    from fixfirst.base import typed
+    from fixfirst import typed
 
 MOST_REPLAYS = 12  # of the orders of a search: a quarter of a megabyte each
 _EPISODES = {"simulator": 200, "workers": 200, "cyborg": 10}  # CybORG plays four episodes a second and core

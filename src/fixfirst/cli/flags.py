@@ -18,7 +18,8 @@ from fixfirst.cli.app import RARE, shown, whole
 from fixfirst.game.game_config import Game
 from fixfirst.orders import compliance, order
 from fixfirst.orders.compliance import Judging
-from fixfirst.settings import resolve, training
+from fixfirst.runs import setting_names
+from fixfirst.settings import ppo, resolve, tournament, training
 from fixfirst.settings.search import Exploitation
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ _GROUPS: dict[type[BaseModel], str] = {
     Judging: "Order and gate",
     compliance.Gate: "Order and gate",
     training.Alignment: "Order and gate",
-    training.PPOConfig: "Learning",
-    training.Course: "Stages",
+    ppo.PPOConfig: "Learning",
+    tournament.TournamentConfig: "Stages",
     training.PlayerSettings: "Policy",
     Exploitation: "Attackers",
 }
@@ -79,6 +80,11 @@ def flags_of(
         if get_origin(kind) is tuple:
             options["negative"] = ""
         fields.append((name, Annotated[kind | None, Parameter(**options)], field(default=None)))
+    old = {name: now for name, now in setting_names.RENAMED.items() if now in model.model_fields and now not in without}
+    old |= dict.fromkeys(setting_names.GONE, "preset") if "preset" in model.model_fields else {}  # a word, whatever it is
+    for name, now in old.items():  # still read, and shown nowhere
+        kind = Annotated[_plain(model.model_fields[now].annotation) | None, Parameter(name=resolve.flag(name), show=False)]
+        fields.append((name, kind, field(default=None)))
     # Cyclopts looks into the fields of classes only that have a module of their own.
     return make_dataclass(f"{model.__name__}Flags", fields, frozen=True, namespace={"__module__": __name__})
 

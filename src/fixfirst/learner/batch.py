@@ -14,7 +14,7 @@ from fixfirst.base.compile import called, compiled
 from fixfirst.play.rollout import Rollout
 from fixfirst.policy import network
 from fixfirst.policy.draws import chance_keys, uniform
-from fixfirst.settings.training import PPOConfig
+from fixfirst.settings.ppo import PPOConfig
 
 
 class DistinctInputs(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fixfirst.base import array_files, errors
 from fixfirst.policy.network import Weights
-from fixfirst.runs import layout
+from fixfirst.runs import layout, setting_names
 
 KEPT = 2  # the newest, and one to fall back on
 _KIND = "checkpoint"
@@ -93,6 +93,7 @@ def delete(folder: Path) -> None:
         shutil.rmtree(folder / layout.ENTRANTS)
 
 
-def _check_identity(path: Path, document: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+def _check_identity(path: Path, document: dict[str, Any], identity: Mapping[str, Any]) -> None:
+    document["config"] = setting_names.flatten(document.get("config", {}))
     if any(document.get(name) != value for name, value in identity.items()):
         raise errors.PolicyError(f"{path}: belongs to a training with another configuration; delete it to begin again")

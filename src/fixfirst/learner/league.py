@@ -32,7 +32,7 @@ from fixfirst.base import array_files, seeds
 from fixfirst.game import red_view, state
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.learner.ppo import PPO, initial_weights, part_of, raise_temperature, widen
+from fixfirst.learner.ppo import PPO, initial_weights, part_of, scale_logits, widen
 from fixfirst.learner.red_training import Opponent, RedTraining, play_red
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
@@ -109,7 +109,7 @@ class League:
         self.config, self.spec, self._known, self.orders = config, spec, known, tuple(orders)
         self.red_spec, self.updates, self.rounds, self.answered = red_view.RedSpec(spec.scenario, config.picky), 0, 0, 0
         self.learner = PPO(config.blue_ppo, spec, 0)
-        self.learner.start_from(raise_temperature(widen(start, spec.inputs), config.softer))
+        self.learner.start_from(scale_logits(widen(start, spec.inputs), config.initial_logit_scale))
         self.player = PolicyTable(self.learner.policy, self.orders, spec=spec)
         self.average = {name: array.copy() for name, array in self.learner.weights.items()}  # the defender that is kept
         self._game = game or Game(scenario=spec.scenario, variant=config.variant, red_agent=config.scripts)
@@ -234,18 +234,18 @@ class League:
         """
         if knowing and self._known:
             name = next(iter(self._known))
-            return name, raise_temperature(self._known[name], SOFTENED)
+            return name, scale_logits(self._known[name], SOFTENED)
         rng = np.random.default_rng([self.config.seed, number])
         others, turn = (SCRATCH, *self._known), number // self._fronts  # attackers of all orders begin alike
         if turn % 2 and self.pool:
-            return PAST, raise_temperature(self.pool[self._draw(rng, 1)[0]].weights, SOFTENED)
+            return PAST, scale_logits(self.pool[self._draw(rng, 1)[0]].weights, SOFTENED)
         name = others[turn // 2 % len(others)]
         if name == SCRATCH:
             inputs, actions = self.red_spec.inputs, self.red_spec.actions
             seed = seeds.stream_seed(self.config.seed, "start", number)
             weights = initial_weights(inputs, seed, actions, self.config.red_ppo.last_layer)
         else:
-            weights = raise_temperature(self._known[name], SOFTENED)
+            weights = scale_logits(self._known[name], SOFTENED)
         bias = weights["actor.4.bias"].copy()
         target = self._targets[(turn // 2 + turn // 2 // len(others)) % len(self._targets)]  # all hosts with all starts
         for place, choice in enumerate(self.red_spec.choices):

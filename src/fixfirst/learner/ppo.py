@@ -1,14 +1,12 @@
 """PPO (Schulman et al. 2017) over whole episodes, compiled: it learns from all transitions of an update at once.
 
-PyTorch's (`torch_ppo.py`) is its readable twin, tested to have the same gradients, and serves minibatches. Both are a
-`Learner`, and begin with the same weights.
+A readable twin in PyTorch (`tests/support/torch_oracle.py`) is tested to have the same gradients.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -16,11 +14,11 @@ from fixfirst.base import arguments, errors
 from fixfirst.learner.batch import aggregate, bits_of_rows, distinct_rows, targets
 from fixfirst.learner.gradient import ACTOR, CRITIC, BackwardScratch, PPONumbers, learn, values_of_rows
 from fixfirst.play.rollout import Rollout
-from fixfirst.policy import answers, network
+from fixfirst.policy import network
 from fixfirst.policy.draws import chance_keys, uniform
 from fixfirst.policy.network import Network, Weights
-from fixfirst.policy.spec import PolicySpec, Role
-from fixfirst.settings.training import PPOConfig
+from fixfirst.policy.spec import Role
+from fixfirst.settings.ppo import PPOConfig
 
 
 @dataclass(frozen=True)
@@ -34,44 +32,6 @@ class UpdateStats:
     clip_fraction: float
     rows: int  # distinct rows
     transitions: int
-
-
-class Learner(Protocol):
-    """Networks and optimiser of one training. Everything in and out is NumPy."""
-
-    @property
-    def policy(self) -> Network | answers.Probabilities:
-        """As it is now, to play with."""
-        ...
-
-    @property
-    def weights(self) -> dict[str, np.ndarray]:
-        """All weights by name, as policy files hold them."""
-        ...
-
-    @property
-    def is_sound(self) -> bool:
-        """Are all weights numbers?"""
-        ...
-
-    def start_from(self, weights: Weights) -> None:
-        """Take over another policy's weights; the optimiser stays as it is."""
-        ...
-
-    def update(self, rollout: Rollout, rewards: np.ndarray, *, entropy: float, progress: float, seed: int) -> UpdateStats:
-        """Improve on a rollout. rewards [T, B]: what the learner sees, alignment included.
-
-        entropy: weight of its bonus. progress in [0, 1]: share of the episode budget used. seed: of minibatches.
-        """
-        ...
-
-    def tensors(self) -> dict[str, np.ndarray]:
-        """Weights and the optimiser's moments, by name: all that `restore` needs. The same names for every learner."""
-        ...
-
-    def restore(self, tensors: Weights) -> None:
-        """Go on from saved tensors."""
-        ...
 
 
 def named_moments(first: Weights, second: Weights, step: float) -> dict[str, np.ndarray]:
@@ -124,19 +84,22 @@ def widen(weights: Weights, inputs: int) -> dict[str, np.ndarray]:
     return wide
 
 
-def raise_temperature(weights: Weights, factor: float) -> dict[str, np.ndarray]:
-    """Scale the actor's logits by `factor` (below 1: a higher temperature), so that it explores again."""
-    soft = dict(weights)
+def scale_logits(weights: Weights, factor: float) -> dict[str, np.ndarray]:
+    """Scale the actor's logits by `factor`: below 1 it explores more."""
+    scaled = dict(weights)
     for name in ("actor.4.weight", "actor.4.bias"):
-        soft[name] = soft[name] * np.float32(factor)
-    return soft
+        scaled[name] = scaled[name] * np.float32(factor)
+    return scaled
 
 
 # ---------------------------------------------------------------- the compiled learner
 
 
 class PPO:
-    """The compiled learner; see `Learner`."""
+    """Networks and optimiser of one training. Everything in and out is NumPy.
+
+    policy: as it is now, to play with.
+    """
 
     def __init__(self, config: PPOConfig, spec: Role, seed: int):
         self.config, self.spec = config, spec
@@ -147,16 +110,16 @@ class PPO:
 
     @property
     def weights(self) -> dict[str, np.ndarray]:
-        """See `Learner`."""
+        """All weights by name, as policy files hold them."""
         return self.policy.as_weights()
 
     @property
     def is_sound(self) -> bool:
-        """See `Learner`."""
+        """Are all weights numbers?"""
         return bool(np.isfinite(self.policy.vector).all())
 
     def start_from(self, weights: Weights) -> None:
-        """See `Learner`."""
+        """Take over another policy's weights; the optimiser stays as it is."""
         self.policy.vector[:] = Network.of(weights).vector
 
     def update(
@@ -170,9 +133,11 @@ class PPO:
         groups: Sequence[int] = (),
         beside: Executor | None = None,
     ) -> UpdateStats:
-        """See `Learner`. groups: of episodes that are compared among themselves (`targets`).
+        """Improve on a rollout. rewards [T, B]: what the learner sees, alignment included.
 
-        beside: where the critic learns meanwhile, if gradients are clipped apart. The numbers are the same.
+        entropy: weight of its bonus. progress in [0, 1]: share of the episode budget used. seed: of the order of rows.
+        groups: of episodes that are compared among themselves (`targets`). beside: where the critic learns meanwhile, if
+        gradients are clipped apart; the numbers are the same.
         """
         config, spec, seen = self.config, self.spec, distinct_rows(rollout, seed if self.config.row_parts > 1 else None)
         starts = np.empty(len(seen.rows) + 1, np.int64)
@@ -206,9 +171,9 @@ class PPO:
         config = self.config
         return PPONumbers(
             epochs=config.epochs,
-            clip=np.float32(config.clip),
+            clip=np.float32(config.clip_coef),
             entropy=np.float32(entropy),
-            value=np.float32(config.value_weight),
+            value=np.float32(config.vf_coef),
             max_grad_norm=np.float32(config.max_grad_norm),
             learning_rate=config.learning_rate_at(progress),
             beta1=config.adam_betas[0],
@@ -218,26 +183,13 @@ class PPO:
         )
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """See `Learner`."""
+        """Return weights and the optimiser's moments, by name: all that `restore` needs."""
         weights = {f"net.{name}": array for name, array in self.weights.items()}
         return weights | named_moments(self._first.as_weights(), self._second.as_weights(), self._steps)
 
     def restore(self, tensors: Weights) -> None:
-        """See `Learner`."""
+        """Go on from saved tensors."""
         self._steps = saved_steps(tensors)
         self.start_from(part_of(tensors, "net."))
         self._first.vector[:] = Network.of(part_of(tensors, "adam.exp_avg.")).vector
         self._second.vector[:] = Network.of(part_of(tensors, "adam.exp_avg_sq.")).vector
-
-
-def make_learner(config: PPOConfig, spec: PolicySpec, seed: int) -> Learner:
-    """Make the learner that a config asks for. PyTorch is an extra, and takes seconds to import: only who needs it waits."""
-    if config.uses_torch:
-        learner: Learner = arguments.needs_torch("fixfirst.learner.torch_ppo", asked_by(config)).TorchPPO(config, spec, seed)
-        return learner
-    return PPO(config, spec, seed)
-
-
-def asked_by(config: PPOConfig) -> str:
-    """Return who asks for PyTorch."""
-    return f"engine {config.engine!r} with minibatches={config.minibatches}"

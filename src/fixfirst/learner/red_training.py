@@ -16,7 +16,7 @@ from fixfirst.base import seeds
 from fixfirst.game import red_view
 from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
-from fixfirst.learner.ppo import PPO, raise_temperature
+from fixfirst.learner.ppo import PPO, scale_logits
 from fixfirst.orders.order import Workflow
 from fixfirst.play import rollout
 from fixfirst.play.turns import Player
@@ -24,14 +24,14 @@ from fixfirst.policy.network import Network, Weights
 from fixfirst.policy.reds import Reds
 from fixfirst.policy.table import PolicyTable
 from fixfirst.settings.league import RED_PPO
-from fixfirst.settings.training import PPOConfig
+from fixfirst.settings.ppo import PPOConfig
 
 MOST_ROWS = 150_000  # answers that a defender's table keeps from update to update: some 100 MB
 LONGER = 2  # the best goes on for so many times the episodes of a start, in these ways:
 _SOFTER = 0.25  # the factor on its logits: one that is sure of what it does finds nothing else
 _WAYS_ON = (
     ("longer", _SOFTER, RED_PPO),
-    ("refined", 1.0, RED_PPO.model_copy(update={"entropy": 0.01})),  # a plan of many steps does not survive the first way
+    ("refined", 1.0, RED_PPO.model_copy(update={"ent_coef": 0.01})),  # a plan of many steps does not survive the first way
 )
 JUDGED = 300  # episodes on which starts are compared
 
@@ -201,7 +201,7 @@ def best_response(
     for how, softer, ppo in _WAYS_ON[:longer]:
         best = min(attempts, key=lambda one: one.mean)
         if not interrupt:
-            attempt(f"{best.start}, {how}", raise_temperature(best.weights, softer), LONGER * episodes, ppo)
+            attempt(f"{best.start}, {how}", scale_logits(best.weights, softer), LONGER * episodes, ppo)
     return sorted(attempts, key=lambda one: one.mean)
 
 

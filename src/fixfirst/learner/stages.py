@@ -1,12 +1,10 @@
 """The stages of a training: one, or a tournament of starts of which the best go on, and an opening with training from there.
 
-One, or a tournament of starts of which the best go on, and an opening with training from there.
-
-  starts x start_episodes      from scratch, each with weights and episodes of its own; the best are kept: as many lines
-  lines x the rest             they go on where they were
-  lines x seek_episodes        if an opening is to be found: every episode begins with two decoys, out of ever fewer pairs
-  (finals + 1) x final_episodes   the best openings, and none, go on by themselves
-  ends x opening_episodes      the best of these, or what has the opening that was given, are trained on; the best is kept
+  entrants x start_episodes           from scratch, each with weights and episodes of its own; the best survive
+  survivors x the rest                they go on where they were
+  survivors x seek_episodes           if an opening is to be found: every episode begins with decoys, out of ever fewer pairs
+  (finalists + 1) x final_episodes    the best openings, and none, go on by themselves
+  finalists_kept x opening_episodes   the best of these, or what has the opening that was given; the best is kept
 
 Those that compete in a stage know nothing of each other: they may be trained side by side (`tournament.py`).
 Schedules (learning rate, entropy, size of updates, price of Restore) follow the *plan*: that of a start and of what goes
@@ -16,7 +14,8 @@ on from it is one, that of every later stage its own.
 from dataclasses import dataclass
 from enum import Enum
 
-from fixfirst.settings.training import PPOConfig, TrainConfig
+from fixfirst.settings.ppo import PPOConfig
+from fixfirst.settings.training import TrainConfig
 
 Opening = tuple[int, ...]  # the first choices of every episode
 
@@ -63,36 +62,36 @@ class Stage:
 
 def stages_of(config: TrainConfig) -> tuple[Stage, ...]:
     """Return the stages of a training, in the order they run."""
-    ppo, course, lines = config.ppo, config.course, config.course.lines
-    plain = (config.total_episodes - course.aside) // lines  # episodes of one that goes on, without an opening
-    first, plan = course.start_episodes if course.starts > 1 else plain, plain + course.seeking
-    stages = [Stage(StageKind.SCRATCH, first, 0, plan, ppo, course.starts, lines, 2_000)]
+    ppo, course, survivors = config.ppo, config.tournament, config.tournament.survivors
+    plain = (config.total_episodes - course.extra_episodes) // survivors  # episodes of one that goes on, without an opening
+    first, plan = course.start_episodes if course.entrants > 1 else plain, plain + course.seeking_episodes
+    stages = [Stage(StageKind.SCRATCH, first, 0, plan, ppo, course.entrants, survivors, 2_000)]
     if plain > first:
-        stages.append(Stage(StageKind.BEST_START, plain - first, first, plan, ppo, lines, lines))
-    if not course.after:
+        stages.append(Stage(StageKind.BEST_START, plain - first, first, plan, ppo, survivors, survivors))
+    if not course.finishing_episodes:
         return tuple(stages)
     changed = {
         "growth": (),
         "episodes_per_update": ppo.batch_at(plan),
         "learning_rate": course.opening_rate,
-        "free_restores": 0,
+        "restore_cost_warmup_episodes": 0,
     }
     later = ppo.model_copy(update=changed)
-    if course.seeking:
-        seek, final, finals = course.seek_episodes, course.final_episodes, course.finals
+    if course.finds_opening:
+        seek, final, finalists = course.seek_episodes, course.final_episodes, course.finalists
         # In the middle third of a plan: with 0.01 of entropy all openings look the same, at the end nothing is learned.
         seeking = later.model_copy(update={"learning_rate": ppo.learning_rate})
         steady = later.model_copy(update={"lr_schedule": "constant", "entropy_schedule": "constant"})
-        stages.append(Stage(StageKind.SEEK, seek, seek, 3 * seek, seeking, lines, finals, 4_000))
-        stages.append(Stage(StageKind.FINAL, final, 0, final, steady, finals + 1, course.last, 8_000))
+        stages.append(Stage(StageKind.SEEK, seek, seek, 3 * seek, seeking, survivors, finalists, 4_000))
+        stages.append(Stage(StageKind.FINAL, final, 0, final, steady, finalists + 1, course.finishing, 8_000))
     last = course.opening_episodes
-    stages.append(Stage(StageKind.OPENING, last, 0, last, later, course.last, 1, 10_000))
+    stages.append(Stage(StageKind.OPENING, last, 0, last, later, course.finishing, 1, 10_000))
     return tuple(stages)
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """One that competes in a stage, or all of a training in which nothing competes."""
+    """One training of a stage. A plain training is the only one."""
 
     stage: Stage
     number: int = 0  # among all of the tournament: names its streams of chance

@@ -231,7 +231,7 @@ class _Tournament:
     def _next_candidates(self, best: Sequence[_Candidate], stage: Stage, following: Stage) -> list[_Candidate]:
         """Return those that compete in the stage that follows, given the best of a stage."""
         if following.begin == StageKind.FINAL:
-            finalists = islice(cycle(best), self.config.course.finals)  # some twice, if fewer are left
+            finalists = islice(cycle(best), self.config.tournament.finalists)  # some twice, if fewer are left
             return [best[0]._replace(opening=()), *finalists]
         if following.begin == StageKind.OPENING and stage.begin != StageKind.FINAL:
             return [best[0]._replace(opening=self.config.opened(self.config.spec).opening)]

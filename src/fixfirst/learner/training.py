@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fixfirst.base import arguments, array_files, errors, seeds
+from fixfirst.base import array_files, errors, seeds
 from fixfirst.game.base_world import BaseWorld
 from fixfirst.learner.openings import first_openings, next_openings
-from fixfirst.learner.ppo import Learner, asked_by, make_learner, part_of, raise_temperature, widen
+from fixfirst.learner.ppo import PPO, part_of, scale_logits, widen
 from fixfirst.learner.stages import Entrant, StageKind, first_entrant
 from fixfirst.orders import compliance, repairs
 from fixfirst.orders.order import Workflow
@@ -74,15 +74,14 @@ class Update:
 class Training:
     """The state of one training. The optimiser always starts fresh.
 
-    number: of its trial, in the logs. learner: instead of the one that the config asks for. entrant: which one of a
-    tournament it is; without it, the first, and the only one where nothing competes. num_workers: processes of CybORG.
+    number: of its trial, in the logs. entrant: which one of a tournament it is; without it, the first, and the only one
+    where nothing competes. num_workers: processes of CybORG.
     """
 
     def __init__(
         self,
         config: TrainConfig,
         number: int = 0,
-        learner: Learner | None = None,
         entrant: Entrant | None = None,
         num_workers: int | None = None,
     ):
@@ -101,7 +100,7 @@ class Training:
         self._world: BaseWorld | None = None
         names = (self.entrant.number,) if self.entrant.number else ()  # each has episodes and weights of its own
         self._seeds = {name: seeds.stream_seed(config.seed, name, *names) for name in ("world", "policy", "weights")}
-        self.learner = learner if learner is not None else make_learner(self.stage.ppo, self.spec, self._seeds["weights"])
+        self.learner = PPO(self.stage.ppo, self.spec, self._seeds["weights"])
         self._rebuild_player()
 
     def _rebuild_player(self) -> None:
@@ -119,7 +118,7 @@ class Training:
 
     def _halve_openings(self) -> None:
         """At each checkpoint keep the better half of the openings, or extend the last two by one decoy."""
-        parts, stage, played = self.config.course.halvings + 1, self.stage, self._stage_episodes
+        parts, stage, played = self.config.tournament.halving_rounds + 1, self.stage, self._stage_episodes
         before = played - stage.ppo.batch_at(played)
         if played * parts // stage.episodes == before * parts // stage.episodes or played >= stage.episodes:
             return
@@ -282,11 +281,11 @@ class Training:
         config = self.config
         wide = widen(weights, self.spec.inputs)
         self._start_from(wide)
-        if len(self.workflows) != 1 or config.softening == 1:
+        if len(self.workflows) != 1 or config.initial_logit_scale == 1:
             return
         shown = self.evaluate("inherit", config.gate.gate_episodes).compliance
         if shown is None or not config.gate.accepts(shown):
-            self._start_from(raise_temperature(wide, config.softening))
+            self._start_from(scale_logits(wide, config.initial_logit_scale))
 
     def _start_from(self, weights: Weights) -> None:
         self.learner.start_from(weights)
@@ -405,7 +404,5 @@ def check_trainable(config: TrainConfig) -> None:
         raise errors.ConfigError(
             "--tensorboard needs TensorBoard, which is not installed: pip install 'fixfirst[tensorboard]'"
         )
-    if config.ppo.uses_torch:
-        arguments.needs_torch("fixfirst.learner.torch_ppo", asked_by(config.ppo))
     if config.game.backend == "cyborg":
         make_world(config.game, 1).close()

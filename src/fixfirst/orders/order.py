@@ -261,8 +261,8 @@ class Workflow:
     def with_last(self, units: Sequence[int]) -> "Workflow":
         """Return the same order with these unit types at its end, among themselves by id."""
         arguments.check_ints("units", units)
-        kept = tuple(unit for unit in self.order if unit not in units)
-        return Workflow(kept + tuple(sorted(units)), self.scheme)
+        order = (*(unit for unit in self.order if unit not in units), *sorted(units))
+        return self if order == self.order else Workflow(order, self.scheme)
 
     def pair_signs(self) -> np.ndarray:
         """[U * (U - 1) / 2] int8, one per pair a < b of unit ids: +1 if a comes before b, else -1."""

@@ -10,7 +10,7 @@ from fixfirst.orders.order import Workflow
 from fixfirst.policy.network import Weights, shapes
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.trained import ANY_ORDER, Policy
-from fixfirst.runs import layout, manifest
+from fixfirst.runs import layout, setting_names
 
 
 def shipped_policies() -> list[str]:
@@ -49,7 +49,7 @@ def load_policy(path: str | Path) -> Policy:
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise errors.PolicyError(f"{folder / layout.POLICY_JSON}: damaged ({e})") from e
     array_files.check_tensors(folder / layout.POLICY_TENSORS, tensors, shapes(spec.inputs, spec.actions))
-    return Policy(tensors, workflow, spec, manifest.flatten(facts.get("config", {})), facts)
+    return Policy(tensors, workflow, spec, setting_names.flatten(facts.get("config", {})), facts)
 
 
 def load_parent(path: Path, spec: PolicySpec) -> Policy:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,10 @@ from fixfirst.game.scenario import Scenario
 from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy.answers import Probabilities, probabilities
 from fixfirst.policy.draws import chance_keys
-from fixfirst.policy.network import Network, shapes
+from fixfirst.policy.network import LAYERS, Network, shapes
 from fixfirst.policy.remembering import Memories
 from fixfirst.policy.spec import PolicySpec
 from fixfirst.policy.table import PolicyTable
-
-if TYPE_CHECKING:
-    from fixfirst.policy.torch_network import ActorCritic
 
 NamedOrder = Workflow | str
 Orders = NamedOrder | Sequence[NamedOrder]  # one for all environments, or one for each
@@ -193,9 +190,18 @@ class Policy:
     def _remembers(self) -> bool:
         return bool(self.spec.memory.groups or self.spec.masks or self.spec.opening)
 
-    def to_torch(self) -> "ActorCritic":
+    def to_torch(self) -> Any:
         """A PyTorch module with its weights: `.actor` (logits) and `.critic` (values) of inputs [M, 52 + workflow bits]."""
-        return arguments.needs_torch("fixfirst.policy.torch_network", "to_torch()").module_of(self.weights)
+        torch = arguments.needs_torch("torch", "to_torch()")
+        net = torch.nn.ModuleDict()
+        for part in ("actor", "critic"):
+            layers = []
+            for number in LAYERS:
+                rows, columns = self.weights[f"{part}.{number}.weight"].shape
+                layers += [torch.nn.Linear(columns, rows), torch.nn.Tanh()]
+            net[part] = torch.nn.Sequential(*layers[:-1])
+        net.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in self.weights.items()})
+        return net
 
     def orders(self, workflow: NamedOrder | None = None) -> tuple[Workflow, ...]:
         """Return the order to play by: the given one, else its own; empty for a policy that knows none."""

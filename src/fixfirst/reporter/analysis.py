@@ -328,11 +328,12 @@ def training_courses(run: Run, episodes: Sequence[int], swap: tuple[str, str] | 
     for row in run.rounds:
         known.setdefault(row.replicate, {}).setdefault(row.round, {})[row.workflow] = row.mean
     last, relevant = max((row.round for row in run.rounds), default=0), range(run.scheme.size)
+    workflows = {text: Workflow.parse(text, run.scheme) for text in {row.workflow for row in run.rounds}}
     found = []
     for number, rounds in sorted(known.items()):
         prices = []
         for means in rounds.values():
-            orders = [Workflow.parse(text, run.scheme) for text in means]
+            orders = [workflows[text] for text in means]
             price = float("nan")
             for each in pricing.price_swaps(orders, np.array([list(means.values())]), relevant) if swap else ():
                 if swap in ((each.first, each.second), (each.second, each.first)):

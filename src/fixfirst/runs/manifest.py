@@ -15,22 +15,12 @@ import tomli_w
 
 from fixfirst.base import errors, files, locks
 from fixfirst.orders.order import UnitScheme
-from fixfirst.runs import layout
+from fixfirst.runs import layout, setting_names
 from fixfirst.runs.rows import CsvLog, Outcome, SessionRow, read_rows
 
 CPU_INFO = Path("/proc/cpuinfo")
 CONFIG_HASH = "config_sha256"  # of the bytes of config.toml
 RUNNING = "running"
-TABLES = ("training", "game", "judging", "gate", "course", "ppo", "alignment")
-RENAMED = {  # settings that had another name in their table, or outside of tables
-    ("", "beginners"): "trainings",
-    ("training", "total_episodes"): "max_episodes",
-    ("ppo", "num_envs"): "n_envs",
-    ("ppo", "value"): "value_weight",
-    ("alignment", "kind"): "keep",
-    ("alignment", "weight"): "alignment_lambda",
-    **{("alignment", name): f"alignment_{name}" for name in ("adaptive", "rate", "target", "limit", "explore")},
-}
 # Settings that do not decide what a run finds.
 NEUTRAL_SETTINGS = ("seed", "cyborg", "tensorboard", "log_episodes", "checkpoint_every")
 CODE = ("cyborg",)  # settings that name code to be run: no file decides them
@@ -97,7 +87,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     config = read_settings(path)
     if files.sha256(files.read_file(path)) != manifest.get(CONFIG_HASH):
         raise errors.RunDirError(f"{path}: was changed since the run began; put it back, or begin a new run with it")
-    return {name: value for name, value in flatten(config).items() if name not in CODE}
+    return {name: value for name, value in setting_names.flatten(config).items() if name not in CODE}
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -186,24 +176,6 @@ def changed_since(manifest: dict[str, Any]) -> list[str]:
     groups = (manifest.get(name) for name in ("versions", "machine"))
     then = {name: value for group in groups if isinstance(group, dict) for name, value in group.items()}
     return [f"{name} {here}, was {then[name]}" for name, here in now_here.items() if then.get(name, here) != here]
-
-
-# ---------------------------------------------------------------- settings
-# Flat, names as flags have them. Earlier versions wrote them in tables, which are flattened where a file is read.
-
-
-def flatten(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings in one level, the outermost where there are several of a name. `units` is a value, not a table."""
-    inner: dict[str, Any] = {}
-    for table in TABLES:
-        if isinstance(content := document.get(table), Mapping):
-            inner |= {RENAMED.get((table, name), name): value for name, value in flatten(content).items()}
-    outer = {
-        RENAMED.get(("", name), name): value
-        for name, value in document.items()
-        if name not in TABLES or not isinstance(value, Mapping)
-    }
-    return inner | outer
 
 
 def scheme_of(config: Mapping[str, Any]) -> UnitScheme:

@@ -158,7 +158,7 @@ class Run:
         """Return what replicates earned under every known order after each complete round."""
         rows = read_rows(self.folder / layout.ROUNDS, ValueRow)
         complete = max((row.round for row in rows if row.last), default=0)
-        return tuple(row for row in rows if row.round <= complete and Workflow.parse(row.workflow, self.scheme))
+        return tuple(row for row in rows if row.round <= complete)
 
     @_part(layout.MATRIX, ())
     def matrix(self) -> tuple[MatrixRow, ...]:

@@ -207,7 +207,7 @@ class SharedSearch:
 
     def training_config(self, number: int) -> TrainConfig:
         """Return how a training goes on with orders."""
-        any_order = Workflow(tuple(range(self.scheme.size)), self.scheme).with_last(self.idle_ids)
+        any_order = " > ".join(sorted(self.scheme.names, key=self.idle.__contains__))  # idle ones come last
         return self.config.orders_config(number, self.idle, any_order)
 
     def round_job(self, number: int, orders: Sequence[Workflow], played_orders: Sequence[Workflow]) -> RoundJob:

@@ -137,6 +137,7 @@ class Strategy:
         self._units = tuple(unit for unit in range(scheme.size) if unit not in idle)
         self.told: list[tuple[Workflow, TrialOutcome]] = []
         self.pending: list[Workflow] = []
+        self._workflows: dict[_Units, Workflow] = {}  # that were named so far
         self._told_gp: tuple[int, OrderGP] | None = None  # of so many told orders; a round asks it several times
 
     @property
@@ -299,7 +300,9 @@ class Strategy:
         return (*(self._units[i] for i in rng.permutation(len(self._units)).tolist()), *self.idle)
 
     def _workflow(self, order: _Units) -> Workflow:
-        return Workflow(order, self.scheme)
+        if order not in self._workflows:
+            self._workflows[order] = Workflow(order, self.scheme)
+        return self._workflows[order]
 
     def _candidate(self, order: _Units, mean: float, std: float, beta: float) -> Candidate:
         workflow = self._workflow(tuple(int(unit) for unit in order))

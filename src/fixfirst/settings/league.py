@@ -1,10 +1,15 @@
 """How attackers learn, and how a defender is trained against a population of them (a league)."""
 
-from pydantic import Field
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
 
 from fixfirst.base import arguments
 from fixfirst.game import parts
-from fixfirst.settings.training import PPOConfig
+from fixfirst.runs import setting_names
+from fixfirst.settings import resolve
+from fixfirst.settings.ppo import PPOConfig
 
 RED_PPO = PPOConfig(
     n_envs=50,
@@ -15,7 +20,7 @@ RED_PPO = PPOConfig(
     learning_rate=0.003,
     lr_schedule="linear",
     lr_final=0.05,
-    entropy=0.05,
+    ent_coef=0.05,
     entropy_schedule="linear",
     norms_apart=True,
     last_layer=0.1,
@@ -27,9 +32,7 @@ class LeagueConfig(arguments.Settings):
 
     variant: parts.VariantName = Field("current", description="Which release of the challenge is played.")
     updates: int = Field(900, ge=1, le=arguments.MOST, description="Updates of the defender.")
-    live: int = Field(
-        6, ge=1, le=arguments.MOST, description="Attackers that learn at the same time; of each order, if there are any."
-    )
+    live: int = Field(6, ge=1, le=arguments.MOST, description="Attackers trained in parallel (per order).")
     lapsing: int = Field(
         2, ge=0, le=arguments.MOST, description="How many of these meet a defender that sleeps for some turns of an episode."
     )
@@ -53,18 +56,23 @@ class LeagueConfig(arguments.Settings):
     )
     counts: bool = Field(True, description="The defender also counts break-ins and Restores.")
     learning_rate: float = Field(0.002, gt=0, le=arguments.MOST, description="The defender's, falling to a twentieth.")
-    entropy: float = Field(0.03, ge=0, le=arguments.MOST, description="The defender's entropy bonus, falling to 0.")
+    ent_coef: float = Field(0.03, ge=0, le=arguments.MOST, description="The defender's entropy bonus, falling to 0.")
     average: float = Field(
         0.99, ge=0, lt=1, description="Share of the updates before in the average that is kept; 0: the last update alone."
     )
-    softer: float = Field(
-        0.2, gt=0, le=1, description="Factor on the logits with which the defender begins: it must explore."
+    initial_logit_scale: float = Field(
+        0.2, gt=0, le=1, description="Factor on the logits with which the defender begins; below 1 it explores more."
     )
     preference: float = Field(
         4.0, ge=0, le=arguments.MOST, description="By how much a new attacker prefers one host, as a logit."
     )
     picky: bool = Field(False, description="Attackers name their exploit.")
     seed: int = Field(0, ge=0, lt=2**63, description="The same seed gives the same results.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _current_names(cls, values: Any) -> Any:
+        return resolve.without_old_names(setting_names.current(values), values) if isinstance(values, Mapping) else values
 
     @property
     def episodes(self) -> int:
@@ -90,7 +98,7 @@ class LeagueConfig(arguments.Settings):
             learning_rate=self.learning_rate,
             lr_schedule="linear",
             lr_final=0.05,
-            entropy=self.entropy,
+            ent_coef=self.ent_coef,
             entropy_schedule="linear",
             norms_apart=True,
         )

@@ -12,10 +12,10 @@ _PUBLISHED: Mapping[str, Any] = MappingProxyType(
     {
         "returns": "monte_carlo",
         "bootstrap": False,
-        "entropy": 0.01,
+        "ent_coef": 0.01,
         "reward_scale": 1.0,
         "keep": "delta",
-        "softening": 1.0,
+        "initial_logit_scale": 1.0,
         "gate_rule": "latest",
         "min_episodes": 0,
         "warmup_episodes": 0,
@@ -58,14 +58,14 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "episodes_per_update": 50,
             "growth": ((10_000, 2), (25_000, 5)),  # early on nearly every row is new, and small updates learn faster
             "total_episodes": 620_000,
-            "starts": 4,  # one in six gets stuck
+            "entrants": 4,  # one in six gets stuck
             "start_episodes": 25_000,
             "opening": "find",
             "seek_episodes": 50_000,
             "final_episodes": 10_000,
-            "ends": 2,
+            "finalists_kept": 2,
             "opening_episodes": 200_000,  # with half of it 0.2 to 0.4 less
-            "entropy": 0.01,
+            "ent_coef": 0.01,
             "entropy_schedule": "linear",
             "learning_rate": 0.003,
             "lr_schedule": "linear",
@@ -73,7 +73,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "norms_apart": True,
             "row_parts": 2,
             "last_layer": 0.1,
-            "free_restores": 12_000,  # else it never learns to restore users early
+            "restore_cost_warmup_episodes": 12_000,  # else it never learns to restore users early
             "checkpoint_every": 25,
         },
     }

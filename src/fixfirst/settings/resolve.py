@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from fixfirst.base import arguments, errors
 from fixfirst.orders import order
-from fixfirst.runs import manifest
+from fixfirst.runs import manifest, setting_names
 from fixfirst.settings.presets import PRESETS, check_preset
 
 ENVIRONMENT_PREFIX = "FIXFIRST_"
@@ -49,9 +49,9 @@ class Resolvable(arguments.Settings):
         cls, given: Mapping[str, Any], file: Path | None, units: Path | None
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """What was said by the caller, by variables and by a file: the arguments of `resolve`. units: groups the hosts."""
-        variables = (
-            (name, os.environ.get(ENVIRONMENT_PREFIX + name.upper())) for name in cls.model_fields if name != "units"
-        )
+        old = [name for name, now in setting_names.RENAMED.items() if now in cls.model_fields]
+        names = [name for name in (*cls.model_fields, *old, *setting_names.GONE) if name != "units"]
+        variables = {name: os.environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in names}
         grouping = {} if units is None else {"units": order.read_units(units)}
         from_file = {} if file is None else _flat(cls, manifest.read_settings(file), f"{file}: ")
         if name := next((name for name in manifest.CODE if name in from_file), None):  # files go from hand to hand
@@ -61,7 +61,7 @@ class Resolvable(arguments.Settings):
             )
         return (
             _flat(cls, {**given, **grouping}),
-            {name: _number(text) for name, text in variables if text is not None},
+            _flat(cls, {name: _number(text) for name, text in variables.items() if text is not None}),
             from_file,
         )
 
@@ -107,8 +107,8 @@ def _number(text: str) -> str:
 
 
 def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
-    """Return settings by flat name. source: who said so, for the error."""
-    flat = manifest.flatten(settings)
+    """Return settings by flat name. source: who said so, for what is to be said about it."""
+    flat = without_old_names(setting_names.flatten(settings), settings, source)
     for name in flat:
         if name not in model.model_fields:
             hint = (
@@ -116,6 +116,19 @@ def _flat(model: type[BaseModel], settings: Mapping[str, Any], source: str = "")
             )
             raise errors.ConfigError(f"{source}unknown setting {name!r}{hint}")
     return flat
+
+
+def without_old_names(flat: Mapping[str, Any], said: Mapping[str, Any], source: str = "") -> dict[str, Any]:
+    """Return flat settings without those that are gone; a line for these, and one for all that were said by old names."""
+    renamed = [f"{flag(old)} is {flag(now)}" for old, now in setting_names.RENAMED.items() if old in said]
+    if renamed:
+        errors.note(f"{source}some settings have other names now: {', '.join(renamed)}")
+    if gone := sorted(flat.keys() & setting_names.GONE.keys()):
+        errors.note(
+            f"{source}{flag(gone[0])} has no effect: PyTorch no longer learns here. --row-parts cuts an epoch into parts; "
+            "networks of your own learn with Stable-Baselines3 on our environments (docs/environments.md)"
+        )
+    return {name: value for name, value in flat.items() if name not in setting_names.GONE}
 
 
 def _whole_passes(preset: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -26,7 +27,7 @@ TRIAL_DEFAULTS: Mapping[str, Any] = MappingProxyType({"min_episodes": 2_000, "st
 # How one network for all orders learns by default: steadily, since a replicate that is stuck widens every interval.
 SHARED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
     {
-        "entropy": 0.01,
+        "ent_coef": 0.01,
         "entropy_schedule": "linear",
         "lr_schedule": "linear",
         "lr_final": 0.1,
@@ -161,8 +162,8 @@ class SearchConfig(training.PlayerSettings, Exploitation):
             "--separate",
             lambda c: c.separate,
             *("n_workflows", "inherit", "warmup_episodes", "max_episodes", "round_size", "test_episodes", "log_episodes"),
-            *("tensorboard", "softening", "gate_rule", "compliance_threshold", "gate_episodes", "min_judged", "min_repairs"),
-            *("min_episodes", "stop_when_compliant"),
+            *("tensorboard", "initial_logit_scale", "gate_rule", "compliance_threshold", "gate_episodes", "min_judged"),
+            *("min_repairs", "min_episodes", "stop_when_compliant"),
         ),
         **resolve.needs(
             "a search without --separate",
@@ -219,8 +220,8 @@ class SearchConfig(training.PlayerSettings, Exploitation):
             raise errors.ConfigError(
                 f"a search chooses the workflows itself: leave workflow at 'all', got {self.workflow!r}"
             )
-        if self.starts > 1 or self.opening != training.NONE:
-            raise errors.ConfigError("--starts and --opening are for trainings without an order; leave them out of a search")
+        if self.entrants > 1 or self.opening != training.NONE:
+            raise errors.ConfigError("--entrants and --opening are for trainings without an order; a search has neither")
         _ = self.training.spec  # it makes sense
         if self.separate:
             self._check_separate()
@@ -260,11 +261,13 @@ class SearchConfig(training.PlayerSettings, Exploitation):
                 f"raise it to {self.trainings * (self.episodes_per_update + self._largest_update)} or more"
             )
 
-    @property
+    @cached_property
     def training(self) -> TrainConfig:
         """A trial, before it has an order and a seed of its own."""
         shared = {name: getattr(self, name) for name in training.PlayerSettings.model_fields}
-        return TrainConfig.model_construct(**shared, total_episodes=self.max_episodes)
+        made = TrainConfig.model_construct(**shared, total_episodes=self.max_episodes)
+        _ = made.game, made.judging, made.gate, made.ppo, made.tournament  # once, for all that is copied from it
+        return made
 
     # ---- one network for all orders
 
@@ -361,17 +364,21 @@ class SearchConfig(training.PlayerSettings, Exploitation):
         """Training episodes with orders of the one that goes on to the end."""
         return self.round_episodes * self.num_rounds
 
-    def base_config(self, number: int) -> TrainConfig:
-        """Return how a training learns to defend, before it keeps to an order. number: see `SharedSearch`."""
-        budget, each = (
-            self.base_budget,
-            self.base_budget // (BASE_STARTS + 1) // self.episodes_per_update * self.episodes_per_update,
-        )
-        several = {"starts": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * self.episodes_per_update else {}
-        return self._training(training.NONE, budget, seeds.stream_seed(self.seed, "replicate", number, "base"), **several)
+    @cached_property
+    def _base_training(self) -> TrainConfig:
+        """How a training learns to defend, before it keeps to an order; it has no seed of its own yet."""
+        update = self.episodes_per_update
+        each = self.base_budget // (BASE_STARTS + 1) // update * update
+        several = {"entrants": BASE_STARTS, "start_episodes": each} if each >= LEAST_START * update else {}
+        return self._training(training.NONE, self.base_budget, self.seed, **several)
 
-    def orders_config(self, number: int, idle: tuple[str, ...], first: Workflow) -> TrainConfig:
-        """Return how one is trained on orders, in all rounds together. first: any of them."""
+    def base_config(self, number: int) -> TrainConfig:
+        """Return how training `number` learns to defend, see `SharedSearch`."""
+        return self._base_training.model_copy(update={"seed": self._seed("replicate", number, "base")})
+
+    @cached_property
+    def _orders_training(self) -> TrainConfig:
+        """How one is trained on orders, in all rounds together; it has no order and no seed of its own yet."""
         (times, faster), last = self._larger, self._largest_update
         from_on = [int(share * self.orders_budget) // last * last for share in GROWTH] if times > 1 else []
         sizes = {
@@ -379,8 +386,12 @@ class SearchConfig(training.PlayerSettings, Exploitation):
             "growth": tuple(zip(from_on, (2, 4), strict=False)),
             "learning_rate": self.learning_rate * faster,
         }
-        seed = seeds.stream_seed(self.seed, "replicate", number, "orders")
-        return self._training(str(first), self.orders_budget, seed, idle=idle, softening=1.0, **sizes)
+        return self._training(training.NONE, self.orders_budget, self.seed, initial_logit_scale=1.0, **sizes)
+
+    def orders_config(self, number: int, idle: tuple[str, ...], any_order: str) -> TrainConfig:
+        """Return how training `number` goes on with orders."""
+        own = {"workflow": any_order, "idle": idle, "seed": self._seed("replicate", number, "orders")}
+        return self._orders_training.model_copy(update=own)
 
     @property
     def side_by_side(self) -> int:
@@ -403,7 +414,7 @@ class SearchConfig(training.PlayerSettings, Exploitation):
 
     def warmup_config(self) -> TrainConfig:
         """Return how to defend at all, before keeping to an order."""
-        return self._training(training.NONE, self.warmup_budget, seeds.stream_seed(self.seed, "warmup"), min_episodes=0)
+        return self._training(training.NONE, self.warmup_budget, self._seed("warmup"), min_episodes=0)
 
     @property
     def trial_role(self) -> PolicySpec:
@@ -414,11 +425,16 @@ class SearchConfig(training.PlayerSettings, Exploitation):
 
     def trial_config(self, number: int, workflow: Workflow, budget: int) -> TrainConfig:
         """Return how trial `number` is trained, with streams of its own."""
-        return self._training(str(workflow), budget, seeds.stream_seed(self.seed, "trial", number))
+        return self._training(str(workflow), budget, self._seed("trial", number))
+
+    def _seed(self, *stream: str | int) -> int:
+        return seeds.stream_seed(self.seed, *stream)
 
     def _training(self, workflow: str, budget: int, seed: int, **changes: Any) -> TrainConfig:
         own = {"workflow": workflow, "total_episodes": budget, "seed": seed}
-        return self.training.model_copy(update=own | changes)
+        made = self.training.model_copy(update=own | changes)
+        _ = made.ppo, made.tournament
+        return made
 
 
 def _is_separate(values: Mapping[str, Any]) -> bool:
@@ -464,7 +480,7 @@ def search_configs(
     ]
     if firsts[0].seed + seeds > 2**63:
         raise errors.ConfigError(f"--seed must be below 2**63 less --seeds, got {firsts[0].seed}")
-    return [first.model_copy(update={"seed": first.seed + i}) for first in firsts for i in range(seeds)]
+    return [first.model_copy(update={"seed": first.seed + i}) if i else first for first in firsts for i in range(seeds)]
 
 
 def _scenarios(said: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,14 +1,14 @@
 """Everything that decides how one policy is trained: flat fields, checked once, frozen, saved with the result.
 
-A field's name is its flag, its variable and its key in a file; its description is its help. The small values that play,
-judge and learn (`Game`, `Judging`, `Gate`, `PPOConfig`, `Course`) declare the fields they take, `TrainConfig` inherits all
-of them, and `config.game`, `config.ppo` ... are views of it.
+A field's name is its flag, its variable and its key in a file; its description is its help. The values that play, judge and
+learn (`Game`, `Judging`, `Gate`, `PPOConfig`, `TournamentConfig`) declare the fields they take, and `TrainConfig` inherits
+all of them. `config.game`, `config.ppo` ... are made once, and carried to copies that do not change them.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
@@ -21,117 +21,16 @@ from fixfirst.orders.order import UnitScheme, Workflow
 from fixfirst.policy import action_sets
 from fixfirst.policy.memory import MemoryScheme
 from fixfirst.policy.spec import SHIELDS, PolicySpec
+from fixfirst.runs import setting_names
+from fixfirst.settings.ppo import PPOConfig
 from fixfirst.settings.presets import LEAGUE, PRESETS, check_preset
-from fixfirst.settings.resolve import Needs, Resolvable, flag, needs
+from fixfirst.settings.resolve import Needs, Resolvable, flag, needs, without_old_names
+from fixfirst.settings.tournament import FIND, TournamentConfig
 
 ALL, NONE = "all", "none"  # instead of a workflow: one drawn per episode, or no order at all
 MOST_UNITS_AT_ONCE = 6  # 720 orders in one training
 
-Schedule = Literal["constant", "linear"]
-Engine = Literal["auto", "compiled", "torch"]
-Beta = Annotated[float, Field(ge=0, lt=1)]
 _Part = TypeVar("_Part", bound=BaseModel)
-
-
-class PPOConfig(arguments.Settings):
-    """How one update learns. A batch is what one update sees: `episodes_per_update` whole episodes."""
-
-    n_envs: int = Field(50, ge=1, description="Environments side by side.")
-    episodes_per_update: int = Field(50, ge=1, description="What one update learns from; a multiple of --n-envs.")
-    growth: tuple[tuple[int, int], ...] = Field(
-        (), description="Growing updates: pairs of (from so many episodes on, times --episodes-per-update), in a file."
-    )
-    epochs: int = Field(4, ge=1, description="Passes over an update's episodes.")
-    minibatches: int = Field(1, ge=1, description="Parts an epoch is cut into, by transitions; 1 = all at once.")
-    row_parts: int = Field(1, ge=1, description="Parts an epoch is cut into, by observations; compiled learner only.")
-    returns: Literal["monte_carlo", "gae"] = Field("gae", description="How advantages are computed.")
-    gae_lambda: float = Field(0.95, ge=0, le=1, description="Lambda of GAE.")
-    bootstrap: bool = Field(True, description="With gae: count the value of the state at the step limit.")
-    gamma: float = Field(0.99, gt=0, le=1, description="Discount per step.")
-    clip: float = Field(0.2, gt=0, description="How far an update may move a probability, as a ratio.")
-    entropy: float = Field(0.003, ge=0, description="Weight of the entropy bonus.")
-    entropy_schedule: Schedule = Field("constant", description="linear: down to 0 over the budget.")
-    value_weight: float = Field(0.5, ge=0, description="Weight of the value loss.")
-    max_grad_norm: float = Field(0.5, gt=0, description="Gradients are clipped to this norm.")
-    learning_rate: float = Field(0.002, gt=0, description="Learning rate of Adam.")
-    lr_schedule: Schedule = Field("constant", description="linear: down to --lr-final over the budget.")
-    lr_final: float = Field(0.0, ge=0, le=1, description="Share of the learning rate that is left at the end, if linear.")
-    settle: float = Field(0.0, ge=0, lt=1, description="Share of the budget, at its end, with the final values.")
-    norms_apart: bool = Field(False, description="Clip the gradients of actor and critic separately.")
-    free_restores: int = Field(
-        0, ge=0, description="Episodes over which the price of Restore rises from 0 to 1 in training; 0 = at once."
-    )
-    adam_betas: tuple[Beta, Beta] = Field((0.9, 0.99), description="Decay rates of Adam.")
-    last_layer: float = Field(
-        1.0, gt=0, description="Factor on the first weights of the last layers; a small one makes all actions likely."
-    )
-    reward_scale: float = Field(0.1, gt=0, description="The learner sees rewards times this.")
-    engine: Engine = Field(
-        "auto", description="Which learner: compiled, or torch (PyTorch); auto: torch for minibatches only."
-    )
-
-    @model_validator(mode="after")
-    def _whole_passes(self) -> "PPOConfig":
-        if self.episodes_per_update % self.n_envs:
-            raise errors.ConfigError(
-                f"--episodes-per-update must be a multiple of --n-envs {self.n_envs}, got {self.episodes_per_update}"
-            )
-        if list(self.growth) != sorted(self.growth) or not all(start >= 0 and factor >= 1 for start, factor in self.growth):
-            raise errors.ConfigError(
-                f"growth has pairs of (episodes, factor from 1 on), episodes in order, got {self.growth}"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _engine_can(self) -> "PPOConfig":
-        if self.row_parts > 1 and self.uses_torch:
-            raise errors.ConfigError(f"PyTorch's learner cuts by --minibatches, got --row-parts {self.row_parts}")
-        if self.engine == "compiled" and self.minibatches > 1:
-            raise errors.ConfigError(
-                f"--engine compiled learns from all at once, got --minibatches {self.minibatches}; use --engine torch"
-            )
-        return self
-
-    @property
-    def num_envs(self) -> int:
-        """`n_envs`, as Gymnasium calls it."""
-        return self.n_envs
-
-    @property
-    def uses_torch(self) -> bool:
-        """Does PyTorch learn?"""
-        return self.engine == "torch" or (self.engine == "auto" and self.minibatches > 1)
-
-    def batch_at(self, episodes: int) -> int:
-        """Return episodes of the update that comes after so many."""
-        factors = [factor for start, factor in self.growth if start <= episodes]
-        return self.episodes_per_update * (factors[-1] if factors else 1)
-
-    def updates_in(self, episodes: int) -> int:
-        """Return how many updates the first episodes are enough for."""
-        played = updates = 0
-        for _, end in pairwise([0, *(start for start, _ in self.growth if start > 0), episodes + 1]):
-            size = self.batch_at(played)
-            here = max(min(-(-(end - played) // size), (episodes - played) // size), 0)
-            played, updates = played + here * size, updates + here
-        return updates
-
-    def entropy_at(self, progress: float) -> float:
-        """Return the entropy bonus at this share of all updates."""
-        return self.entropy * (1.0 if self.entropy_schedule == "constant" else 1.0 - self._way(progress))
-
-    def learning_rate_at(self, progress: float) -> float:
-        """At this share of all updates."""
-        fall = 0.0 if self.lr_schedule == "constant" else self._way(progress) * (1.0 - self.lr_final)
-        return self.learning_rate * (1.0 - fall)
-
-    def _way(self, progress: float) -> float:
-        """Return how far the schedules have come at this share of all updates."""
-        return min(progress / (1.0 - self.settle), 1.0)
-
-    def restore_price(self, episodes: int) -> float:
-        """Return what Restore costs the learner after so many episodes, as a share of its true price."""
-        return min(episodes / self.free_restores, 1.0) if self.free_restores else 1.0
 
 
 class Alignment(arguments.Settings):
@@ -173,73 +72,7 @@ class Alignment(arguments.Settings):
         return min(max(moved, 0.0), self.alignment_limit)
 
 
-class Course(arguments.Settings):
-    """What a training goes through; by default one start that is trained to the end (`tournament.py`)."""
-
-    starts: int = Field(1, ge=1, description="Short trainings from scratch, of which the best go on.")
-    start_episodes: int = Field(0, ge=0, description="How many episodes each of several starts has.")
-    opening: str = Field(
-        "none",
-        description="First choices of every episode: none, find (decoys that are shown to help), or names such as "
-        '"Decoy User2, Decoy User2". Played everywhere, and kept in the policy file.',
-    )
-    lines: int = Field(1, ge=1, description="How many of the best starts go on; the best of what they lead to is kept.")
-    seek_episodes: int = Field(
-        50_000, ge=1, description="With --opening find: episodes of a line that begin with decoys, ever fewer of them."
-    )
-    halvings: int = Field(6, ge=1, description="How often the worse half of the openings is dropped; 6 leave three.")
-    finals: int = Field(3, ge=1, description="How many openings are then trained separately, beside none.")
-    final_episodes: int = Field(10_000, ge=1, description="Episodes of each of --finals.")
-    ends: int = Field(1, ge=1, description="How many of --finals are trained to the end; the best is kept.")
-    opening_episodes: int = Field(0, ge=0, description="Last episodes of each of --ends.")
-    opening_rate: float = Field(0.0015, gt=0, description="Learning rate at the start of --opening-episodes.")
-
-    @model_validator(mode="after")
-    def _makes_sense(self) -> "Course":
-        if self.starts > 1 and not self.start_episodes:
-            raise errors.ConfigError(f"--starts {self.starts} needs --start-episodes: how many each of them has")
-        if self.opening == "find" and not self.opening_episodes:
-            raise errors.ConfigError("--opening find needs --opening-episodes to train on from what was found")
-        if self.lines > self.starts:
-            raise errors.ConfigError(f"--lines {self.lines} needs as many --starts, got {self.starts}")
-        if self.lines > 1 and not self.seeking:
-            raise errors.ConfigError(f"--lines {self.lines} are compared by the openings they find: use --opening find")
-        if self.ends > self.finals + 1:
-            raise errors.ConfigError(f"--ends {self.ends} needs as many --finals, got {self.finals}")
-        return self
-
-    @property
-    def before(self) -> int:
-        """Episodes of the starts that are given up."""
-        return (self.starts - self.lines) * self.start_episodes
-
-    @property
-    def seeking(self) -> int:
-        """Episodes in which one line finds an opening."""
-        return self.seek_episodes if self.opening == "find" else 0
-
-    @property
-    def finding(self) -> int:
-        """Episodes in which an opening is found."""
-        return self.lines * self.seeking + (self.finals + 1) * self.final_episodes if self.seeking else 0
-
-    @property
-    def last(self) -> int:
-        """How many are trained to the end."""
-        return self.ends if self.seeking else 1
-
-    @property
-    def after(self) -> int:
-        """Episodes with the opening, at the end."""
-        return 0 if self.opening == NONE else self.last * self.opening_episodes
-
-    @property
-    def aside(self) -> int:
-        """All that is not those that go on, without an opening."""
-        return self.before + self.finding + self.after
-
-
-class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Course, Resolvable):
+class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, TournamentConfig, Resolvable):
     """The settings that a training and a search share: all but their budgets."""
 
     workflow: str = Field(
@@ -263,8 +96,8 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Cours
     preset: str = Field(
         "default", description=f"Values for all that is not given: {', '.join((*PRESETS, LEAGUE))} (docs/method.md)."
     )  # only a name: what it stands for is in the values
-    softening: float = Field(
-        0.5, gt=0, le=1, description="Factor on inherited preferences that break the order; 1 = take them as they are."
+    initial_logit_scale: float = Field(
+        0.5, gt=0, le=1, description="Factor on inherited logits that break the order; 1 = take them as they are."
     )
     checkpoint_every: int = Field(50, ge=1, description="Updates between two checkpoints.")
     tensorboard: bool = Field(False, description="Write TensorBoard events; needs pip install 'fixfirst[tensorboard]'.")
@@ -287,24 +120,26 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Cours
         ),
         **needs("--gate-rule bound", lambda c: c.gate_rule == "bound", "min_judged"),
         **needs("--gate-rule latest", lambda c: c.gate_rule == "latest", "min_repairs"),
-        **needs("--starts 2 or more", lambda c: c.starts > 1, "start_episodes"),
+        **needs("--entrants 2 or more", lambda c: c.entrants > 1, "start_episodes"),
         **needs(
             "--opening find",
-            lambda c: c.opening == "find",
-            *("seek_episodes", "halvings", "finals", "final_episodes", "ends"),
+            lambda c: c.finds_opening,
+            *("seek_episodes", "halving_rounds", "finalists", "final_episodes", "finalists_kept"),
         ),
         **needs("--opening", lambda c: c.opening != NONE, "opening_episodes"),
-        **needs("--opening and --opening-episodes", lambda c: c.course.after > 0, "opening_rate"),
+        **needs("--opening and --opening-episodes", lambda c: c.finishing_episodes > 0, "opening_rate"),
     }
 
     @model_validator(mode="before")
     @classmethod
     def _plain_values(cls, values: Any) -> Any:
-        """Refuse arrays, which cannot even be compared with what a setting may be."""
-        for name, value in values.items() if isinstance(values, Mapping) else ():
+        """Refuse arrays, which cannot even be compared with what a setting may be; read older names."""
+        if not isinstance(values, Mapping):
+            return values
+        for name, value in values.items():
             if isinstance(value, np.ndarray | np.void):
                 raise errors.ConfigError(f"{flag(name)} must be a plain value, got {value!r}")
-        return values
+        return without_old_names(setting_names.current(values), values)
 
     @model_validator(mode="after")
     def _makes_sense_alone(self) -> "PlayerSettings":
@@ -315,35 +150,46 @@ class PlayerSettings(Game, Judging, compliance.Gate, Alignment, PPOConfig, Cours
         _ = self.idle_units, self.attacker  # they make sense
         if self.variant is None:
             raise errors.ConfigError("a training names its variant: current, leaderboard or debugged")
-        transitions = self.steps * self.episodes_per_update
-        if self.minibatches > transitions:
-            raise errors.ConfigError(f"--minibatches {self.minibatches} is more than the {transitions} steps of one update")
         return self
 
-    def _view(self, part: type[_Part]) -> _Part:
-        return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values, and with all that was made of those that stay as they are."""
+        copied, changed = super().model_copy(update=update, deep=deep), set(update or ())
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            part = copied.__dict__[name]
+            if changed and not (isinstance(self, type(part)) and changed.isdisjoint(type(part).model_fields)):
+                del copied.__dict__[name]
+        return copied
 
-    @property
+    def _part(self, kind: type[_Part]) -> _Part:
+        return kind.model_construct(**{name: getattr(self, name) for name in kind.model_fields})
+
+    @cached_property
     def game(self) -> Game:
-        return self._view(Game)
+        """What is played."""
+        return self._part(Game)
 
-    @property
+    @cached_property
     def judging(self) -> Judging:
-        return self._view(Judging)
+        """When a repair is in order."""
+        return self._part(Judging)
 
-    @property
+    @cached_property
     def gate(self) -> compliance.Gate:
-        return self._view(compliance.Gate)
+        """When a policy is accepted."""
+        return self._part(compliance.Gate)
 
-    @property
+    @cached_property
     def ppo(self) -> PPOConfig:
-        return self._view(PPOConfig)
+        """How an update learns."""
+        return self._part(PPOConfig)
 
-    @property
-    def course(self) -> Course:
-        return self._view(Course)
+    @cached_property
+    def tournament(self) -> TournamentConfig:
+        """What a training goes through."""
+        return self._part(TournamentConfig)
 
-    @property
+    @cached_property
     def scheme(self) -> UnitScheme:
         """How hosts are grouped into unit types."""
         if self.units is None:
@@ -384,31 +230,35 @@ class TrainConfig(PlayerSettings):
         return self
 
     def _check_budget(self) -> None:
-        """Every stage (`tournament.py`) has at least one update, whatever is left of the budget."""
-        course, ppo, total = self.course, self.ppo, self.total_episodes
+        """Every stage (`learner/stages.py`) has at least one update, whatever is left of the budget."""
+        course, ppo, total = self.tournament, self.ppo, self.total_episodes
         update = ppo.batch_at(0)
-        first = course.start_episodes if course.starts > 1 else update
-        if course.starts > 1 and first < update:
+        first = course.start_episodes if course.entrants > 1 else update
+        if course.entrants > 1 and first < update:
             raise errors.ConfigError(f"--start-episodes {first} is less than one update of {update} episodes")
-        least = course.aside + course.lines * first
+        least = course.extra_episodes + course.survivors * first
         if total < least:
-            parts = {"starts that are given up": course.before, "finding an opening": course.finding, "it": course.after}
+            parts = {
+                "starts that are given up": course.dropped_episodes,
+                "finding an opening": course.finding_episodes,
+                "it": course.finishing_episodes,
+            }
             spent = ", ".join(f"{episodes:,} for {what}" for what, episodes in parts.items() if episodes)
             raise errors.ConfigError(
                 f"--total-episodes must be at least {least:,}{' with ' + spent if spent else ''}, got {total:,}"
             )
-        plain = (total - course.aside) // course.lines
+        plain = (total - course.extra_episodes) // course.survivors
         rest, update = plain - first, ppo.batch_at(first)
-        if course.starts > 1 and 0 < rest < update:
+        if course.entrants > 1 and 0 < rest < update:
             raise errors.ConfigError(
                 f"--total-episodes {total:,} leaves {rest} episodes after the starts, less than one update of {update}; "
-                f"make it {least:,}, or {least + course.lines * update:,} or more"
+                f"make it {least:,}, or {least + course.survivors * update:,} or more"
             )
-        update = ppo.batch_at(plain + course.seeking)  # of all later stages
-        later = {"opening_episodes": course.opening_episodes} if course.after else {}
-        later |= {"seek_episodes": course.seek_episodes, "final_episodes": course.final_episodes} if course.seeking else {}
-        for name, episodes in later.items():
-            if episodes < update:
+        update = ppo.batch_at(plain + course.seeking_episodes)  # of all later stages
+        later = ["opening_episodes"] if course.finishing_episodes else []
+        later += ["seek_episodes", "final_episodes"] if course.finds_opening else []
+        for name in later:
+            if (episodes := getattr(course, name)) < update:
                 raise errors.ConfigError(f"{flag(name)} must be at least one update, {update} episodes, got {episodes}")
 
     @property
@@ -416,7 +266,7 @@ class TrainConfig(PlayerSettings):
         """The unit types whose order the policy reads; None = it knows no order."""
         return None if self.workflow == NONE else self.scheme
 
-    @property
+    @cached_property
     def spec(self) -> PolicySpec:
         """What the policy reads and may choose."""
         scheme = self.policy_scheme
@@ -430,16 +280,16 @@ class TrainConfig(PlayerSettings):
             self.idle_units,
             self.keep if shield else "shield",
         )
-        if self.opening == "find" and not spec.action_set.macros:
+        if self.finds_opening and not spec.action_set.macros:
             raise errors.ConfigError(
                 f"openings are found among decoy macros, the action set {spec.action_set} has none; use --action-set macros"
             )
         opened = self.opened(spec)  # makes sense, also if it is for later
-        return spec if self.course.after else opened
+        return spec if self.finishing_episodes else opened
 
     def opened(self, spec: PolicySpec) -> PolicySpec:
         """Return the spec with the opening that is given by name, if one is."""
-        if self.opening in (NONE, "find"):
+        if self.opening in (NONE, FIND):
             return spec
         names = tuple(name.strip() for name in self.opening.split(","))
         if len(names) >= self.steps:
@@ -448,7 +298,7 @@ class TrainConfig(PlayerSettings):
             )
         return replace(spec, opening=spec.action_set.numbers(names))
 
-    @property
+    @cached_property
     def workflows(self) -> tuple[Workflow, ...]:
         """The orders played: none, one, or all."""
         scheme = self.policy_scheme

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
-
 class CompareSettings(TypedDict, total=False):
     backend: Literal["simulator", "workers", "cyborg"]
     cyborg: str | None
@@ -17,20 +16,16 @@ class CompareSettings(TypedDict, total=False):
     scenario: Any
     variant: Literal["current", "leaderboard", "debugged"] | None
 
-
 class GameSettings(CompareSettings, total=False):
     max_steps: int | None
     red_agent: str | Sequence[str]
-
 
 class JudgingSettings(TypedDict, total=False):
     count_foothold: bool
     rule: Literal["no_higher", "top", "fixed_types"]
 
-
 class EvaluateSettings(CompareSettings, JudgingSettings, total=False):
     pass
-
 
 class WatchSettings(GameSettings, JudgingSettings, total=False):
     beside: Any
@@ -44,7 +39,6 @@ class WatchSettings(GameSettings, JudgingSettings, total=False):
     then: Any
     workflow: str | None
 
-
 class VecSettings(GameSettings, total=False):
     action_set: Any
     arrays: Any
@@ -54,7 +48,6 @@ class VecSettings(GameSettings, total=False):
     num_workers: int | None
     render_mode: str | None
     timeout_s: float | None
-
 
 class TrainSettings(GameSettings, JudgingSettings, total=False):
     action_set: str
@@ -67,28 +60,27 @@ class TrainSettings(GameSettings, JudgingSettings, total=False):
     alignment_target: float
     bootstrap: bool
     checkpoint_every: int
-    clip: float
+    clip_coef: float
     compliance_threshold: float
-    ends: int
-    engine: Literal["auto", "compiled", "torch"]
-    entropy: float
+    ent_coef: float
+    entrants: int
     entropy_schedule: Literal["constant", "linear"]
     episodes_per_update: int
     epochs: int
     final_episodes: int
-    finals: int
-    free_restores: int
+    finalists: int
+    finalists_kept: int
     gae_lambda: float
     gamma: float
     gate_episodes: int
     gate_rule: Literal["bound", "latest"]
     growth: Sequence[tuple[int, int]]
-    halvings: int
+    halving_rounds: int
     idle: Sequence[str]
+    initial_logit_scale: float
     keep: Literal["shield", "evidence", "recheck", "expiry", "limit", "penalty", "delta", "none"]
     last_layer: float
     learning_rate: float
-    lines: int
     lr_final: float
     lr_schedule: Literal["constant", "linear"]
     max_grad_norm: float
@@ -96,28 +88,26 @@ class TrainSettings(GameSettings, JudgingSettings, total=False):
     min_episodes: int
     min_judged: int
     min_repairs: int
-    minibatches: int
     n_envs: int
     norms_apart: bool
     opening: str
     opening_episodes: int
     opening_rate: float
     preset: str
+    restore_cost_warmup_episodes: int
     returns: Literal["monte_carlo", "gae"]
     reward_scale: float
     row_parts: int
     seed: int
     seek_episodes: int
     settle: float
-    softening: float
     start_episodes: int
-    starts: int
     stop_when_compliant: bool
+    survivors: int
     tensorboard: bool
     total_episodes: int
-    value_weight: float
+    vf_coef: float
     workflow: str
-
 
 class SearchSettings(TrainSettings, total=False):
     again: bool
