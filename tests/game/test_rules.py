@@ -1,4 +1,4 @@
-"""The rules of the game, one fact per test, oddities included. A host's four bits: two of activity, two of belief."""
+"""The rules of the game, one fact per row, oddities included. A host's four bits: two of activity, two of belief."""
 
 import numpy as np
 import pytest
@@ -9,76 +9,13 @@ from fixfirst.game.game_config import Game
 from fixfirst.game.simulator import World
 from fixfirst.game.state import OTService, RedAgent
 
-# ---------------------------------------------------------------- the OT service
-
-
-def test_impact_stops_the_ot_service_at_ten_points_per_step():
-    scene = Scene().holds("privileged", "Op_Server0").ot("RUNNING").red_will("impact", "Op_Server0")
-    assert scene.turn().reward == -11.0  # 10 for the service, 1 for the server
-    assert scene.turn().reward == -11.0
-
-
-def test_restore_makes_impact_harmless_for_the_rest_of_the_episode():
-    scene = Scene().holds("privileged", "Op_Server0").ot("STOPPED").red_sleeps()
-    assert scene.turn("Restore", "Op_Server0").reward == -1.0
-    scene.holds("privileged", "Op_Server0").red_will("impact", "Op_Server0")
-    again = scene.turn()
-    assert again.red == ("impact", 1, None)  # red believes that it worked
-    assert OTService(again.state["ot"]) == OTService.RESTORED
-    assert again.reward == -1.0  # the server only
-
-
-def test_impact_needs_any_session_on_the_server_not_root():
-    scene = Scene().holds("stubborn", "Op_Server0").ot("RUNNING").red_will("impact", "Op_Server0")
-    assert scene.turn().red == ("impact", 1, None)
-    scene = Scene().ot("RUNNING").red_will("impact", "Op_Server0")
-    assert scene.turn().red == ("impact", 0, None)
-
-
-def test_a_stopped_service_costs_ten_even_when_red_is_gone():
-    assert Scene().ot("STOPPED").turn().reward == -10.0
-
-
-# ---------------------------------------------------------------- reach
-
-
-def test_scanning_the_unreachable_server_reports_success_and_teaches_nothing():
-    scene = Scene().red_will("scan", "Op_Server0")
-    turn = scene.turn()
-    assert turn.red == ("scan", 1, None)
-    assert turn.state["remembered"][HOST_ID["Op_Server0"]] == 0
-    assert turn.sees("Op_Server0") == "0000"
-
-
-@pytest.mark.parametrize("kind", ["privileged", "removable", "stubborn"])
-@pytest.mark.parametrize("host", ["Enterprise0", "Enterprise1", "Enterprise2"])
-def test_any_session_on_an_enterprise_host_opens_the_operational_subnet(kind, host):
-    turn = Scene().holds(kind, host).red_will("scan", "Op_Server0").turn()
-    assert open_ports(turn.state["remembered"][HOST_ID["Op_Server0"]]) == {22}
-    assert turn.sees("Op_Server0") == "1000"
-
-
-def test_blue_closes_the_operational_subnet_before_red_uses_it_in_the_same_turn():
-    scene = Scene().holds("stubborn", "Enterprise2").remembers("Op_Server0", 22).red_will("exploit", "Op_Server0")
-    assert scene.turn("Restore", "Enterprise2").red == ("exploit", 0, "SSHBruteForce")
-
-
-def test_b_line_starts_over_when_the_server_did_not_answer_its_scan():
-    scene = Scene().red_will("scan", "Op_Server0")
-    scene.state["bline_seen_server"] = False
-    scene.turn()
-    turn = scene.turn()
-    assert turn.red[0] == "scan" and turn.state["red_target"] == HOST_ID["User1"]
-
-
-# ---------------------------------------------------------------- exploits
-
 OUTCOMES = {  # host: exploit: what it gains on a host without decoys
     "Enterprise0": {"SSHBruteForce": "stubborn"},
-    "Enterprise1": {"HTTPSRFI": "removable", "HTTPRFI": "removable", "EternalBlue": "none", "BlueKeep": "privileged"}
-    | {"SSHBruteForce": "stubborn"},
-    "Enterprise2": {"HTTPSRFI": "removable", "HTTPRFI": "removable", "EternalBlue": "none", "BlueKeep": "privileged"}
-    | {"SSHBruteForce": "stubborn"},
+    **{
+        host: {"HTTPSRFI": "removable", "HTTPRFI": "removable", "EternalBlue": "none", "BlueKeep": "privileged"}
+        | {"SSHBruteForce": "stubborn"}
+        for host in ("Enterprise1", "Enterprise2")
+    },
     "Op_Server0": {"SSHBruteForce": "stubborn"},
     "User1": {"FTPDirectoryTraversal": "privileged", "SSHBruteForce": "stubborn"},
     "User2": {"EternalBlue": "privileged", "BlueKeep": "removable"},
@@ -86,16 +23,9 @@ OUTCOMES = {  # host: exploit: what it gains on a host without decoys
     "User4": {"HarakaRCE": "privileged", "SQLInjection": "privileged", "HTTPSRFI": "removable", "HTTPRFI": "removable"}
     | {"SSHBruteForce": "stubborn"},
 }
-HEAVIEST = {
-    "Enterprise1": "HTTPSRFI",
-    "Enterprise2": "HTTPSRFI",
-    "User1": "FTPDirectoryTraversal",
-    "User2": "EternalBlue",
-} | {
-    "User3": "HarakaRCE",
-    "User4": "HarakaRCE",
-}
-EXPLOIT_CASES = [(host, exploit, gain) for host, row in OUTCOMES.items() for exploit, gain in row.items()]
+HEAVIEST = {"Enterprise1": "HTTPSRFI", "Enterprise2": "HTTPSRFI", "User1": "FTPDirectoryTraversal"}
+HEAVIEST |= {"User2": "EternalBlue", "User3": "HarakaRCE", "User4": "HarakaRCE"}
+WEB = (80, 443, 22, 3389, 139)  # ports of Enterprise1 that red remembers
 
 
 def attack(host, exploit, scene=None, detected=1):
@@ -109,208 +39,16 @@ def attack(host, exploit, scene=None, detected=1):
     return scene.chance(other=other, top=int(top), detected=detected).red_will("exploit", host, via).turn()
 
 
-@pytest.mark.parametrize(("host", "exploit", "gain"), EXPLOIT_CASES)
-def test_what_each_exploit_gains_on_each_host(host, exploit, gain):
-    turn = attack(host, exploit)
-    assert turn.red == ("exploit", int(gain != "none"), exploit)
-    assert turn.access(host) == gain
+def held(kind, host, then="impact", variant="current"):
+    """Red holds a host and does this there next."""
+    scene = Scene(variant).holds(kind, host)
+    return scene.red_will(then, host) if then else scene
 
 
-@pytest.mark.parametrize(("host", "exploit"), [("Enterprise1", "EternalBlue"), ("User3", "BlueKeep")])
-def test_exploits_that_meet_a_deaf_service_fail_unseen(host, exploit):
-    assert attack(host, exploit).sees(host) == "0000"
-
-
-def test_brute_force_is_always_seen_and_leaves_no_file():
-    turn = attack("Enterprise0", "SSHBruteForce")
-    assert turn.sees("Enterprise0") == "1101" and not turn.holds_malware("Enterprise0")
-
-
-def test_an_undetected_shell_looks_like_a_scan_and_cannot_be_removed():
-    turn = attack("Enterprise1", "HTTPSRFI", detected=0)
-    assert turn.sees("Enterprise1") == "1000"
-    assert turn.access("Enterprise1") == "stubborn" and turn.holds_malware("Enterprise1")
-
-
-def test_a_detected_shell_shows_as_exploit_by_a_user():
-    assert attack("Enterprise1", "HTTPSRFI", detected=1).sees("Enterprise1") == "1101"
-
-
-def test_without_a_scan_no_exploit_is_tried():
-    assert Scene().red_will("exploit", "User1").turn().red == ("exploit", 0, None)
-
-
-def test_red_shoots_at_a_decoy_that_is_gone_and_nobody_notices():
-    scene = Scene().remembers("User1", 21, 22, 443).chance(other="HTTPSRFI", top=0).red_will("exploit", "User1")
-    turn = scene.turn()
-    assert turn.red == ("exploit", 0, "HTTPSRFI") and turn.sees("User1") == "0000"
-
-
-def test_a_decoy_stops_the_exploit_and_shows_it_as_a_scan():
-    scene = Scene().decoy_ports("User1", 443).remembers("User1", 21, 22, 443)
-    turn = scene.chance(other="HTTPSRFI", top=0).red_will("exploit", "User1").turn()
-    assert turn.red == ("exploit", 0, "HTTPSRFI") and turn.sees("User1") == "1000" and turn.access("User1") == "none"
-
-
-def test_a_brute_forced_ssh_decoy_is_a_false_alarm():
-    scene = Scene().decoy_ports("User2", 22).remembers("User2", 22, 139, 3389)
-    turn = scene.chance(other="SSHBruteForce", top=0).red_will("exploit", "User2", "User2").turn()
-    assert turn.red[1] == 0 and turn.access("User2") == "none" and turn.sees("User2") == "1101"
-
-
-def test_the_heaviest_exploit_is_taken_three_times_in_four_and_the_others_share_the_rest():
-    """Enterprise1: HTTPSRFI 3/4, four others 1/16 each; 40,000 attacks, five standard deviations."""
-    n = 40_000
-    world = World(Game(max_steps=None), n)
-    world.reset(seed=1)
-    states = np.repeat(
-        Scene().remembers("Enterprise1", 22, 135, 139, 445, 80, 443, 3389).red_will("exploit", "Enterprise1").state, n
-    )
-    world.set_state(states)
-    world.step(np.zeros(n, int))
-    counts = np.bincount(world.get_state()["red_exploit"], minlength=len(EXPLOIT_NAMES))
-    for exploit in OUTCOMES["Enterprise1"]:
-        p = 3 / 4 if exploit == "HTTPSRFI" else 1 / 16
-        assert abs(counts[EXPLOIT_NAMES.index(exploit)] - n * p) < 5 * np.sqrt(n * p * (1 - p))
-    assert counts.sum() == n
-    detected = world.observations[:, 4 * HOST_ID["Enterprise1"] + 1][world.get_state()["malware"] > 0]
-    assert abs(detected.mean() - 0.95) < 5 * np.sqrt(0.95 * 0.05 / len(detected))
-
-
-# ---------------------------------------------------------------- escalation
-
-
-def test_escalation_never_fails_on_a_held_host_and_is_unseen():
-    turn = Scene().holds("removable", "Enterprise1").red_will("escalate", "Enterprise1").turn()
-    assert turn.red == ("escalate", 1, None)
-    assert turn.access("Enterprise1") == "privileged" and turn.holds_malware("Enterprise1")
-    assert turn.sees("Enterprise1") == "0000" and turn.reward == -1.0
-
-
-def test_escalation_fails_when_blue_removed_the_session_in_the_same_turn():
-    scene = Scene().holds("removable", "Enterprise1").red_will("escalate", "Enterprise1")
-    assert scene.turn("Remove", "Enterprise1").red == ("escalate", 0, None)
-
-
-# ---------------------------------------------------------------- blue
-
-
-def test_remove_kills_only_sessions_whose_process_blue_knows():
-    assert Scene().holds("removable", "User2").turn("Remove", "User2").access("User2") == "none"
-    assert Scene().holds("stubborn", "User2").turn("Remove", "User2").access("User2") == "stubborn"
-    assert Scene().holds("privileged", "User2").turn("Remove", "User2").access("User2") == "privileged"
-
-
-def test_remove_turns_a_belief_into_unknown_and_leaves_a_clean_host_alone():
-    scene = Scene()
-    attacked = attack("Enterprise1", "HTTPSRFI", scene)
-    assert attacked.sees("Enterprise1") == "1101"
-    assert scene.red_sleeps().turn("Remove", "Enterprise1").sees("Enterprise1") == "0010"
-    assert Scene().turn("Remove", "Enterprise1").sees("Enterprise1") == "0000"
-
-
-def test_analyse_reports_privileged_for_any_file_also_after_remove():
-    scene = Scene().malware_on("User2")
-    assert scene.turn("Analyse", "User2").sees("User2") == "0011"
-    assert scene.turn("Remove", "User2").sees("User2") == "0010"
-    assert scene.turn("Analyse", "User2").sees("User2") == "0011"
-    assert scene.turn("Restore", "User2").sees("User2") == "0000"
-    assert scene.turn("Analyse", "User2").sees("User2") == "0000"
-
-
-def test_analyse_does_not_see_what_red_does_in_the_same_turn():
-    scene = Scene().holds("removable", "Enterprise1").red_will("escalate", "Enterprise1")
-    assert scene.turn("Analyse", "Enterprise1").sees("Enterprise1") == "0000"
-
-
-def test_a_new_exploit_lowers_privileged_to_user():
-    scene = Scene().malware_on("Enterprise1")
-    scene.turn("Analyse", "Enterprise1")
-    assert attack("Enterprise1", "HTTPSRFI", scene).sees("Enterprise1") == "1101"
-
-
-def test_restore_clears_sessions_files_and_decoys_and_costs_one():
-    scene = Scene().holds("privileged", "Enterprise1").malware_on("Enterprise1").decoy_ports("Enterprise1", 21)
-    turn = scene.turn("Restore", "Enterprise1")
-    assert turn.access("Enterprise1") == "none" and not turn.holds_malware("Enterprise1")
-    assert turn.state["decoys"].sum() == 0 and turn.reward == -1.0
-
-
-def test_restore_does_not_touch_what_red_remembers():
-    turn = Scene().remembers("User1", 21, 22, 80).turn("Restore", "User1")
-    assert open_ports(turn.state["remembered"][HOST_ID["User1"]]) == {21, 22, 80}
-
-
-def test_red_cannot_be_driven_off_its_foothold():
-    turn = Scene().turn("Restore", "User0")
-    assert turn.access("User0") == "privileged" and turn.reward == -1.0
-
-
-def test_the_foothold_costs_nothing_user_hosts_a_tenth_servers_one():
-    assert Scene().turn().reward == 0.0
-    assert Scene().holds("privileged", "User1").turn().reward == -0.1
-    assert Scene().holds("privileged", "Op_Host1").turn().reward == -0.1
-    assert Scene().holds("privileged", "Enterprise0", "Op_Server0", "User3").turn().reward == -2.1
-    assert Scene().holds("stubborn", "Enterprise0").turn().reward == 0.0
-
-
-# ---------------------------------------------------------------- decoys
-
-POSSIBLE_DECOYS = {
-    **{
-        key: {"Apache", "HarakaSMPT", "Tomcat", "Vsftpd"}
-        for key in ("Defender", "Enterprise0", "Op_Host0", "Op_Host1", "Op_Host2", "Op_Server0")
-    },
-    **{key: {"Femitter"} for key in ("Enterprise1", "Enterprise2")},
-    **{key: {"Apache", "Smss", "Svchost", "Tomcat"} for key in ("User0", "User1")},
-    "User2": {"Apache", "Femitter", "SSHD", "Tomcat"},
-    "User3": {"SSHD", "Vsftpd"},
-    "User4": {"Vsftpd"},
-}
-ALL_DECOYS = ("Apache", "Femitter", "HarakaSMPT", "Smss", "SSHD", "Svchost", "Tomcat", "Vsftpd")
-
-
-@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
-@pytest.mark.parametrize("host", HOST_NAMES)
-def test_which_decoys_can_be_placed_where(host, variant):
-    placed = {d for d in ALL_DECOYS if Scene(variant).turn(f"Decoy{d}", host).state["blue_success"] == 1}
-    assert placed == POSSIBLE_DECOYS[host]
-
-
-def test_a_decoy_can_be_placed_once_but_vsftpd_again_and_again():
-    scene = Scene()
-    assert scene.turn("DecoyTomcat", "Enterprise0").state["blue_success"] == 1
-    assert scene.turn("DecoyTomcat", "Enterprise0").state["blue_success"] == 0
-    assert [scene.turn("DecoyVsftpd", "Enterprise0").state["blue_success"] for _ in range(3)] == [1, 1, 1]
-
-
-def test_vsftpd_checks_port_21_but_takes_port_80_from_apache():
-    scene = Scene()
-    turn = scene.turn("DecoyVsftpd", "Enterprise0")
-    assert open_ports(turn.state["decoys"][HOST_ID["Enterprise0"]]) == {80}
-    assert scene.turn("DecoyApache", "Enterprise0").state["blue_success"] == 0
-
-
-def test_a_decoy_placed_in_the_same_turn_hides_a_small_scan():
-    """Enterprise0 then listens on two ports: fewer than three are not taken for a scan."""
-    scene = Scene().red_will("scan", "Enterprise0", "User3")
-    assert scene.turn("DecoyTomcat", "Enterprise0").sees("Enterprise0") == "0000"
-    scene = Scene().decoy_ports("Enterprise0", 25).red_will("scan", "Enterprise0", "User3")
-    assert scene.turn("DecoyTomcat", "Enterprise0").sees("Enterprise0") == "1000"
-
-
-def test_a_decoy_placed_in_the_same_turn_hides_an_undetected_shell():
-    scene = Scene().remembers("Enterprise1", 80, 443, 22, 3389, 139).chance(other="HTTPRFI", top=1, detected=0)
-    turn = scene.red_will("exploit", "Enterprise1").turn("DecoyFemitter", "Enterprise1")
-    assert turn.red[1] == 1 and turn.sees("Enterprise1") == "0000"
-
-
-def test_a_decoy_placed_and_hit_in_the_same_turn_shows_as_an_exploit():
-    scene = Scene().remembers("User1", 21, 22, 443).chance(other="HTTPSRFI", top=0).red_will("exploit", "User1")
-    assert scene.turn("DecoyTomcat", "User1").sees("User1") == "1101"
-
-
-# ---------------------------------------------------------------- Meander and green
+def shoot(host, *remembered, scene=None, other="HTTPSRFI", **chance):
+    """Red attacks a host whose ports it remembers, with an exploit that is not the heaviest."""
+    scene = (scene or Scene()).remembers(host, *remembered)
+    return scene.chance(other=other, **{"top": 0, **chance}).red_will("exploit", host, host if "User" in host else "User1")
 
 
 def meander(**fields):
@@ -323,100 +61,309 @@ def meander(**fields):
     return scene
 
 
-def test_a_failed_exploit_makes_meander_forget_the_operational_hosts_it_escalated():
-    operational, enterprise = hosts_mask("Op_Host0", "Op_Server0"), hosts_mask("Enterprise1")
-    believed = operational | enterprise | hosts_mask("User0")
-    scene = meander(escalated=believed, exploited=believed, breached=believed, red_verb=3, red_target=0, red_success=0)
-    after = scene.turn().state
+E0, E1, E2, OP, U1, U2 = "Enterprise0", "Enterprise1", "Enterprise2", "Op_Server0", "User1", "User2"
+TURNS = {  # a fact: the turn that shows it, and what is to be seen of it
+    # the OT service
+    "impact stops the service: 10 for it, 1 for the server": (
+        lambda: held("privileged", OP).ot("RUNNING").turn(),
+        {"reward": -11.0},
+    ),
+    "impact needs any session on the server, not root": (
+        lambda: held("stubborn", OP).ot("RUNNING").turn(),
+        {"red": ("impact", 1, None)},
+    ),
+    "without a session impact fails": (lambda: Scene().red_will("impact", OP).turn(), {"red": ("impact", 0, None)}),
+    "a stopped service costs ten even when red is gone": (lambda: Scene().ot("STOPPED").turn(), {"reward": -10.0}),
+    # reach
+    "scanning the unreachable server reports success and teaches nothing": (
+        lambda: Scene().red_will("scan", OP).turn(),
+        {"red": ("scan", 1, None), f"remembers {OP}": set(), f"sees {OP}": "0000"},
+    ),
+    "blue closes the operational subnet before red uses it in the same turn": (
+        lambda: held("stubborn", E2, None).remembers(OP, 22).red_will("exploit", OP).turn("Restore", E2),
+        {"red": ("exploit", 0, "SSHBruteForce")},
+    ),
+    # exploits
+    "a deaf smb service fails the exploit unseen": (lambda: attack(E1, "EternalBlue"), {f"sees {E1}": "0000"}),
+    "a deaf rdp service fails the exploit unseen": (lambda: attack("User3", "BlueKeep"), {"sees User3": "0000"}),
+    "brute force is always seen and leaves no file": (
+        lambda: attack(E0, "SSHBruteForce"),
+        {f"sees {E0}": "1101", f"malware {E0}": False},
+    ),
+    "an undetected shell looks like a scan and cannot be removed": (
+        lambda: attack(E1, "HTTPSRFI", detected=0),
+        {f"sees {E1}": "1000", f"access {E1}": "stubborn", f"malware {E1}": True},
+    ),
+    "a detected shell shows as exploit by a user": (lambda: attack(E1, "HTTPSRFI"), {f"sees {E1}": "1101"}),
+    "without a scan no exploit is tried": (
+        lambda: Scene().red_will("exploit", U1).turn(),
+        {"red": ("exploit", 0, None)},
+    ),
+    "ports that no exploit fits lead to a silent failure": (
+        lambda: Scene().remembers(U1, 135).red_will("exploit", U1).turn(),
+        {"red": ("exploit", 0, None)},
+    ),
+    "red shoots at a decoy that is gone and nobody notices": (
+        lambda: shoot(U1, 21, 22, 443).turn(),
+        {"red": ("exploit", 0, "HTTPSRFI"), f"sees {U1}": "0000"},
+    ),
+    "a decoy stops the exploit and shows it as a scan": (
+        lambda: shoot(U1, 21, 22, 443, scene=Scene().decoy_ports(U1, 443)).turn(),
+        {"red": ("exploit", 0, "HTTPSRFI"), f"sees {U1}": "1000", f"access {U1}": "none"},
+    ),
+    "a brute forced ssh decoy is a false alarm": (
+        lambda: shoot(U2, 22, 139, 3389, scene=Scene().decoy_ports(U2, 22), other="SSHBruteForce").turn(),
+        {"red": ("exploit", 0, "SSHBruteForce"), f"sees {U2}": "1101", f"access {U2}": "none"},
+    ),
+    # escalation
+    "escalation never fails on a held host and is unseen": (
+        lambda: held("removable", E1, "escalate").turn(),
+        {"red": ("escalate", 1, None), f"access {E1}": "privileged", f"malware {E1}": True}
+        | {f"sees {E1}": "0000", "reward": -1.0},
+    ),
+    "escalation fails when blue removed the session in the same turn": (
+        lambda: held("removable", E1, "escalate").turn("Remove", E1),
+        {"red": ("escalate", 0, None)},
+    ),
+    # blue
+    "remove kills a session whose process blue knows": (
+        lambda: held("removable", U2, None).turn("Remove", U2),
+        {f"access {U2}": "none", "blue": 1},
+    ),
+    "remove does not kill a session that blue did not see": (
+        lambda: held("stubborn", U2, None).turn("Remove", U2),
+        {f"access {U2}": "stubborn"},
+    ),
+    "remove does not kill a session of root": (
+        lambda: held("privileged", U2, None).turn("Remove", U2),
+        {f"access {U2}": "privileged"},
+    ),
+    "remove leaves a clean host alone": (lambda: Scene().turn("Remove", E1), {f"sees {E1}": "0000", "blue": 1}),
+    "analyse does not see what red does in the same turn": (
+        lambda: held("removable", E1, "escalate").turn("Analyse", E1),
+        {f"sees {E1}": "0000"},
+    ),
+    "restore clears sessions, files and decoys and costs one": (
+        lambda: held("privileged", E1, None).malware_on(E1).decoy_ports(E1, 21).turn("Restore", E1),
+        {f"access {E1}": "none", f"malware {E1}": False, f"decoys {E1}": set(), "reward": -1.0},
+    ),
+    "restore does not touch what red remembers": (
+        lambda: Scene().remembers(U1, 21, 22, 80).turn("Restore", U1),
+        {f"remembers {U1}": {21, 22, 80}},
+    ),
+    "red cannot be driven off its foothold": (
+        lambda: Scene().turn("Restore", "User0"),
+        {"access User0": "privileged", "reward": -1.0},
+    ),
+    "the foothold costs nothing": (lambda: Scene().turn(), {"reward": 0.0}),
+    "a user host costs a tenth": (lambda: held("privileged", U1, None).turn(), {"reward": -0.1}),
+    "an operational host costs a tenth": (lambda: held("privileged", "Op_Host1", None).turn(), {"reward": -0.1}),
+    "costs add up": (lambda: Scene().holds("privileged", E0, OP, "User3").turn(), {"reward": -2.1}),
+    "only root costs": (lambda: held("stubborn", E0, None).turn(), {"reward": 0.0}),
+    # decoys
+    "a decoy placed in the same turn hides a small scan: two ports are no scan": (
+        lambda: Scene().red_will("scan", E0, "User3").turn("DecoyTomcat", E0),
+        {f"sees {E0}": "0000"},
+    ),
+    "with a third port it shows": (
+        lambda: Scene().decoy_ports(E0, 25).red_will("scan", E0, "User3").turn("DecoyTomcat", E0),
+        {f"sees {E0}": "1000"},
+    ),
+    "a decoy placed in the same turn hides an undetected shell": (
+        lambda: shoot(E1, *WEB, other="HTTPRFI", top=1, detected=0).turn("DecoyFemitter", E1),
+        {"red": ("exploit", 1, "HTTPSRFI"), f"sees {E1}": "0000"},
+    ),
+    "a decoy placed and hit in the same turn shows as an exploit": (
+        lambda: shoot(U1, 21, 22, 443).turn("DecoyTomcat", U1),
+        {f"sees {U1}": "1101"},
+    ),
+    # Meander and green
+    "meander brute-forces the defender in vain and raises a false alarm": (
+        lambda: (
+            meander(escalated=hosts_mask("User0"), exploited=2**13 - 1 & ~hosts_mask("Defender"))
+            .remembers("Defender", 22, 53, 68)
+            .turn()
+        ),
+        {"red": ("exploit", 0, "SSHBruteForce"), "sees Defender": "1101"},
+    ),
+    "meander scans every address once even when unreachable": (
+        lambda: meander(known_hosts=hosts_mask("User0", "Op_Host0"), scanned=hosts_mask("User0")).turn(),
+        {"red": ("scan", 1, None), "scanned": hosts_mask("User0", "Op_Host0"), "remembers Op_Host0": set()},
+    ),
+    "green scans show like red's": (
+        lambda: Scene(green=True).chance(green=1, green_host=E0).turn(),
+        {f"sees {E0}": "1000"},
+    ),
+    "green that sleeps shows nothing": (lambda: Scene(green=True).chance(green=0).turn(), {f"sees {E0}": "0000"}),
+    **{
+        f"green's scan {'does not mask' if variant == 'debugged' else 'masks'} an exploit in {variant}": (
+            lambda variant=variant: shoot(
+                E1, *WEB, scene=Scene(variant, green=True), other="HTTPRFI", top=1, detected=1, green=1, green_host=E1
+            ).turn(),
+            {f"sees {E1}": seen},
+        )
+        for variant, seen in (("current", "1000"), ("debugged", "1101"))
+    },
+    # variants
+    **{
+        f"a scan in {variant} leaves red {len(ports)} ports": (
+            lambda variant=variant: Scene(variant).remembers(U1, 22, 80).red_will("scan", U1).turn(),
+            {f"remembers {U1}": ports},
+        )
+        for variant, ports in (("current", {21, 22}), ("leaderboard", {21, 22, 80}))
+    },
+    "debugged charges for any session": (lambda: held("stubborn", E0, None, "debugged").turn(), {"reward": -1.0}),
+    "in debugged remove says when it killed nothing": (lambda: Scene("debugged").turn("Remove", U2), {"blue": 0}),
+    "in debugged remove says when it killed something": (
+        lambda: held("removable", U2, None, "debugged").turn("Remove", U2),
+        {"blue": 1},
+    ),
+    "in debugged EternalBlue works on enterprise hosts": (
+        lambda: attack(E1, "EternalBlue", Scene("debugged")),
+        {f"access {E1}": "privileged"},
+    ),
+}
+
+
+def seen(turn, what):
+    """What is to be seen of a turn: `reward`, `sees User1`, `remembers User1`, ..."""
+    what, _, host = what.partition(" ")
+    if what in ("remembers", "decoys"):
+        return open_ports(turn.state["remembered" if what == "remembers" else "decoys"][HOST_ID[host]])
+    if what in ("blue", "scanned"):
+        return turn.state["blue_success" if what == "blue" else what]
+    value = getattr(turn, "holds_malware" if what == "malware" else what)
+    return value(host) if host else value
+
+
+@pytest.mark.parametrize("fact", TURNS)
+def test_in_one_turn(fact):
+    play, expected = TURNS[fact]
+    turn = play()
+    assert {what: seen(turn, what) for what in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "exploit", "gain"), [(host, exploit, gain) for host, row in OUTCOMES.items() for exploit, gain in row.items()]
+)
+def test_what_each_exploit_gains_on_each_host(host, exploit, gain):
+    turn = attack(host, exploit)
+    assert turn.red == ("exploit", int(gain != "none"), exploit) and turn.access(host) == gain
+
+
+@pytest.mark.parametrize("kind", ["privileged", "removable", "stubborn"])
+@pytest.mark.parametrize("host", ["Enterprise0", "Enterprise1", "Enterprise2"])
+def test_any_session_on_an_enterprise_host_opens_the_operational_subnet(kind, host):
+    turn = Scene().holds(kind, host).red_will("scan", OP).turn()
+    assert seen(turn, f"remembers {OP}") == {22} and turn.sees(OP) == "1000"
+
+
+# ---------------------------------------------------------------- over several turns
+
+
+def test_a_stopped_service_stays_so_until_restore_makes_impact_harmless_for_the_rest_of_the_episode():
+    scene = held("privileged", OP).ot("RUNNING")
+    assert [scene.turn().reward, scene.turn().reward] == [-11.0, -11.0]
+    assert scene.red_sleeps().turn("Restore", OP).reward == -1.0
+    again = scene.holds("privileged", OP).red_will("impact", OP).turn()
+    assert again.red == ("impact", 1, None) and again.reward == -1.0  # red believes that it worked; the server only
+    assert OTService(again.state["ot"]) == OTService.RESTORED
+
+
+def test_b_line_starts_over_when_the_server_did_not_answer_its_scan():
+    scene = Scene().red_will("scan", OP)
+    scene.state["bline_seen_server"] = False
+    scene.turn()
+    turn = scene.turn()
+    assert turn.red[0] == "scan" and turn.state["red_target"] == HOST_ID[U1]
+
+
+def test_the_heaviest_exploit_is_taken_three_times_in_four_and_the_others_share_the_rest():
+    """Enterprise1: HTTPSRFI 3/4, four others 1/16 each; 40,000 attacks, five standard deviations."""
+    n = 40_000
+    world = World(Game(max_steps=None), n)
+    world.reset(seed=1)
+    world.set_state(np.repeat(Scene().remembers(E1, 22, 135, 139, 445, 80, 443, 3389).red_will("exploit", E1).state, n))
+    world.step(np.zeros(n, int))
+    counts = np.bincount(world.get_state()["red_exploit"], minlength=len(EXPLOIT_NAMES))
+    for exploit in OUTCOMES[E1]:
+        p = 3 / 4 if exploit == "HTTPSRFI" else 1 / 16
+        assert abs(counts[EXPLOIT_NAMES.index(exploit)] - n * p) < 5 * np.sqrt(n * p * (1 - p))
+    assert counts.sum() == n
+    detected = world.observations[:, 4 * HOST_ID[E1] + 1][world.get_state()["malware"] > 0]
+    assert abs(detected.mean() - 0.95) < 5 * np.sqrt(0.95 * 0.05 / len(detected))
+
+
+def test_remove_turns_a_belief_into_unknown_and_a_new_exploit_lowers_privileged_to_user():
+    scene = Scene()
+    assert attack(E1, "HTTPSRFI", scene).sees(E1) == "1101"
+    assert scene.red_sleeps().turn("Remove", E1).sees(E1) == "0010"
+    scene = Scene().malware_on(E1)
+    assert scene.turn("Analyse", E1).sees(E1) == "0011" and attack(E1, "HTTPSRFI", scene).sees(E1) == "1101"
+
+
+def test_analyse_reports_privileged_for_any_file_also_after_remove():
+    scene = Scene().malware_on(U2)
+    verbs = ("Analyse", "Remove", "Analyse", "Restore", "Analyse")
+    assert [scene.turn(verb, U2).sees(U2) for verb in verbs] == ["0011", "0010", "0011", "0000", "0000"]
+
+
+def test_a_failed_exploit_makes_meander_forget_the_operational_hosts_it_escalated_else_the_enterprise_hosts():
+    operational, enterprise = hosts_mask("Op_Host0", OP), hosts_mask(E1)
+    everything = operational | enterprise | hosts_mask("User0")
+    failed = {"red_verb": 3, "red_target": 0, "red_success": 0}
+    after = meander(escalated=everything, exploited=everything, breached=everything, **failed).turn().state
     assert after["escalated"] & operational == 0 and after["escalated"] & enterprise
-    scene = meander(
-        escalated=enterprise | 256, exploited=enterprise, breached=enterprise, red_verb=3, red_target=0, red_success=0
-    )
+    scene = meander(escalated=enterprise | 256, exploited=enterprise, breached=enterprise, **failed)
     assert scene.turn().state["escalated"] & enterprise == 0
 
 
-def test_meander_brute_forces_the_defender_in_vain_and_raises_a_false_alarm():
-    everyone = (2**13 - 1) & ~hosts_mask("Defender")
-    scene = meander(escalated=hosts_mask("User0"), exploited=everyone).remembers("Defender", 22, 53, 68)
-    turn = scene.turn()
-    assert turn.red == ("exploit", 0, "SSHBruteForce") and turn.sees("Defender") == "1101"
+# ---------------------------------------------------------------- decoys
+
+POSSIBLE_DECOYS = {
+    **{host: "Apache HarakaSMPT Tomcat Vsftpd" for host in ("Defender", E0, "Op_Host0", "Op_Host1", "Op_Host2", OP)},
+    **{host: "Femitter" for host in (E1, E2)},
+    **{host: "Apache Smss Svchost Tomcat" for host in ("User0", U1)},
+    **{U2: "Apache Femitter SSHD Tomcat", "User3": "SSHD Vsftpd", "User4": "Vsftpd"},
+}
+ALL_DECOYS = ["Apache", "Femitter", "HarakaSMPT", "SSHD", "Smss", "Svchost", "Tomcat", "Vsftpd"]
 
 
-def test_meander_scans_every_address_once_even_when_unreachable():
-    scene = meander(known_hosts=hosts_mask("User0", "Op_Host0"), scanned=hosts_mask("User0"))
-    turn = scene.turn()
-    assert turn.red == ("scan", 1, None) and turn.state["scanned"] & hosts_mask("Op_Host0")
-    assert turn.state["remembered"].sum() == 0
+@pytest.mark.parametrize("variant", ["current", "leaderboard", "debugged"])
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_which_decoys_can_be_placed_where(host, variant):
+    assert " ".join(d for d in ALL_DECOYS if seen(Scene(variant).turn(f"Decoy{d}", host), "blue")) == POSSIBLE_DECOYS[host]
 
 
-def test_green_scans_show_like_reds():
-    scene = Scene(green=True).chance(green=1, green_host="Enterprise0")
-    assert scene.turn().sees("Enterprise0") == "1000"
-    assert Scene(green=True).chance(green=0).turn().observation.sum() == 0
-
-
-@pytest.mark.parametrize(("variant", "seen"), [("current", "1000"), ("debugged", "1101")])
-def test_greens_scan_can_mask_an_exploit_except_in_debugged(variant, seen):
-    scene = Scene(variant, green=True).remembers("Enterprise1", 80, 443, 22, 3389, 139)
-    scene.chance(green=1, green_host="Enterprise1", other="HTTPRFI", top=1, detected=1)
-    assert scene.red_will("exploit", "Enterprise1").turn().sees("Enterprise1") == seen
-
-
-# ---------------------------------------------------------------- variants
-
-
-def test_leaderboard_red_never_forgets_a_port():
-    for variant, ports in (("current", {21, 22}), ("leaderboard", {21, 22, 80})):
-        turn = Scene(variant).remembers("User1", 22, 80).red_will("scan", "User1").turn()
-        assert open_ports(turn.state["remembered"][HOST_ID["User1"]]) == ports
-
-
-@pytest.mark.parametrize("host", ["User3", "User4"])
-def test_leaderboard_restore_makes_smtp_immune(host):
-    scene = Scene("leaderboard")
-    scene.turn("Restore", host)
-    turn = attack(host, "HarakaRCE", scene)
-    assert turn.red == ("exploit", 0, "HarakaRCE")
-    assert turn.sees(host) == "1000" and turn.access(host) == "none" and not turn.holds_malware(host)
-    scene = Scene("current")
-    scene.turn("Restore", host)
-    assert attack(host, "HarakaRCE", scene).access(host) == "privileged"
-
-
-def test_debugged_charges_for_any_session():
-    assert Scene("debugged").holds("stubborn", "Enterprise0").turn().reward == -1.0
-
-
-def test_remove_always_reports_success_except_in_debugged_when_it_killed_nothing():
-    for variant, reported in (("current", 1), ("debugged", 0)):
-        assert Scene(variant).turn("Remove", "User2").state["blue_success"] == reported
-        assert Scene(variant).holds("removable", "User2").turn("Remove", "User2").state["blue_success"] == 1
-
-
-def test_ports_that_no_exploit_fits_lead_to_a_silent_failure():
-    assert Scene().remembers("User1", 135).red_will("exploit", "User1").turn().red == ("exploit", 0, None)
-
-
-def test_debugged_eternal_blue_works_on_enterprise_hosts():
-    assert attack("Enterprise1", "EternalBlue", Scene("debugged")).access("Enterprise1") == "privileged"
+def test_a_decoy_can_be_placed_once_but_vsftpd_again_and_again_on_port_80_which_it_takes_from_apache():
+    scene = Scene()
+    verbs = ("DecoyTomcat", "DecoyTomcat", "DecoyVsftpd", "DecoyVsftpd", "DecoyApache")
+    turns = [scene.turn(verb, E0) for verb in verbs]
+    assert [seen(turn, "blue") for turn in turns] == [1, 0, 1, 1, 0] and seen(turns[-1], f"decoys {E0}") == {80, 443}
 
 
 def test_debugged_vsftpd_opens_21_once_and_swallows_ftp_attacks_silently():
     scene = Scene("debugged")
-    turn = scene.turn("DecoyVsftpd", "Op_Server0")
-    assert open_ports(turn.state["decoys"][HOST_ID["Op_Server0"]]) == {21}
-    assert scene.turn("DecoyVsftpd", "Op_Server0").state["blue_success"] == 0
-    scene.remembers("Op_Server0", 21, 22).holds("stubborn", "Enterprise2").chance(other="SSHBruteForce", top=1)
-    turn = scene.red_will("exploit", "Op_Server0").turn()
-    assert turn.red == ("exploit", 0, "FTPDirectoryTraversal") and turn.sees("Op_Server0") == "0000"
+    turns = [scene.turn("DecoyVsftpd", OP) for _ in range(2)]
+    assert [seen(turn, "blue") for turn in turns] == [1, 0] and seen(turns[0], f"decoys {OP}") == {21}
+    scene.remembers(OP, 21, 22).holds("stubborn", "Enterprise2").chance(other="SSHBruteForce", top=1)
+    turn = scene.red_will("exploit", OP).turn()
+    assert turn.red == ("exploit", 0, "FTPDirectoryTraversal") and turn.sees(OP) == "0000"
 
 
-# ---------------------------------------------------------------- the action table
+@pytest.mark.parametrize("host", ["User3", "User4"])
+def test_leaderboard_restore_makes_smtp_immune(host):
+    scenes = {variant: Scene(variant) for variant in ("leaderboard", "current")}
+    for scene in scenes.values():
+        scene.turn("Restore", host)
+    turn = attack(host, "HarakaRCE", scenes["leaderboard"])
+    assert turn.red == ("exploit", 0, "HarakaRCE") and turn.sees(host) == "1000"
+    assert turn.access(host) == "none" and not turn.holds_malware(host)
+    assert attack(host, "HarakaRCE", scenes["current"]).access(host) == "privileged"
 
 
 def test_action_ids_follow_the_challenge():
-    assert action_id("Sleep") == 0 and action_id("Monitor") == 1
-    assert action_id("Analyse", "Defender") == 2 and action_id("Remove", "Defender") == 15
-    assert action_id("DecoyApache", "Defender") == 28 and action_id("DecoyVsftpd", "User4") == 131
-    assert action_id("Restore", "Defender") == 132 and action_id("Restore", "Op_Server0") == 139
-    assert action_id("Restore", "User4") == 144
+    ids = {("Sleep",): 0, ("Monitor",): 1, ("Analyse", "Defender"): 2, ("Remove", "Defender"): 15}
+    ids |= {("DecoyApache", "Defender"): 28, ("DecoyVsftpd", "User4"): 131}
+    ids |= {("Restore", "Defender"): 132, ("Restore", OP): 139, ("Restore", "User4"): 144}
+    assert {action: action_id(*action) for action in ids} == ids
