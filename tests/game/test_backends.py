@@ -45,11 +45,23 @@ def mapped():
     return Path("/proc/self/maps").read_text().count("memfd:fixfirst")
 
 
-@pytest.mark.parametrize(("workers", "autoreset"), [(1, "next_step"), (2, "same_step"), (3, "next_step")])
-def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset):
+OWN = {
+    "red_agent": ["sleep", "b_line", "meander"] + ["sleep"] * 4,
+    "variant": "leaderboard",
+    "env_ids": [40, 7, 7, 1, 2, 3, 4],
+}
+
+
+@pytest.mark.parametrize(
+    ("workers", "autoreset", "settings"),
+    [(1, "next_step", SETTINGS), (2, "same_step", SETTINGS), (3, "next_step", SETTINGS), (2, "next_step", OWN)],
+)
+def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset, settings):
     """Every array after every step and reset: over autoresets, a reset of some, and new seeds."""
-    here = World(Game(**SETTINGS), 7, autoreset=autoreset)
-    with WorkerWorld(World, Game(**SETTINGS), 7, num_workers=workers, autoreset=autoreset) as there:
+    settings = dict(settings)
+    options = {"autoreset": autoreset, "env_ids": settings.pop("env_ids", None)}
+    here = World(Game(**settings), 7, **options)
+    with WorkerWorld(World, Game(**settings), 7, num_workers=workers, **options) as there:
         some = np.array([True, False, False, True, True, False, False])
         for reset in ({"seed": 5}, {"mask": some}, {}, {"seed": [3, 1, 4, 1, 5, 9, 2], "mask": ~some}):
             here.reset(**reset), there.reset(**reset)
@@ -58,16 +70,6 @@ def test_workers_give_the_bytes_of_the_world_in_this_process(workers, autoreset)
                 assert here.step(actions) == there.step(actions)
                 assert everything(here) == everything(there)
         assert there.num_workers == workers and there.variant == here.variant
-
-
-def test_each_environment_may_have_its_own_red_agent_and_number():
-    settings, ids = {"red_agent": ["sleep", "b_line", "meander"], "variant": "leaderboard"}, [40, 7, 7]
-    here = World(Game(**settings), 3, env_ids=ids)
-    with make_world(Game(backend="workers", **settings), 3, num_workers=2, env_ids=ids) as there:
-        here.reset(1), there.reset(1)
-        for actions in actions_for(30, 3):
-            here.step(actions), there.step(actions)
-            assert everything(here) == everything(there)
 
 
 def test_the_vector_environment_on_workers_equals_the_native_one():
@@ -125,19 +127,27 @@ def step(world):
     world.step(np.zeros(world.num_envs, int))
 
 
-def play_until_just_before_the_fault(world):
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("exception", r"environments 0-1 failed in a step: ZeroDivisionError: a bug"),
+        ("kill", r"environments 0-1 died \(killed by SIGKILL\) during a step"),  # noticed without waiting for the timeout
+        ("exit", r"environments 0-1 died \(exit code 7\) during a step"),
+        ("hang", r"environments 0-1\b.*: no answer to a step within 0.3 s"),
+        ("busy", r"environments 0-1\b.*: no answer to a step within 0.3 s"),
+    ],
+)
+def test_a_worker_that_fails_dies_or_hangs_is_named_and_nothing_is_left(fault, says):
+    world = faulty(fault, num_workers=2, timeout_s=None)
+    pids = world.process_ids
     world.reset(0)
     for _ in range(FAULT_STEP - 1):
         step(world)
-
-
-def test_an_exception_in_a_worker_arrives_with_its_traceback():
-    world = faulty("exception", num_workers=2)
-    pids = world.process_ids
-    play_until_just_before_the_fault(world)
-    with pytest.raises(ff.WorkerError, match="environments 0-1 failed in a step: ZeroDivisionError: a bug") as caught:
+    world.timeout_s = 0.3 if "no answer" in says else None
+    with pytest.raises(ff.WorkerError, match=says) as caught:
         step(world)
-    assert "in strike\n" in caught.value.__notes__[0] and "faulty.py" in caught.value.__notes__[0]
+    if fault == "exception":
+        assert "in strike\n" in caught.value.__notes__[0] and "faulty.py" in caught.value.__notes__[0]
     assert all(map(gone, pids))
     world.close()
 
@@ -147,17 +157,7 @@ def test_an_exception_while_building_is_told_too():
         faulty("building")
 
 
-@pytest.mark.parametrize(("fault", "says"), [("kill", "killed by SIGKILL"), ("exit", "exit code 7")])
-def test_a_worker_that_dies_is_noticed_without_waiting_for_the_timeout(fault, says):
-    world = faulty(fault, timeout_s=None)
-    pids = world.process_ids
-    play_until_just_before_the_fault(world)
-    with pytest.raises(ff.WorkerError, match=rf"environments 0-1 died \({says}\) during a step"):
-        step(world)
-    assert all(map(gone, pids))
-
-
-def test_a_worker_killed_between_steps_is_noticed_at_the_next():
+def test_a_worker_killed_between_steps_is_noticed_at_the_next_and_one_that_is_forgotten_ends():
     world = make_world(Game(backend="workers"), 4, num_workers=2)
     world.reset(0)
     pids = world.process_ids
@@ -165,17 +165,10 @@ def test_a_worker_killed_between_steps_is_noticed_at_the_next():
     with pytest.raises(ff.WorkerError, match="environments 2-3 died"):
         step(world)
     assert all(map(gone, pids))
-
-
-@pytest.mark.parametrize("fault", ["hang", "busy"])
-def test_a_worker_that_hangs_is_given_up_after_the_timeout(fault):
-    world = faulty(fault)
+    world = make_world(Game(backend="workers"), 2, num_workers=1)
     pids = world.process_ids
-    play_until_just_before_the_fault(world)
-    world.timeout_s = 0.3
-    with pytest.raises(ff.WorkerError, match=r"environments 0-1\b.*: no answer to a step within 0.3 s"):
-        step(world)
-    assert all(map(gone, pids))
+    del world
+    assert eventually(lambda: all(map(gone, pids)))
 
 
 PARENT = """
@@ -214,13 +207,6 @@ def test_nothing_is_left_when_the_parent_is_killed(tmp_path, doing):
         parent.kill()
         assert eventually(lambda: all(map(gone, pids)))
         assert parent.stderr.read() == ""
-
-
-def test_a_world_that_is_forgotten_takes_its_workers_along():
-    world = make_world(Game(backend="workers"), 2, num_workers=1)
-    pids = world.process_ids
-    del world
-    assert eventually(lambda: all(map(gone, pids)))
 
 
 def test_a_start_may_take_longer_where_workers_share_a_core(monkeypatch):

@@ -9,11 +9,22 @@ from fixfirst.game.scenario import CAGE2
 from fixfirst.orders.order import FIVE_TYPES
 
 
+def begun(**settings):
+    envs = ff.make_vec(3, **settings)
+    envs.reset(seed=0)
+    return envs
+
+
+def refuse(call, says):
+    with pytest.raises(ff.FixfirstError) as error:
+        call()
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ({"num_envs": 0}, "num_envs must be a whole number, at least 1, got 0"),
-        ({"num_envs": -3}, "num_envs must be a whole number, at least 1, got -3"),
         ({"num_envs": 2.5}, "num_envs must be a whole number, at least 1, got 2.5"),
         ({"max_steps": 0}, "max_steps must be a whole number, at least 1, got 0"),
         ({"variant": "newest"}, "unknown variant 'newest'; use current, leaderboard, debugged"),
@@ -21,7 +32,6 @@ from fixfirst.orders.order import FIVE_TYPES
         ({"red_agent": ""}, "unknown red agent ''"),
         ({"red_agent": "b_line:nan,meander:1"}, "weight nan in red agent mixture"),
         ({"red_agent": "b_line:-1,meander:2"}, "weight -1 in red agent mixture"),
-        ({"red_agent": "b_line:inf"}, "weight inf in red agent mixture"),
         ({"red_agent": "b_line:0,meander:0"}, "sum to 0"),
         ({"red_agent": "b_line:1e308,meander:1e308"}, "are too large to be compared"),
         ({"red_agent": "b_line:x"}, "weight 'x' in red agent mixture 'b_line:x' is not a number"),
@@ -30,12 +40,22 @@ from fixfirst.orders.order import FIVE_TYPES
         ({"red_agent": [1, 2, 3, 4]}, "a red agent is given by name, got 1"),
         ({"autoreset_mode": "never"}, "autoreset_mode 'never' is not one of next_step, same_step, disabled"),
         ({"env_ids": [1, 2]}, "env_ids must hold 4 numbers"),
+        ({"render_mode": "human"}, "render_mode 'human' is not supported; use rgb_array or ansi"),
+        ({"arrays": {}}, "arrays['observations'] must be"),
     ],
 )
 def test_a_world_that_cannot_be_built(arguments, says):
-    with pytest.raises(ff.WorldError) as error:
-        ff.make_vec(**({"num_envs": 4} | arguments))
-    assert says in str(error.value)
+    refuse(lambda: ff.make_vec(**({"num_envs": 4} | arguments)), says)
+
+
+@pytest.mark.parametrize("wrong", [None, True, 2.5, 2**63, [], {}, [["a"], ["b", "c"]], np.zeros(3), print])
+@pytest.mark.parametrize(
+    "name", ["red_agent", "variant", "green", "max_steps", "memory", "action_set", "backend", "autoreset_mode", "num_envs"]
+)
+def test_any_wrong_type_is_an_error_that_names_the_argument(name, wrong):
+    if not (name == "max_steps" and wrong is None) and not (name == "green" and wrong is True):
+        with pytest.raises(ff.FixfirstError, match=name.replace("_", "[ _]")):
+            ff.make_vec(**{"num_envs": 2, name: wrong})
 
 
 @pytest.mark.parametrize(
@@ -44,22 +64,18 @@ def test_a_world_that_cannot_be_built(arguments, says):
         ([0, 145, 0], "action 145 of environment 1 is not in 0..144"),
         ([0, 0, -1], "action -1 of environment 2 is not in 0..144"),
         ([0, 0], r"actions must have shape (3,), one per environment, got (2,)"),
-        ([[0, 0, 0]], r"got (1, 3)"),
         (0, r"got ()"),
         ([0.0, 1.0, 2.0], "actions must be whole numbers, got dtype float64"),
         ([True, False, True], "actions must be whole numbers, got dtype bool"),
-        (["a", "b", "c"], "actions must be whole numbers"),
         (np.array([2**64 - 1, 0, 0], np.uint64), "is not in 0..144"),
+        ([[1], [1, 2]], "actions must be an array"),
     ],
 )
 def test_bad_actions_are_refused_and_nothing_moves(actions, says):
-    envs = ff.make_vec(3, red_agent="meander")
-    envs.reset(seed=0)
+    envs = begun(red_agent="meander")
     envs.step(np.zeros(3, int))
     before = envs.get_state()
-    with pytest.raises(ff.ActionError) as error:
-        envs.step(actions)
-    assert says in str(error.value)
+    refuse(lambda: envs.step(actions), says)
     assert np.array_equal(envs.get_state(), before)
     envs.step(np.zeros(3, int))  # and goes on
 
@@ -72,48 +88,44 @@ def test_bad_actions_of_a_single_environment(action):
         env.step(action)
 
 
-def test_step_before_reset():
-    for use in (lambda e: e.step(np.zeros(2, int)), lambda e: e.get_state(), lambda e: e.set_state(None)):
-        with pytest.raises(ff.ResetNeeded, match="before reset"):
-            use(ff.make_vec(2))
-    with pytest.raises(ff.ResetNeeded, match="before reset"):
-        ff.Cage2().step(0)
-
-
-def test_step_after_the_end_of_a_single_environment():
+def ended():
     env = ff.Cage2(max_steps=1)
     env.reset(seed=0)
     assert env.step(0)[3]
-    with pytest.raises(ff.ResetNeeded, match="ended"):
-        env.step(0)
+    return env
 
 
 @pytest.mark.parametrize(
-    ("seed", "says"),
-    [(-1, "got -1"), (2**64, "0..2**64-1"), ([1, 2], "2 seeds given for 3"), ("x", "whole number, got 'x'")],
+    ("call", "says"),
+    [
+        (lambda: ff.make_vec(2).step(np.zeros(2, int)), "before reset"),
+        (lambda: ff.make_vec(2).get_state(), "before reset"),
+        (lambda: ff.make_vec(2).set_state(None), "before reset"),
+        (lambda: ff.Cage2().step(0), "before reset"),
+        (lambda: ff.Cage2(render_mode="ansi").render(), "before reset"),
+        (lambda: ended().step(0), "ended"),
+        (lambda: ended().render(), "needs a render_mode"),
+        (lambda: ff.Cage2(render_mode="human"), "render_mode 'human' is not supported; use rgb_array or ansi"),
+        (lambda: begun().reset(seed=-1), "got -1"),
+        (lambda: begun().reset(seed=2**64), "0..2**64-1"),
+        (lambda: begun().reset(seed=[1, 2]), "2 seeds given for 3"),
+        (lambda: begun().reset(seed="x"), "whole number, got 'x'"),
+        *(
+            (lambda mask=mask: begun().reset(options={"reset_mask": mask}), "reset_mask must be")
+            for mask in (np.ones(2, bool), np.ones(3, int), [True, False], [[1], [1, 2]])
+        ),
+        (lambda: begun().reset(options="x"), "options"),
+    ],
 )
-def test_bad_seeds(seed, says):
-    envs = ff.make_vec(3)
-    with pytest.raises(ff.WorldError) as error:
-        envs.reset(seed=seed)
-    assert says in str(error.value)
-
-
-@pytest.mark.parametrize("mask", [np.ones(2, bool), np.ones(3, int), [True, False]])
-def test_bad_reset_masks(mask):
-    envs = ff.make_vec(3)
-    envs.reset(seed=0)
-    with pytest.raises(ff.WorldError, match="reset_mask must be 3 booleans"):
-        envs.reset(options={"reset_mask": mask})
+def test_what_an_environment_is_not_ready_for_is_said(call, says):
+    refuse(call, says)
 
 
 def test_states_of_the_wrong_kind_are_refused_and_nothing_moves():
-    envs = ff.make_vec(3)
-    envs.reset(seed=0)
+    envs = begun()
     before = envs.get_state()
     for wrong in (before[:2], np.zeros(3), None, "x"):
-        with pytest.raises(ff.WorldError, match="states must be 1 or 3 records"):
-            envs.set_state(wrong)
+        refuse(lambda wrong=wrong: envs.set_state(wrong), "states must be 1 or 3 records")
     assert np.array_equal(envs.get_state(), before)
 
 
@@ -122,25 +134,9 @@ def test_states_of_the_wrong_kind_are_refused_and_nothing_moves():
 )
 def test_states_no_game_can_be_in_are_refused(field, value):
     """The compiled code uses these as indices: a damaged file must not lead it out of its arrays."""
-    envs = ff.make_vec(3)
-    envs.reset(seed=0)
-    states = envs.get_state()
+    states = (envs := begun()).get_state()
     states[field][1] = value
-    with pytest.raises(ff.WorldError, match=f"state field {field} is {value}, not in"):
-        envs.set_state(states)
-
-
-def test_rendering_is_refused_clearly():
-    for make in (ff.Cage2, ff.make_vec, ff.VecCage2):
-        with pytest.raises(ff.WorldError, match="render_mode 'human' is not supported; use rgb_array or ansi"):
-            make(render_mode="human")
-    env = ff.Cage2(render_mode="ansi")
-    with pytest.raises(ff.ResetNeeded, match="before reset"):
-        env.render()
-    env = ff.Cage2()
-    env.reset(seed=0)
-    with pytest.raises(ff.WorldError, match="needs a render_mode"):
-        env.render()
+    refuse(lambda: envs.set_state(states), f"state field {field} is {value}, not in")
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -149,58 +145,27 @@ def test_arrays_that_the_compiled_code_would_write_beyond_are_refused(rows):
     ff.make_vec(4, arrays=good).reset(seed=0)
     for name, array in good.items():
         for wrong in (array[:rows], array.astype(np.float16), np.asfortranarray(np.zeros((4, 4, 4))), None, array[::-1]):
-            with pytest.raises(ff.WorldError, match=f"arrays\\['{name}'\\] must be"):
-                ff.make_vec(4, arrays=good | {name: wrong})
-    with pytest.raises(ff.WorldError, match="must be"):
-        ff.make_vec(4, arrays={})
+            refuse(lambda n=name, w=wrong: ff.make_vec(4, arrays=good | {n: w}), f"arrays['{name}'] must be")
 
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
 @pytest.mark.parametrize("step", [9, 10, 11, 2**32 - 2])
 def test_an_episode_put_at_or_beyond_its_end_ends_with_the_next_step(mode, step):
-    envs = ff.make_vec(2, max_steps=10, autoreset_mode=mode)
-    envs.reset(seed=0)
+    envs = begun(max_steps=10, autoreset_mode=mode)
     states = envs.get_state()
     states["step"] = step
     envs.set_state(states)
-    assert envs.step(np.zeros(2, int))[3].all()
+    assert envs.step(np.zeros(3, int))[3].all()
 
 
 def test_without_a_limit_no_step_ends_an_episode():
-    envs = ff.make_vec(2, max_steps=None)
-    envs.reset(seed=0)
-    assert not envs.step(np.zeros(2, int))[3].any()
-
-
-@pytest.mark.parametrize("wrong", [None, True, 2.5, 2**63, [], {}, [["a"], ["b", "c"]], np.zeros(3), print])
-@pytest.mark.parametrize(
-    "name", ["red_agent", "variant", "green", "max_steps", "memory", "action_set", "backend", "autoreset_mode", "num_envs"]
-)
-def test_any_wrong_type_is_an_error_that_names_the_argument(name, wrong):
-    fine = (("max_steps", None), ("green", True), ("env_ids", None))
-    if any(name == n and wrong is v for n, v in fine):
-        return
-    with pytest.raises(ff.FixfirstError, match=name.replace("_", "[ _]")):
-        ff.make_vec(**{"num_envs": 2, name: wrong})
-
-
-@pytest.mark.parametrize("wrong", [2.5, "x", [[1], [1, 2]], {}, None])
-def test_wrong_types_in_a_reset_or_a_step(wrong):
-    envs = ff.make_vec(2)
-    envs.reset(seed=0)
-    for use in (envs.step, envs.set_state, lambda v: envs.reset(seed=v if v is not None else 2.5)):
-        with pytest.raises(ff.FixfirstError):
-            use(wrong)
-    for options in (True, "x", {"reset_mask": [[1], [1, 2]]}):
-        with pytest.raises(ff.WorldError, match=r"options|reset_mask"):
-            envs.reset(options=options)
+    assert not begun(max_steps=None).step(np.zeros(3, int))[3].any()
 
 
 @pytest.mark.parametrize("group", ["was_active", "quiet_turns", "decoys", "was_scanned", "break_ins", "restores"])
 def test_memories_with_bits_that_no_group_has_are_refused(group):
     """They would be written beyond the last word of a row."""
-    envs = ff.make_vec(2, memory="full", action_set="macros")
-    envs.reset(seed=0)
+    envs = begun(memory="full", action_set="macros")
     records = envs.memories.records.copy()
     envs.set_state(envs.get_state(), records)
     for wrong in (2**64 - 1,) if records[group].dtype == np.uint64 else (-1, np.iinfo(records[group].dtype).max):
@@ -211,14 +176,16 @@ def test_memories_with_bits_that_no_group_has_are_refused(group):
 
 @pytest.mark.parametrize("memory", ["none", "full"])
 def test_ragged_memories_are_refused(memory):
-    envs = ff.make_vec(2, memory=memory)
-    envs.reset(seed=0)
-    with pytest.raises(ff.WorldError, match="memories must be 1 or 2 records"):
-        envs.set_state(envs.get_state(), memories=[np.zeros(3), np.zeros(2)])
+    envs = begun(memory=memory)
+    ragged = [np.zeros(3), np.zeros(2)]
+    refuse(lambda: envs.set_state(envs.get_state(), memories=ragged), "memories must be 1 or 3 records")
+
+
+MACROS, ACT1 = ff.ActionSet.parse("macros"), ff.MemoryScheme.parse("act1")
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("call", "says"),
     [
         (lambda: ff.UnitScheme(("a", "b"), (0, 1, *11 * (7,))), "host_unit must hold unit ids of 0..1"),
         (lambda: ff.UnitScheme(5, 5), "names must be a tuple of strings, got 5"),
@@ -228,36 +195,23 @@ def test_ragged_memories_are_refused(memory):
         (lambda: ff.Workflow.from_number("first"), "number must be a whole number, at least 0, got 'first'"),
         (lambda: ff.Workflow.from_number(0).kendall_distance(0), "compared with another one, got 0"),
         (lambda: ff.ActionSet("mine", np.zeros(3)), "actions of action set 'mine' must be a tuple of whole numbers"),
-        (lambda: ff.ActionSet("mine", (0.5,)), "must be a tuple of whole numbers, got (0.5,)"),
         (lambda: ff.ActionSet("mine", (0,), 5), "macros of action set 'mine' must be a tuple of strings, got 5"),
         (lambda: ff.ActionSet(None, (0,)), "an action set is named by a text, got None"),
-        (lambda: ff.ActionSet.parse("macros").numbers(3), "choices must be a tuple of strings, got 3"),
+        (lambda: MACROS.numbers(3), "choices must be a tuple of strings, got 3"),
         (lambda: ff.MemoryScheme(5), "groups must be a tuple of strings, got 5"),
         (lambda: ff.Game(max_steps=2**63), "max_steps must be at most 2147483647, got 92233"),
         (lambda: ff.Game("b_line"), "positional argument"),
         (lambda: ff.Judging(rule=5), "rule must be no_higher, top or fixed_types, got 5"),
         (lambda: ff.TrainConfig(seed=2.5), "seed must be"),
-    ],
-)
-def test_a_value_that_makes_no_sense(make, says):
-    with pytest.raises(ff.FixfirstError) as error:
-        make()
-    assert says in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("ask", "says"),
-    [
         (lambda: FIVE_TYPES.untouched(None), "a set of hosts, as bits must be a whole number, at least 0, got None"),
         (lambda: FIVE_TYPES.untouched(2**13), "a set of hosts, as bits must be at most 8191, got 8192"),
-        (lambda: FIVE_TYPES.numbers([np.zeros(2)], "idle"), "idle names .*, which is none of the unit types user"),
-        (lambda: ff.ActionSet.parse("macros").first_masked(None), "choices must be a tuple of whole numbers, got None"),
-        (lambda: ff.ActionSet.parse("macros").first_masked([40]), "a choice must be at most 39, got 40"),
-        (lambda: ff.MemoryScheme.parse("act1").in_words(7), "a memory of act1 has 13 bits, got 7"),
-        (lambda: ff.MemoryScheme.parse("act1").in_words([1]), r"a memory of act1 has 13 bits, got \[1\]"),
+        (lambda: FIVE_TYPES.numbers([np.zeros(2)], "idle"), "which is none of the unit types user"),
+        (lambda: MACROS.first_masked(None), "choices must be a tuple of whole numbers, got None"),
+        (lambda: MACROS.first_masked([40]), "a choice must be at most 39, got 40"),
+        (lambda: ACT1.in_words(7), "a memory of act1 has 13 bits, got 7"),
+        (lambda: ACT1.in_words([1]), "a memory of act1 has 13 bits, got [1]"),
         (lambda: ff.load_policy("champion").assign(None, -1), "num_envs must be a whole number, at least 0, got -1"),
     ],
 )
-def test_questions_to_values_are_checked(ask, says):
-    with pytest.raises(ff.FixfirstError, match=says):
-        ask()
+def test_a_value_or_a_question_that_makes_no_sense(call, says):
+    refuse(call, says)

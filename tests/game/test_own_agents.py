@@ -73,25 +73,18 @@ def turns(red_agent, steps=3):
     return said
 
 
-def test_an_agent_that_comes_before_the_rules_decides(mine):
+def test_an_agent_decides_whether_it_comes_before_the_rules_or_its_file_is_the_script(mine):
     assert lines(run(mine.parent, f"import mine\n{PLAY}", "scanner")) == DECIDES
-
-
-def test_a_module_that_comes_after_the_rules_adds_itself_to_the_variable(mine):
-    importlib.import_module("mine")
-    assert turns("scanner") == DECIDES and os.environ[own_agents.FILES_VARIABLE] == str(mine)
-
-
-def test_a_file_of_the_variable_is_read_and_added_once(mine, monkeypatch):
-    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
-    assert turns("scanner") == DECIDES
-    importlib.import_module("mine")
-    assert os.environ[own_agents.FILES_VARIABLE] == "mine.py"
-
-
-def test_a_file_of_the_variable_can_be_run_as_a_script(mine):
     mine.write_text(SCANNER + PLAY)
     assert lines(run(mine.parent, "mine.py", "scanner", FIXFIRST_RED_AGENTS="mine.py")) == DECIDES
+
+
+def test_a_module_that_comes_after_the_rules_adds_itself_to_the_variable_unless_it_is_there(mine, monkeypatch):
+    importlib.import_module("mine")
+    assert turns("scanner") == DECIDES and os.environ[own_agents.FILES_VARIABLE] == str(mine)
+    monkeypatch.setenv(own_agents.FILES_VARIABLE, "mine.py")
+    importlib.reload(sys.modules["mine"])
+    assert turns("scanner") == DECIDES and os.environ[own_agents.FILES_VARIABLE] == "mine.py"
 
 
 @pytest.mark.parametrize(
