@@ -169,9 +169,8 @@ def test_a_search_says_how_long_it_will_take_only_when_it_knows_and_starting_doe
 def test_cross_play_says_how_many_orders_are_measured_and_how_long_the_rest_will_take(clock, capsys):
     """Three trainings, 24 orders: 72 to measure; the first 12 s say two a second."""
     view, search = SearchView(), shared_search()
-    search.config.replicates, search.orders = 3, ORDERS[:24]
     view.begin(search)
-    view.crossing(search)
+    view.measuring(search, "measuring 24 orders by cross-play", 72)
     for seconds, orders in ((0, 1), (6, 13), (6, 25)):
         clock.s += seconds
         view.progress(search, 1, JobProgress(10_000, -14.0, None, done=orders))

@@ -43,7 +43,7 @@ from fixfirst.policy.policy_file import load_policy
 from fixfirst.runs.layout import WARMUP_KEY
 from fixfirst.runs.manifest import read_settings, status
 from fixfirst.runs.rows import ChoiceRow, CsvLog, EpisodeRow, SessionRow, Status, Trial, UpdateRow
-from fixfirst.searcher import jobs as searcher_jobs, published
+from fixfirst.searcher import published, trials
 from fixfirst.searcher.published import PublishedSearch
 from fixfirst.searcher.strategy import NON_COMPLIANT, Strategy, StrategyConfig, TrialOutcome
 from fixfirst.searcher.study import begin_search, open_search, run_searches
@@ -536,7 +536,7 @@ def cut_ledger(folder, number):
 
 def test_wherever_the_ledger_was_cut_the_search_ends_the_same(run, tmp_path, monkeypatch):
     """Finished trials are read from their folders: not one is trained again, and even their seconds stay."""
-    monkeypatch.setattr(searcher_jobs, "train_in", None)
+    monkeypatch.setattr(trials, "train_in", None)
     for number in range(len(ledger(run))):
         folder = shutil.copytree(run, tmp_path / str(number))
         cut_ledger(folder, number)
@@ -820,7 +820,7 @@ def test_a_kill_right_after_a_result_repeats_nothing_and_leaves_nothing(run, cop
     for folder in (copy / "warmup", copy / "trials" / "0000"):
         for suffix in ("json", "safetensors"):
             (folder / f"checkpoint-00000001.{suffix}").touch()
-    monkeypatch.setattr(searcher_jobs, "train_in", None)  # nothing is trained
+    monkeypatch.setattr(trials, "train_in", None)  # nothing is trained
     resume(copy)
     assert outcome(copy) == outcome(run)
     assert not list(copy.rglob("checkpoint-*"))
